@@ -1,0 +1,7 @@
+"""Compiled loops over label-linear chains: arrays in, arrays out, no objects.
+
+Every kernel takes the arrays of `montechain.links.linear.LinearScores` first, in the order of
+`LinearScores.arrays`, then the labels known beforehand, then its own numbers. Each has a slow,
+obvious twin of the same name under `tests/reference/`. Nothing is compiled at import: numba
+compiles at the first call and keeps the result on disk.
+"""

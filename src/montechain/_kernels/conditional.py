@@ -1,0 +1,174 @@
+"""From the scores of one link to log-probabilities: the one place where a prefix is expanded.
+
+A link's scores are ``base + sum of effects`` over the *active* classes of the prefix, that is, over
+the labels whose class is not their first one (the first class has no effect of its own: what it adds
+is part of ``base``). Most label vectors are sparse, so this sum is short.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+SOFTMAX = 0
+"""Softmax over K scores; with K = 2 a single score, the log-odds of the second class."""
+ONE_VERSUS_REST = 1
+"""K logistic scores, normalised to sum to one."""
+PAIRWISE = 2
+"""K (K - 1) / 2 logistic scores, i against j for i < j, joined by pairwise coupling."""
+
+
+@njit(cache=True, nogil=True)
+def log_sigmoid(score):
+    """Logarithm of 1 / (1 + exp(-score)), without overflow."""
+    if score >= 0.0:
+        return -math.log1p(math.exp(-score))
+    return score - math.log1p(math.exp(score))
+
+
+@njit(cache=True, nogil=True)
+def log_sigmoids(odds):
+    """Return the log-probabilities of both classes from the log-odds of the second one.
+
+    The two log-sigmoids, bit for bit, for the price of one.
+    """
+    rest = math.log1p(math.exp(-abs(odds)))
+    if odds >= 0.0:
+        return -odds - rest, -rest
+    return -rest, odds - rest
+
+
+@njit(cache=True, nogil=True)
+def log_odds(base_row, effects, column, active, n_active):
+    """Return the one score of a binary `SOFTMAX` link, as `expand` sums it.
+
+    Small enough to be inlined, which `expand` is not: where speed counts, binary links go this way.
+    """
+    odds = base_row[column]
+    for a in range(n_active):
+        odds += effects[column, active[a]]
+    return odds
+
+
+@njit(cache=True, nogil=True)
+def couple_pairs(scores, weights, n_classes, out):
+    """Write to `out` the log-probabilities whose pairwise odds fit `scores` best.
+
+    Hastie and Tibshirani (1998): multiplicative updates from the uniform distribution on, which
+    decrease the weighted Kullback-Leibler divergence between the given pairwise probabilities and
+    those implied by the class probabilities.
+    """
+    wanted = np.zeros(n_classes)
+    index = 0
+    for i in range(n_classes):
+        for j in range(i + 1, n_classes):
+            share = math.exp(log_sigmoid(scores[index]))
+            wanted[i] += weights[index] * share
+            wanted[j] += weights[index] * math.exp(log_sigmoid(-scores[index]))
+            index += 1
+    probabilities = np.full(n_classes, 1.0 / n_classes)
+    for _ in range(1000):
+        largest_change = 0.0
+        for i in range(n_classes):
+            implied = 0.0
+            for j in range(n_classes):
+                if j == i:
+                    continue
+                low, high = (i, j) if i < j else (j, i)
+                pair = low * n_classes - low * (low + 1) // 2 + (high - low - 1)
+                total = probabilities[i] + probabilities[j]
+                if total > 0.0:
+                    implied += weights[pair] * probabilities[i] / total
+            before = probabilities[i]
+            after = before * wanted[i] / implied if implied > 0.0 else 0.0
+            probabilities[i] = after
+            total = 0.0
+            for j in range(n_classes):
+                total += probabilities[j]
+            if total > 0.0:
+                for j in range(n_classes):
+                    probabilities[j] /= total
+            largest_change = max(largest_change, abs(probabilities[i] - before))
+        if largest_change < 1e-12:
+            break
+    for i in range(n_classes):
+        out[i] = math.log(probabilities[i]) if probabilities[i] > 0.0 else -np.inf
+
+
+@njit(cache=True, nogil=True)
+def respond(scores, weights, response, n_classes, out):
+    """Write to ``out[:n_classes]`` the log-probabilities of the classes, given a link's scores."""
+    if n_classes == 1:
+        out[0] = 0.0
+    elif response == SOFTMAX and n_classes == 2:
+        out[0], out[1] = log_sigmoids(scores[0])
+    elif response == SOFTMAX:
+        largest = scores[0]
+        for c in range(1, n_classes):
+            largest = max(largest, scores[c])
+        total = 0.0
+        for c in range(n_classes):
+            total += math.exp(scores[c] - largest)
+        shift = largest + math.log(total)
+        for c in range(n_classes):
+            out[c] = scores[c] - shift
+    elif response == ONE_VERSUS_REST:
+        largest = -np.inf
+        for c in range(n_classes):
+            out[c] = log_sigmoid(scores[c])
+            largest = max(largest, out[c])
+        total = 0.0
+        for c in range(n_classes):
+            total += math.exp(out[c] - largest)
+        shift = largest + math.log(total)
+        for c in range(n_classes):
+            out[c] -= shift
+    else:
+        couple_pairs(scores, weights, n_classes, out)
+
+
+@njit(cache=True, nogil=True)
+def respond_rows(scores, weights, response, n_classes):
+    """Return the log-probabilities, of shape (n, n_classes), of one link for n rows of scores."""
+    out = np.empty((scores.shape[0], n_classes))
+    for row in range(scores.shape[0]):
+        respond(scores[row], weights, response, n_classes, out[row])
+    return out
+
+
+@njit(cache=True, nogil=True)
+def expand(
+    base_row, effects, score_start, score_weight, response, n_classes, k, active, n_active, known, scores, out
+):
+    """Write to ``out[:n_classes[k]]`` the log-probabilities of the classes at position `k`.
+
+    Parameters
+    ----------
+    base_row, effects, score_start, score_weight, response, n_classes : arrays
+        One row's base scores and the chain's arrays, see `LinearScores`.
+    k : int
+        Position in the chain.
+    active, n_active : array of int, int
+        Columns of `effects` that the prefix of positions 0..k-1 switches on: ``active[:n_active]``.
+    known : int
+        The class of position `k` if it is known beforehand, else -1. A known class keeps its
+        log-probability and every other one gets minus infinity.
+    scores : array of float
+        Scratch space for the scores of one link.
+    out : array of float
+        Where the log-probabilities go.
+    """
+    first = score_start[k]
+    last = score_start[k + 1]
+    for w in range(first, last):
+        score = base_row[w]
+        for a in range(n_active):
+            score += effects[w, active[a]]
+        scores[w - first] = score
+    respond(scores, score_weight[first:last], response[k], n_classes[k], out)
+    if known >= 0:
+        for c in range(n_classes[k]):
+            if c != known:
+                out[c] = -np.inf

@@ -1,0 +1,58 @@
+"""Learning p(y_k | x, parents)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from montechain._messages import nearest
+from montechain.links.base import FittedLink, LinkLearner, LinkProblem
+from montechain.links.estimator import EstimatorLink, FittedEstimatorLink
+from montechain.links.linear import FittedLinearLink
+from montechain.links.logistic import LogisticLink
+from montechain.links.svm import SVMLink
+
+__all__ = [
+    "EstimatorLink",
+    "FittedEstimatorLink",
+    "FittedLinearLink",
+    "FittedLink",
+    "LinkLearner",
+    "LinkProblem",
+    "LogisticLink",
+    "SVMLink",
+    "check_estimator",
+]
+
+LEARNERS: dict[str, type[LinkLearner]] = {"logistic": LogisticLink, "svm": SVMLink}
+
+
+def check_estimator(estimator: Any, *, random_state: int | None = None) -> LinkLearner:
+    """Return what learns the links.
+
+    Parameters
+    ----------
+    estimator : None, "logistic", "svm", LinkLearner or scikit-learn classifier
+        None is `LogisticLink()`. A classifier must have `predict_proba`.
+    random_state : int, optional
+        Seed for classifiers that ask for one and have none.
+    """
+    if estimator is None:
+        return LogisticLink()
+    if isinstance(estimator, LinkLearner):
+        return estimator
+    if isinstance(estimator, str):
+        if estimator in LEARNERS:
+            return LEARNERS[estimator]()
+        raise ValueError(
+            f"`estimator={estimator!r}` is not known{nearest(estimator, LEARNERS)}. Allowed are None, 'logistic', "
+            "'svm', or a scikit-learn classifier with `predict_proba`."
+        )
+    if isinstance(estimator, type):
+        raise TypeError(f"`estimator` is the class {estimator.__name__}: pass an instance, {estimator.__name__}().")
+    if not hasattr(estimator, "fit") or not hasattr(estimator, "predict_proba"):
+        raise TypeError(
+            f"`estimator={estimator!r}` has no `predict_proba`, which a probabilistic chain needs. Wrap it as "
+            f"CalibratedClassifierCV({type(estimator).__name__}(...), ensemble=False), use SVMLink() for a linear "
+            "support vector machine, or take a classifier that has one."
+        )
+    return EstimatorLink(estimator, random_state=random_state)

@@ -1,0 +1,104 @@
+"""The inputs of a link: x, and its parents' classes as columns beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import scipy.sparse as sp
+
+__all__ = ["as_matrix", "augment", "is_frame", "n_columns", "parent_columns", "parent_names", "split_effects"]
+
+
+def n_columns(n_classes: int) -> int:
+    """Return how many columns a parent with `n_classes` classes has."""
+    return {1: 0, 2: 1}.get(n_classes, n_classes)
+
+
+def is_frame(X: Any) -> bool:
+    """Return whether `X` is a data frame that narwhals knows (pandas, polars, pyarrow, ...)."""
+    return isinstance(nw.from_native(X, pass_through=True, eager_only=True), nw.DataFrame)
+
+
+def as_matrix(X: Any) -> Any:
+    """Return `X` as a numpy array or a CSR container of numbers, ready for a matrix product."""
+    if sp.issparse(X):
+        return X.tocsr()
+    if is_frame(X):
+        return nw.from_native(X, eager_only=True).to_numpy().astype(np.float64, copy=False)
+    return np.asarray(X)
+
+
+def parent_columns(parent_codes: np.ndarray, parents_n_classes: Sequence[int]) -> np.ndarray:
+    """Return the parents' classes as 0/1 columns: one for a binary parent, else one for each class.
+
+    A parent with a single class tells nothing and has no column.
+    """
+    blocks = [np.empty((len(parent_codes), 0))]
+    for codes, n_classes in zip(parent_codes.T, parents_n_classes, strict=True):
+        if n_classes == 2:
+            blocks.append((codes == 1).astype(np.float64)[:, None])
+        elif n_classes > 2:
+            blocks.append((codes[:, None] == np.arange(n_classes)).astype(np.float64))
+    return np.hstack(blocks)
+
+
+def split_effects(rows: np.ndarray, parents_n_classes: Sequence[int]) -> tuple[np.ndarray, ...]:
+    """Return what each class of each parent adds to the scores.
+
+    `rows` holds the coefficients of the columns of `parent_columns`, one row per column.
+    """
+    effects = []
+    start = 0
+    for n_classes in parents_n_classes:
+        block = np.zeros((n_classes, rows.shape[1]))
+        if n_classes == 2:
+            block[1] = rows[start]
+        elif n_classes > 2:
+            block[:] = rows[start : start + n_classes]
+        start += n_columns(n_classes)
+        effects.append(block)
+    return tuple(effects)
+
+
+def parent_names(X: Any, names: Sequence[Any], parents_n_classes: Sequence[int]) -> list[Any]:
+    """Return names for the columns of `parent_columns` that do not clash with the columns of the frame `X`."""
+    taken = set(X.columns)
+    if taken and not any(isinstance(name, str) for name in taken):
+        # scikit-learn ignores names that are not strings, but refuses a mixture of both kinds.
+        width = sum(map(n_columns, parents_n_classes))
+        first = max((name for name in taken if isinstance(name, int)), default=len(taken)) + 1
+        return list(range(first, first + width))
+    wanted = []
+    for name, n_classes in zip(names, parents_n_classes, strict=True):
+        if n_classes == 2:
+            wanted.append(str(name))
+        elif n_classes > 2:
+            wanted.extend(f"{name}={code}" for code in range(n_classes))
+    for i, name in enumerate(wanted):
+        while name in taken:
+            name += "_"
+        wanted[i] = name
+        taken.add(name)
+    return wanted
+
+
+def augment(X: Any, columns: np.ndarray, names: Sequence[Any] | None = None) -> Any:
+    """Return `X` with `columns` appended, as the same kind of container; `names` are for frames."""
+    if columns.shape[1] == 0:
+        return X
+    if sp.issparse(X):
+        joined = sp.hstack([X, sp.csr_array(columns)], format="csr")
+        return sp.csr_array(joined) if isinstance(X, sp.sparray) else sp.csr_matrix(joined)
+    if is_frame(X):
+        frame = nw.from_native(X, eager_only=True)
+        if frame.implementation.is_pandas():
+            import pandas as pd
+
+            return pd.concat([X, pd.DataFrame(columns, index=X.index, columns=names)], axis=1)
+        data = {name: columns[:, i] for i, name in enumerate(names or ())}
+        beside = nw.from_dict(data, backend=frame.implementation)
+        return nw.concat([frame, beside], how="horizontal").to_native()
+    return np.hstack([X, columns.astype(np.result_type(X, np.float32), copy=False)])

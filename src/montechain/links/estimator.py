@@ -1,0 +1,133 @@
+"""Links from any scikit-learn classifier with `predict_proba`."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.parallel import Parallel, delayed
+
+from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem
+from montechain.links.design import augment, is_frame, parent_columns, parent_names
+from montechain.links.folding import fold
+from montechain.links.linear import FittedLinearLink, smoothed_log_proba
+
+__all__ = ["EstimatorLink", "FittedEstimatorLink"]
+
+
+@dataclass(frozen=True)
+class FittedEstimatorLink:
+    """A fitted classifier as a link.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Fitted on x with the parents' columns beside it, and on codes.
+    n_classes : int
+        Number of classes of the label, whether or not the classifier has seen all of them.
+    parents_n_classes : tuple of int
+    names : list or None
+        Names of the parents' columns, if x is a data frame.
+    """
+
+    estimator: Any
+    n_classes: int
+    parents_n_classes: tuple[int, ...]
+    names: list[Any] | None = None
+
+    def log_proba(self, X: Any, parent_codes: np.ndarray) -> np.ndarray:
+        """Return log-probabilities of shape (n, n_classes); `parent_codes` has one column per parent."""
+        columns = parent_columns(parent_codes, self.parents_n_classes)
+        proba = self.estimator.predict_proba(augment(X, columns, self.names))
+        full = np.zeros((len(proba), self.n_classes))
+        full[:, np.asarray(self.estimator.classes_, dtype=np.intp)] = proba
+        with np.errstate(divide="ignore"):
+            return np.log(full)
+
+
+class EstimatorLink(LinkLearner):
+    """Learn each link with a clone of a scikit-learn classifier.
+
+    The classifier sees x with the parents beside it (one 0/1 column for a binary parent, one-hot
+    otherwise; in a data frame these columns bear the parents' names) and integer codes as its
+    target. A fitted linear model is folded into a label-linear link, so that the fast search applies.
+
+    Parameters
+    ----------
+    estimator : classifier with `predict_proba`
+    random_state : int or None, default=None
+        Where the classifier (or a part of it) has ``random_state=None``, it gets a seed made from
+        this one, the label and its parents: the same link is then the same in every chain.
+    """
+
+    def __init__(self, estimator: Any, random_state: int | None = None):
+        self.estimator = estimator
+        self.random_state = random_state
+
+    def fit_links(  # noqa: D102
+        self,
+        X: Any,
+        codes: np.ndarray,
+        filled: np.ndarray,
+        n_classes: Sequence[int],
+        problems: Sequence[LinkProblem],
+        *,
+        sample_weight: np.ndarray | None = None,
+        names: Sequence[Any] | None = None,
+        n_jobs: int | None = None,
+        on_link: Callable[[LinkProblem], None] | None = None,
+        **fit_params: Any,
+    ) -> list[FittedLink]:
+        if sample_weight is not None:
+            fit_params = {**fit_params, "sample_weight": sample_weight}
+        names = [f"label_{label}" for label in range(codes.shape[1])] if names is None else names
+        links = Parallel(n_jobs=n_jobs)(
+            delayed(self._fit_link)(X, codes, filled, n_classes, problem, names, fit_params) for problem in problems
+        )
+        for problem in problems:
+            if on_link is not None:
+                on_link(problem)
+        return links
+
+    def _fit_link(self, X, codes, filled, n_classes, problem, names, fit_params) -> FittedLink:
+        label, parents = problem
+        own = codes[:, label]
+        parents_n_classes = tuple(int(n_classes[j]) for j in parents)
+        rows = np.flatnonzero(own != UNKNOWN)
+        counts = np.bincount(own[rows], minlength=n_classes[label])
+        if (counts > 0).sum() <= 1:
+            return FittedLinearLink.constant(smoothed_log_proba(counts), X.shape[1], parents_n_classes)
+        if len(rows) < len(own):
+            X = _safe_indexing(X, rows)
+            fit_params = {key: _rows_of(value, rows, len(own)) for key, value in fit_params.items()}
+        column_names = None
+        if is_frame(X):
+            column_names = parent_names(X, [names[j] for j in parents], parents_n_classes)
+        design = augment(X, parent_columns(filled[rows][:, list(parents)], parents_n_classes), column_names)
+        estimator = self._seeded(clone(self.estimator), problem).fit(design, own[rows], **fit_params)
+        return fold(estimator, design, int(n_classes[label]), parents_n_classes) or FittedEstimatorLink(
+            estimator, int(n_classes[label]), parents_n_classes, column_names
+        )
+
+    def _seeded(self, estimator: Any, problem: LinkProblem) -> Any:
+        if self.random_state is None:
+            return estimator
+        seeds = {}
+        for name, value in sorted(estimator.get_params(deep=True).items()):
+            if (name == "random_state" or name.endswith("__random_state")) and value is None:
+                key = f"{self.random_state}:{problem.label}:{sorted(problem.parents)}:{name}"
+                seeds[name] = zlib.crc32(key.encode())
+        return estimator.set_params(**seeds)
+
+
+def _rows_of(value: Any, rows: np.ndarray, n_rows: int) -> Any:
+    """Return the `rows` of a fit parameter that has one entry per row, others as they are."""
+    if hasattr(value, "__len__") and not isinstance(value, str | dict) and len(value) == n_rows:
+        return _safe_indexing(value, rows)
+    return value
+

@@ -1,0 +1,184 @@
+"""Label-linear links: the scores are affine in x and in the classes of the parents.
+
+Because of that, x is folded in once per batch (one matrix product for all links) and a label prefix
+costs only additions. This is what makes exact search fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from typing import Any
+
+import numpy as np
+
+from montechain._kernels.conditional import ONE_VERSUS_REST, PAIRWISE, SOFTMAX, respond_rows
+from montechain.links.design import as_matrix
+
+__all__ = [
+    "ONE_VERSUS_REST",
+    "PAIRWISE",
+    "SOFTMAX",
+    "FittedLinearLink",
+    "LinearScorer",
+    "LinearScores",
+    "n_scores",
+    "smoothed_log_proba",
+]
+
+
+def n_scores(response: int, n_classes: int) -> int:
+    """Return how many scores a link with this response has for `n_classes` classes."""
+    if n_classes == 1:
+        return 0
+    if response == PAIRWISE:
+        return n_classes * (n_classes - 1) // 2
+    return 1 if response == SOFTMAX and n_classes == 2 else n_classes
+
+
+def smoothed_log_proba(counts: np.ndarray) -> np.ndarray:
+    """Return log-probabilities of classes that occur `counts` times, none of them minus infinity.
+
+    Half a count is added to each class, so that a class which does not occur in one part of the data
+    does not make the rows of another part impossible. A lone class keeps probability one.
+    """
+    smoothed = np.asarray(counts, dtype=np.float64) + 0.5
+    return np.log(smoothed / smoothed.sum())
+
+
+@dataclass(frozen=True)
+class FittedLinearLink:
+    """A fitted link whose scores are ``x @ coef + intercept + sum_j parent_effects[j][y_j]``.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes K of the link's own label.
+    response : int
+        How scores become probabilities: `SOFTMAX`, `ONE_VERSUS_REST` or `PAIRWISE`.
+    coef : ndarray of shape (n_features, W)
+        W is `n_scores(response, n_classes)`.
+    intercept : ndarray of shape (W,)
+    parent_effects : tuple of ndarray of shape (K_j, W)
+        For each parent, in the order in which the link names its parents, what each of its classes
+        adds to the scores.
+    score_weight : ndarray of shape (W,), optional
+        Weights of the pairs, for `PAIRWISE` only.
+    """
+
+    n_classes: int
+    response: int
+    coef: np.ndarray
+    intercept: np.ndarray
+    parent_effects: tuple[np.ndarray, ...] = ()
+    score_weight: np.ndarray | None = None
+
+    def log_proba(self, X: Any, parent_codes: np.ndarray) -> np.ndarray:
+        """Return log-probabilities of shape (n, n_classes); `parent_codes` has one column per parent."""
+        scores = _product(X, self.coef) + self.intercept
+        for effects, codes in zip(self.parent_effects, parent_codes.T, strict=True):
+            scores += effects[codes]
+        weight = np.ones(scores.shape[1]) if self.score_weight is None else self.score_weight
+        return respond_rows(np.ascontiguousarray(scores), weight, self.response, self.n_classes)
+
+    @classmethod
+    def constant(cls, log_proba: np.ndarray, n_features: int, parents_n_classes: Sequence[int]) -> FittedLinearLink:
+        """Return a link that gives the same log-probabilities whatever x and the parents are."""
+        n_classes = len(log_proba)
+        width = n_scores(SOFTMAX, n_classes)
+        intercept = np.array([log_proba[1] - log_proba[0]]) if n_classes == 2 else np.array(log_proba)[:width]
+        effects = tuple(np.zeros((k, width)) for k in parents_n_classes)
+        return cls(n_classes, SOFTMAX, np.zeros((n_features, width)), intercept, effects)
+
+
+@dataclass(frozen=True)
+class LinearScores:
+    """What kernels see of a label-linear chain and a batch of n rows; all in chain positions.
+
+    Parameters
+    ----------
+    base : float64 ndarray of shape (n, W)
+        x's part of all scores, with the effects of every parent's first class added.
+    effects : float64 ndarray of shape (W, A)
+        ``effects[w, a]`` is added to score column w when the active class a holds; zero where a does
+        not belong to a parent.
+    score_start : int64 ndarray of shape (L + 1,)
+        The scores of position k are the columns ``score_start[k]:score_start[k + 1]``.
+    score_weight : float64 ndarray of shape (W,)
+        Weights for pairwise coupling, one elsewhere.
+    response : int64 ndarray of shape (L,)
+    n_classes : int64 ndarray of shape (L,)
+    active_start : int64 ndarray of shape (L + 1,)
+        Class c >= 1 of position j is the active class ``active_start[j] + c - 1``.
+    """
+
+    base: np.ndarray
+    effects: np.ndarray
+    score_start: np.ndarray
+    score_weight: np.ndarray
+    response: np.ndarray
+    n_classes: np.ndarray
+    active_start: np.ndarray
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """All arrays, in the order in which every kernel takes them."""
+        return (
+            self.base,
+            self.effects,
+            self.score_start,
+            self.score_weight,
+            self.response,
+            self.n_classes,
+            self.active_start,
+        )
+
+
+class LinearScorer:
+    """The label-linear links of a whole chain, stacked, so that a batch is folded in at once.
+
+    Parameters
+    ----------
+    links : sequence of FittedLinearLink
+        In chain order.
+    parents : sequence of sequences of int
+        For each position, the positions of its parents, in the order of ``parent_effects``.
+    """
+
+    def __init__(self, links: Sequence[FittedLinearLink], parents: Sequence[Sequence[int]]):
+        widths = [link.intercept.shape[0] for link in links]
+        self.n_classes = np.array([link.n_classes for link in links], dtype=np.int64)
+        self.response = np.array([link.response for link in links], dtype=np.int64)
+        self.score_start = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+        self.active_start = np.concatenate([[0], np.cumsum(self.n_classes - 1)]).astype(np.int64)
+        n_features = links[0].coef.shape[0]
+        self.coef = np.zeros((n_features, self.score_start[-1]))
+        self.intercept = np.zeros(self.score_start[-1])
+        self.score_weight = np.ones(self.score_start[-1])
+        self.effects = np.zeros((self.score_start[-1], self.active_start[-1]))
+        for k, (link, link_parents) in enumerate(zip(links, parents, strict=True)):
+            columns = slice(self.score_start[k], self.score_start[k + 1])
+            self.coef[:, columns] = link.coef
+            self.intercept[columns] = link.intercept
+            if link.score_weight is not None:
+                self.score_weight[columns] = link.score_weight
+            for j, effects in zip(link_parents, link.parent_effects, strict=True):
+                self.intercept[columns] += effects[0]
+                active = slice(self.active_start[j], self.active_start[j + 1])
+                self.effects[columns, active] = (effects[1:] - effects[0]).T
+
+    def scores(self, X) -> LinearScores:
+        """Fold the rows of `X` (dense or CSR) in: one product for all links."""
+        base = _product(X, self.coef)
+        base += self.intercept
+        return LinearScores(
+            base, self.effects, self.score_start, self.score_weight, self.response, self.n_classes, self.active_start
+        )
+
+
+def _product(X: Any, coef: np.ndarray) -> np.ndarray:
+    # Links that do not look at x must not care whether x is made of numbers.
+    if not coef.any():
+        return np.zeros((X.shape[0], coef.shape[1]))
+    return np.ascontiguousarray(as_matrix(X) @ coef, dtype=np.float64)

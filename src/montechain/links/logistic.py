@@ -1,0 +1,331 @@
+"""Logistic links: binary and multinomial, all links of a chain learned together."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array
+
+from montechain.links.base import FittedLink, LinkLearner, LinkProblem
+from montechain.links.design import n_columns, parent_columns, split_effects
+from montechain.links.linear import SOFTMAX, FittedLinearLink, n_scores, smoothed_log_proba
+from montechain.links.solver import class_counts, solve_logistic
+
+__all__ = ["LogisticLink", "check_positive", "check_weights", "refuse_fit_params"]
+
+
+class LogisticLink(LinkLearner):
+    """Learn links by logistic regression with a squared penalty, all of them together.
+
+    The objective is that of `sklearn.linear_model.LogisticRegression`: the sum of the (weighted) log losses plus the
+    squared length of the coefficients divided by ``2 C``, with an unpenalised intercept; log-odds for two classes,
+    the symmetric multinomial model for more. A binary parent is one 0/1 column among the inputs, a parent with more
+    classes is one-hot. Because the links of a chain share x, an iteration of the solver takes one product with X for
+    all of them; see `montechain.links.solver`.
+
+    A link is learned from the rows in which its own label is known. A label of which only one class occurs gets
+    constant probabilities, ``(count + 1/2) / (n + K/2)`` for a class that occurs `count` times. If more than one of
+    its K >= 3 classes occur but not all, the model is fitted to those that do, and each absent class gets a constant
+    score, so low that its probability is below ``(1/2) / (n + K/2)`` for every x.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Inverse strength of the penalty.
+    class_weight : None, "balanced", dict, or list with one of these for each label, default=None
+        Weights of the classes, on top of `sample_weight`. A dict maps classes to weights, 1 where one is missing;
+        ``"balanced"`` is the inverse frequency of the class, scaled as in scikit-learn.
+    tol : float, default=1e-6
+        A link is learned when no entry of the gradient of its objective, divided by the sum of weights, exceeds this.
+        scikit-learn's default is a hundred times as much, which leaves probabilities off by a few hundredths where the
+        inputs are sparse or small.
+    max_iter : int, default=1000
+        Iterations after which the solver gives up, with a `ConvergenceWarning`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from montechain.links.base import LinkProblem
+    >>> from montechain.links.logistic import LogisticLink
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> codes = np.array([[0, 0], [0, 1], [1, 1], [1, 1]], dtype=np.int32)
+    >>> links = LogisticLink(C=1.0).fit_links(X, codes, codes, [2, 2], [LinkProblem(0, ()), LinkProblem(1, (0,))])
+    >>> links[0].coef.round(3), links[1].parent_effects[0].round(3)
+    (array([[0.958]]), array([[0.   ],
+           [0.207]]))
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        class_weight: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+    ):
+        self.C = C
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def for_classes(self, classes: Sequence[np.ndarray]) -> LogisticLink:
+        """Return a copy whose `class_weight` speaks of codes; `classes` of each label."""
+        learner = clone(self)
+        if isinstance(self.class_weight, Mapping):
+            strange = [key for key in self.class_weight if not any(key in own.tolist() for own in classes)]
+            if strange:
+                raise ValueError(
+                    f"class_weight={dict(self.class_weight)!r} speaks of the class {strange[0]!r}, which no label has."
+                )
+        weights = (
+            self.class_weight if isinstance(self.class_weight, list | tuple) else [self.class_weight] * len(classes)
+        )
+        if len(weights) == len(classes) and any(isinstance(own, Mapping) for own in weights):
+            learner.class_weight = [
+                {code: own[value] for code, value in enumerate(values.tolist()) if value in own}
+                if isinstance(own, Mapping)
+                else own
+                for own, values in zip(weights, classes, strict=True)
+            ]
+        return learner
+
+    def fit_links(
+        self,
+        X: Any,
+        codes: np.ndarray,
+        filled: np.ndarray,
+        n_classes: Sequence[int],
+        problems: Sequence[LinkProblem],
+        *,
+        sample_weight: np.ndarray | None = None,
+        names: Sequence[Any] | None = None,
+        n_jobs: int | None = None,
+        on_link: Callable[[LinkProblem], None] | None = None,
+        initial: Sequence[tuple[LinkProblem, FittedLinearLink] | None] | None = None,
+        **fit_params: Any,
+    ) -> list[FittedLink]:
+        """Learn all `problems` on the same rows; see `LinkLearner.fit_links`.
+
+        `n_jobs` has no effect: the links are learned together, by matrix products that use the threads of BLAS.
+
+        Parameters
+        ----------
+        initial : sequence of (problem, link) or None, optional
+            For each problem a link of the same label to start from. Its parents may be others: the effects of those
+            in common are taken over. The answer is the same within `tol`.
+        """
+        refuse_fit_params(self, fit_params)
+        check_positive(self, "C", numbers.Real)
+        check_positive(self, "tol", numbers.Real)
+        check_positive(self, "max_iter", numbers.Integral)
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+        weight = check_weights(sample_weight, len(codes))
+        n_classes = [int(k) for k in n_classes]
+
+        labels = sorted({problem.label for problem in problems})
+        class_weights = {label: _weights_of_label(self.class_weight, label, codes.shape[1]) for label in labels}
+        counts = {label: class_counts(codes[:, label], weight, n_classes[label]) for label in labels}
+        occurring = {label: np.flatnonzero(counts[label] > 0.0) for label in labels}
+        to_solve = [q for q, problem in enumerate(problems) if len(occurring[problem.label]) > 1]
+
+        links: list[Any] = [None] * len(problems)
+        for q, problem in enumerate(problems):
+            if len(occurring[problem.label]) <= 1:
+                parents_n_classes = [n_classes[j] for j in problem.parents]
+                constant = smoothed_log_proba(counts[problem.label])
+                links[q] = FittedLinearLink.constant(constant, X.shape[1], parents_n_classes)
+                if on_link is not None:
+                    on_link(problem)
+        if not to_solve:
+            return links
+
+        # One block of columns for each label that is a parent anywhere; each problem is allowed its own parents'.
+        parents = sorted({j for q in to_solve for j in problems[q].parents})
+        start = np.concatenate([[0], np.cumsum([n_columns(n_classes[j]) for j in parents])]).astype(int)
+        columns_of = {j: np.arange(start[i], start[i + 1]) for i, j in enumerate(parents)}
+        columns = parent_columns(filled[:, parents], [n_classes[j] for j in parents])
+        allowed = np.zeros((len(to_solve), columns.shape[1]), dtype=bool)
+        for row, q in enumerate(to_solve):
+            for j in problems[q].parents:
+                allowed[row, columns_of[j]] = True
+
+        solved_labels = sorted({problems[q].label for q in to_solve})
+        targets = np.array([_renumbered(codes[:, label], occurring[label]) for label in solved_labels])
+        target_row = [solved_labels.index(problems[q].label) for q in to_solve]
+        solved_n_classes = [len(occurring[problems[q].label]) for q in to_solve]
+        class_weight = np.ones((len(to_solve), max(solved_n_classes)))
+        for row, q in enumerate(to_solve):
+            label = problems[q].label
+            own = _class_weight(class_weights[label], counts[label], occurring[label])
+            class_weight[row, : len(own)] = own
+
+        solution = solve_logistic(
+            X,
+            columns,
+            allowed,
+            targets,
+            target_row,
+            solved_n_classes,
+            C=float(self.C),
+            sample_weight=weight,
+            class_weight=class_weight,
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+            initial=None if initial is None else self._start(initial, to_solve, problems, columns_of, occurring, X),
+            on_solved=None if on_link is None else lambda row: on_link(problems[to_solve[row]]),
+        )
+        if not solution.converged.all():
+            warnings.warn(
+                f"{(~solution.converged).sum()} of {len(to_solve)} links were not learned to tol={self.tol} within "
+                f"max_iter={self.max_iter} iterations (largest gradient {solution.gradient.max():.2g}). Use "
+                f"LogisticLink(max_iter={10 * self.max_iter}), or scale the columns of X.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        for row, q in enumerate(to_solve):
+            label, own_parents = problems[q]
+            scores = slice(solution.score_start[row], solution.score_start[row + 1])
+            own_columns = np.concatenate([[], *(columns_of[j] for j in own_parents)]).astype(int)
+            effects = split_effects(solution.parent_coef[own_columns, scores], [n_classes[j] for j in own_parents])
+            link = FittedLinearLink(
+                len(occurring[label]), SOFTMAX, solution.coef[:, scores], solution.intercept[scores], effects
+            )
+            links[q] = _with_absent_classes(link, n_classes[label], occurring[label], counts[label].sum())
+        return links
+
+    def _start(self, initial, to_solve, problems, columns_of, occurring, X):
+        """Return coefficients to start from, as the solver takes them, made of links that may have other parents."""
+        n_features = X.shape[1]
+        n_parent_columns = sum(map(len, columns_of.values()))
+        rows = []
+        for q in to_solve:
+            classes = occurring[problems[q].label]
+            width = n_scores(SOFTMAX, len(classes))
+            own = np.zeros((width, 1 + n_features + n_parent_columns))
+            rows.append(own)
+            if initial[q] is None:
+                own[:, 0] = np.nan  # the solver starts from the class frequencies
+                continue
+            problem, link = initial[q]
+            own[:, 0] = _among(link, link.intercept, classes)
+            own[:, 1 : 1 + n_features] = _among(link, link.coef, classes).T
+            for j, effects in zip(problem.parents, link.parent_effects, strict=True):
+                if j not in problems[q].parents:
+                    continue
+                effects = _among(link, effects, classes)
+                if len(effects) <= 2:
+                    own[:, 0] += effects[0]
+                    effects = effects[1:] - effects[0]
+                own[:, 1 + n_features + columns_of[j]] = effects.T
+        return np.concatenate(rows)
+
+
+def _renumbered(codes: np.ndarray, occurring: np.ndarray) -> np.ndarray:
+    """Return the codes counted among the classes that occur; unknown ones, and those of no weight, are negative."""
+    number = np.full(max(int(codes.max()), 0) + 2, -1, dtype=np.int32)  # the last entry is for the code -1
+    number[occurring] = np.arange(len(occurring))
+    return number[codes]
+
+
+def _with_absent_classes(
+    link: FittedLinearLink, n_classes: int, occurring: np.ndarray, total: float
+) -> FittedLinearLink:
+    """Return the link with scores for all of `n_classes` classes."""
+    if len(occurring) == n_classes:
+        return link
+    width = n_scores(SOFTMAX, n_classes)
+
+    def spread(values: np.ndarray) -> np.ndarray:
+        if len(occurring) == 2:
+            values = np.concatenate([-0.5 * values, 0.5 * values], axis=-1)
+        full = np.zeros((*values.shape[:-1], width))
+        full[..., occurring] = values
+        return full
+
+    intercept = spread(link.intercept)
+    # The scores of the classes that occur sum to zero, so that their exponentials sum to at least their number.
+    bound = np.log(0.5 / (total + 0.5 * n_classes))
+    intercept[np.setdiff1d(np.arange(n_classes), occurring)] = np.log(len(occurring)) + bound
+    return FittedLinearLink(
+        n_classes, SOFTMAX, spread(link.coef), intercept, tuple(spread(effects) for effects in link.parent_effects)
+    )
+
+
+def _among(link: FittedLinearLink, values: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return what belongs to the scores of some `classes` only: log-odds if they are two."""
+    if link.n_classes == 2:
+        return values
+    values = values[..., classes]
+    if len(classes) == 2:
+        return values[..., 1:] - values[..., :1]
+    return values - values.mean(axis=-1, keepdims=True)
+
+
+def _weights_of_label(class_weight: Any, label: int, n_labels: int) -> Any:
+    """Return what `class_weight` says about one label: None, "balanced" or a dict."""
+    if isinstance(class_weight, list | tuple):
+        if len(class_weight) != n_labels:
+            raise ValueError(
+                f"class_weight has {len(class_weight)} entries for {n_labels} labels. Give one entry for each label, "
+                'or a single None, "balanced" or dict for all of them.'
+            )
+        class_weight = class_weight[label]
+    if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
+        return class_weight
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(
+            f"class_weight={class_weight!r} is not understood. "
+            'Use None, "balanced", a dict such as {0: 1.0, 1: 5.0}, or a list with one of these for each label.'
+        )
+    wrong = {key: value for key, value in class_weight.items() if not 0.0 < value < np.inf}
+    if wrong:
+        raise ValueError(
+            f"class_weight has weights that are not positive: {wrong}. Use positive numbers; to leave rows out, "
+            "give them a sample_weight of 0."
+        )
+    return class_weight
+
+
+def _class_weight(class_weight: Any, counts: np.ndarray, occurring: np.ndarray) -> np.ndarray:
+    """Return the weights of the classes that occur."""
+    if class_weight is None:
+        return np.ones(len(occurring))
+    if isinstance(class_weight, str):
+        return counts.sum() / (len(occurring) * counts[occurring])
+    return np.array([float(class_weight.get(int(code), 1.0)) for code in occurring])
+
+
+def check_positive(learner: Any, name: str, kind: type) -> None:
+    """Raise an error that says what to type unless the parameter `name` is a positive number of this kind."""
+    value = getattr(learner, name)
+    if not isinstance(value, kind) or isinstance(value, bool) or not 0 < value < np.inf:  # type: ignore[operator]
+        what, example = ("whole number", 1000) if kind is numbers.Integral else ("number", 1.0)
+        raise ValueError(
+            f"{name}={value!r} must be a positive {what}, for example {type(learner).__name__}({name}={example})."
+        )
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
+    """Return the sample weights as an array, ones if there are none."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,):
+        raise ValueError(f"sample_weight has the shape {weight.shape}. Give one weight for each of the {n_rows} rows.")
+    if not ((weight >= 0.0) & (weight < np.inf)).all():
+        raise ValueError("sample_weight has entries that are negative, infinite or NaN. Use 0 to leave a row out.")
+    return weight
+
+
+def refuse_fit_params(learner: Any, fit_params: Mapping[str, Any]) -> None:
+    """Raise a TypeError if there are any `fit_params`."""
+    if fit_params:
+        raise TypeError(
+            f"{type(learner).__name__} takes no fit parameters besides sample_weight, but got "
+            f"{', '.join(sorted(fit_params))}. Leave them out, or use a scikit-learn classifier whose fit takes them."
+        )

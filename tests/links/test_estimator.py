@@ -1,0 +1,111 @@
+"""Links from any classifier: unknown rows, constants, missing classes, seeds, fit parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
+
+from montechain.links.base import LinkProblem
+from montechain.links.estimator import EstimatorLink, FittedEstimatorLink
+from montechain.links.linear import FittedLinearLink
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """Remembers what it was given."""
+
+    def fit(self, X, y, **fit_params):
+        self.X_, self.y_, self.fit_params_ = X, y, fit_params
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.full((len(X), len(self.classes_)), 1 / len(self.classes_))
+
+
+def fit(estimator, X, codes, n_classes, problem, **options):
+    return EstimatorLink(estimator, random_state=options.pop("random_state", None)).fit_links(
+        X, codes, np.maximum(codes, 0), n_classes, [problem], **options
+    )[0]
+
+
+X = np.arange(8.0).reshape(4, 2)
+
+
+def test_a_link_is_fitted_on_the_rows_whose_label_is_known():
+    codes = np.array([[0, 0], [1, -1], [1, 1], [0, 1]], dtype=np.int32)
+    link = fit(Recorder(), X, codes, [2, 2], LinkProblem(1, (0,)), sample_weight=np.array([1.0, 2, 3, 4]), tag="t")
+    assert link.estimator.X_.tolist() == [[0, 1, 0], [4, 5, 1], [6, 7, 0]]
+    assert link.estimator.y_.tolist() == [0, 1, 1]
+    assert link.estimator.fit_params_["sample_weight"].tolist() == [1.0, 3.0, 4.0]
+    assert link.estimator.fit_params_["tag"] == "t"
+
+
+def test_a_label_with_one_class_in_these_rows_is_constant_but_not_certain():
+    codes = np.array([[0], [0], [0], [0]], dtype=np.int32)
+    link = fit(Recorder(), X, codes, [2], LinkProblem(0, ()))
+    assert isinstance(link, FittedLinearLink)
+    np.testing.assert_allclose(np.exp(link.log_proba(X, codes[:, :0])), [[0.9, 0.1]] * 4)
+
+
+def test_a_lone_class_is_certain():
+    codes = np.zeros((4, 1), dtype=np.int32)
+    link = fit(Recorder(), X, codes, [1], LinkProblem(0, ()))
+    assert link.log_proba(X, codes[:, :0]).tolist() == [[0.0]] * 4
+
+
+def test_a_class_that_does_not_occur_gets_no_probability():
+    codes = np.array([[0], [2], [0], [2]], dtype=np.int32)
+    link = fit(Recorder(), X, codes, [3], LinkProblem(0, ()))
+    assert isinstance(link, FittedEstimatorLink)
+    np.testing.assert_allclose(np.exp(link.log_proba(X, codes[:, :0])), [[0.5, 0.0, 0.5]] * 4)
+
+
+def test_seeds_depend_on_the_link_alone():
+    rng = np.random.default_rng(0)
+    X, codes = rng.normal(size=(60, 3)), rng.integers(2, size=(60, 3)).astype(np.int32)
+    forest = RandomForestClassifier(n_estimators=4)
+    learner = EstimatorLink(forest, random_state=5)
+    one, two, other = (
+        learner.fit_links(X, codes, codes, [2, 2, 2], [LinkProblem(label, parents)])[0]
+        for label, parents in [(2, (0, 1)), (2, (0, 1)), (2, (0,))]
+    )
+    assert one.estimator.random_state == two.estimator.random_state != other.estimator.random_state
+    np.testing.assert_array_equal(one.log_proba(X, codes[:, :2]), two.log_proba(X, codes[:, :2]))
+    assert forest.random_state is None
+
+
+def test_a_seed_the_user_chose_is_kept():
+    codes = np.array([[0], [1], [0], [1]], dtype=np.int32)
+    link = fit(DecisionTreeClassifier(random_state=7), X, codes, [2], LinkProblem(0, ()), random_state=1)
+    assert link.estimator.random_state == 7
+
+
+def test_a_column_transformer_inside_the_link_sees_the_names():
+    frame = pd.DataFrame({"colour": ["red", "blue", "red", "blue"] * 5, "size": np.arange(20.0)})
+    codes = np.column_stack([np.arange(20) % 2, np.arange(20) // 10]).astype(np.int32)
+    transform = make_column_transformer((OneHotEncoder(), ["colour"]), ("passthrough", ["size", "shape"]))
+    link = fit(
+        make_pipeline(transform, DecisionTreeClassifier()),
+        frame, codes, [2, 2], LinkProblem(1, (0,)), names=["shape", "age"],
+    )  # fmt: skip
+    assert link.names == ["shape"]
+    assert list(link.estimator.feature_names_in_) == ["colour", "size", "shape"]
+    assert (link.log_proba(frame, codes[:, :1]).argmax(axis=1) == codes[:, 1]).all()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_on_link_is_called_for_each(n_jobs):
+    codes = np.array([[0, 1], [1, 0], [0, 0], [1, 1]], dtype=np.int32)
+    seen = []
+    EstimatorLink(LogisticRegression()).fit_links(
+        X, codes, codes, [2, 2], [LinkProblem(0, ()), LinkProblem(1, (0,))], on_link=seen.append, n_jobs=n_jobs
+    )
+    assert [problem.label for problem in seen] == [0, 1]

@@ -1,0 +1,315 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+from montechain.links.base import LinkProblem
+from montechain.links.linear import FittedLinearLink
+from montechain.links.logistic import LogisticLink
+from reference.solver import gradient, inputs
+
+N_CLASSES = [2, 3, 2, 1, 4]
+PROBLEMS = [
+    LinkProblem(0, ()),
+    LinkProblem(1, (0,)),
+    LinkProblem(2, (1, 0, 3)),
+    LinkProblem(4, (2, 1)),
+    LinkProblem(0, (4, 2)),
+    LinkProblem(3, (0,)),
+]
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 4)) * [1.0, 3.0, 0.2, 1.0] + [0.0, 1.0, 0.0, 5.0]
+    codes = np.zeros((150, 5), dtype=np.int32)
+    for label, k in enumerate(N_CLASSES):
+        codes[:, label] = (0.7 * X @ rng.normal(size=(4, k)) + rng.gumbel(size=(150, k))).argmax(axis=1)
+        codes[:k, label] = range(k)
+    return X, codes
+
+
+def stacked(link):
+    """Return coefficients as scikit-learn has them: one row per score, parents after X."""
+    rows = [link.coef]
+    for effects in link.parent_effects:
+        if len(effects) == 2:
+            assert (effects[0] == 0.0).all()
+            rows.append(effects[1:])
+        elif len(effects) > 2:
+            rows.append(effects)
+    return np.vstack(rows).T
+
+
+def expected_model(X, codes, problem, **parameters):
+    Z = inputs(X, codes[:, list(problem.parents)], [N_CLASSES[j] for j in problem.parents])
+    model = LogisticRegression(tol=1e-10, max_iter=10_000, solver="newton-cg", **parameters)
+    return Z, model
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced", {0: 2.0, 1: 0.5}])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_links_are_those_of_scikit_learn(data, class_weight, weighted):
+    X, codes = data
+    weight = np.random.default_rng(1).uniform(0.1, 2.0, len(X)) if weighted else None
+    learner = LogisticLink(C=0.5, class_weight=class_weight, tol=1e-9)
+    links = learner.fit_links(X, codes, codes, N_CLASSES, PROBLEMS, sample_weight=weight)
+    for problem, link in zip(PROBLEMS, links, strict=True):
+        if N_CLASSES[problem.label] == 1:
+            continue
+        own_weight = class_weight
+        if isinstance(class_weight, dict):
+            own_weight = {c: class_weight.get(c, 1.0) for c in range(N_CLASSES[problem.label])}
+        if class_weight == "balanced" and weighted:
+            # Spelt out, because older versions of scikit-learn balance without the sample weights.
+            counts = np.bincount(codes[:, problem.label], weights=weight)
+            own_weight = dict(enumerate(counts.sum() / (len(counts) * counts)))
+        Z, model = expected_model(X, codes, problem, C=0.5, class_weight=own_weight)
+        model.fit(Z, codes[:, problem.label], sample_weight=weight)
+        np.testing.assert_allclose(stacked(link), model.coef_, atol=2e-5)
+        np.testing.assert_allclose(link.intercept, model.intercept_, atol=5e-5)
+        proba = np.exp(link.log_proba(X, codes[:, list(problem.parents)]))
+        np.testing.assert_allclose(proba, model.predict_proba(Z), atol=1e-5)
+
+
+@pytest.mark.parametrize("container", [sp.csr_matrix, sp.csr_array, sp.csc_array, np.asfortranarray, np.ndarray.tolist])
+def test_kind_of_x_does_not_matter(data, container):
+    X, codes = data
+    expected = LogisticLink(tol=1e-9).fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
+    links = LogisticLink(tol=1e-9).fit_links(container(X), codes, codes, N_CLASSES, PROBLEMS)
+    for link, other in zip(links, expected, strict=True):
+        np.testing.assert_allclose(link.coef, other.coef, atol=1e-6)
+        np.testing.assert_allclose(link.intercept, other.intercept, atol=1e-6)
+
+
+def test_float32_is_solved_in_double_precision(data):
+    X, codes = data
+    X = X.astype(np.float32)
+    expected = LogisticLink(tol=1e-9).fit_links(X.astype(np.float64), codes, codes, N_CLASSES, PROBLEMS)
+    links = LogisticLink(tol=1e-9).fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
+    for link, other in zip(links, expected, strict=True):
+        assert link.coef.dtype == np.float64
+        np.testing.assert_allclose(link.coef, other.coef, atol=1e-7)
+
+
+def test_default_objective_is_below_scikit_learns_default(data):
+    X, codes = data
+    for problem, link in zip(PROBLEMS, LogisticLink().fit_links(X, codes, codes, N_CLASSES, PROBLEMS), strict=True):
+        if N_CLASSES[problem.label] == 1:
+            continue
+        Z, _ = expected_model(X, codes, problem)
+        model = LogisticRegression(max_iter=1000).fit(Z, codes[:, problem.label])
+
+        def objective(coef, log_proba, y=codes[:, problem.label]):
+            return -log_proba[np.arange(len(y)), y].sum() + 0.5 * np.sum(coef**2)
+
+        ours = objective(stacked(link), link.log_proba(X, codes[:, list(problem.parents)]))
+        assert ours <= objective(model.coef_, model.predict_log_proba(Z)) + 1e-6
+
+
+def test_rows_with_an_unknown_label_are_left_out_and_parents_are_read_as_filled(data):
+    X, codes = data
+    holey = codes.copy()
+    unknown = np.random.default_rng(3).random(codes.shape) < 0.25
+    unknown[:4] = False
+    holey[unknown] = -1
+    problems = [problem for problem in PROBLEMS if N_CLASSES[problem.label] > 1]
+    links = LogisticLink(tol=1e-10).fit_links(X, holey, codes, N_CLASSES, problems)
+    for problem, link in zip(problems, links, strict=True):
+        rows = ~unknown[:, problem.label]
+        (alone,) = LogisticLink(tol=1e-10).fit_links(X[rows], codes[rows], codes[rows], N_CLASSES, [problem])
+        np.testing.assert_allclose(link.coef, alone.coef, atol=1e-7)
+        np.testing.assert_allclose(link.intercept, alone.intercept, atol=1e-6)
+
+
+def test_whole_weights_are_repetitions(data):
+    X, codes = data
+    times = np.random.default_rng(0).integers(0, 3, len(X))
+    times[:4] = 1
+    again = np.repeat(np.arange(len(X)), times)
+    learner = LogisticLink(tol=1e-11, class_weight="balanced")
+    weighted = learner.fit_links(X, codes, codes, N_CLASSES, PROBLEMS, sample_weight=times)
+    repeated = learner.fit_links(X[again], codes[again], codes[again], N_CLASSES, PROBLEMS)
+    for link, other in zip(weighted, repeated, strict=True):
+        np.testing.assert_allclose(link.coef, other.coef, atol=1e-8)
+        np.testing.assert_allclose(link.intercept, other.intercept, atol=1e-7)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_label_of_one_class_has_smoothed_constant_probabilities(n_classes):
+    X, codes = np.arange(8.0).reshape(4, 2), np.array([[1, 0], [1, 1], [1, 0], [-1, 1]], dtype=np.int32)
+    filled = np.abs(codes)
+    (link,) = LogisticLink().fit_links(X, codes, filled, [n_classes, 2], [LinkProblem(0, (1,))])
+    expected = np.full(n_classes, 0.5)
+    expected[1] += 3.0
+    proba = np.exp(link.log_proba(X, filled[:, [1]]))
+    np.testing.assert_allclose(proba, np.tile(expected / expected.sum(), (4, 1)))
+    assert (link.coef == 0.0).all()
+
+
+def test_label_of_a_single_class_and_label_never_known():
+    X, codes = np.arange(8.0).reshape(4, 2), np.array([[0, -1]] * 4, dtype=np.int32)
+    trivial, unknown = LogisticLink().fit_links(
+        X, codes, np.abs(codes), [1, 3], [LinkProblem(0, (1,)), LinkProblem(1, (0,))]
+    )
+    np.testing.assert_array_equal(trivial.log_proba(X, np.zeros((4, 1), dtype=np.int32)), np.zeros((4, 1)))
+    np.testing.assert_allclose(np.exp(unknown.log_proba(X, np.zeros((4, 1), dtype=np.int32))), 1 / 3)
+
+
+@pytest.mark.parametrize(("occurring", "n_classes"), [([0, 2], 3), ([1, 2], 4), ([0, 2, 3], 4), ([1, 3, 4], 6)])
+def test_absent_classes_are_improbable_but_possible(data, occurring, n_classes):
+    X, codes = data
+    rng = np.random.default_rng(0)
+    scores = 0.5 * X @ rng.normal(size=(4, len(occurring))) + rng.gumbel(size=(150, len(occurring)))
+    own = np.array(occurring)[scores.argmax(axis=1)]
+    own[: len(occurring)] = occurring
+    codes = codes.copy()
+    codes[:, 0] = own
+    K = [n_classes, *N_CLASSES[1:]]
+    (link,) = LogisticLink(tol=1e-10).fit_links(X, codes, codes, K, [LinkProblem(0, (2, 1))])
+    far = np.vstack([X, 50.0 * X])
+    log_proba = link.log_proba(far, np.vstack([codes, codes])[:, [2, 1]])
+    absent = np.setdiff1d(np.arange(n_classes), occurring)
+    assert np.isfinite(log_proba).all()
+    assert (np.exp(log_proba[:, absent]) <= 0.5 / (150 + n_classes / 2)).all()
+    # Among the classes that occur the probabilities are those of a model that knows no others.
+    Z = inputs(X, codes[:, [2, 1]], [2, 3])
+    model = LogisticRegression(tol=1e-10, max_iter=10_000).fit(Z, np.searchsorted(occurring, own))
+    proba = np.exp(log_proba[:150, occurring])
+    np.testing.assert_allclose(proba / proba.sum(axis=1, keepdims=True), model.predict_proba(Z), atol=1e-4)
+
+
+def test_class_of_weight_zero_counts_as_absent(data):
+    X, codes = data
+    weight = (codes[:, 1] != 2).astype(float)
+    (link,) = LogisticLink().fit_links(X, codes, codes, N_CLASSES, [LinkProblem(1, ())], sample_weight=weight)
+    assert (np.exp(link.log_proba(X, codes[:, :0]))[:, 2] <= 0.5 / weight.sum()).all()
+
+
+def test_batch_does_not_matter(data):
+    X, codes = data
+    together = LogisticLink(tol=1e-9).fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
+    for problem, link in zip(PROBLEMS, together, strict=True):
+        (alone,) = LogisticLink(tol=1e-9).fit_links(X, codes, codes, N_CLASSES, [problem])
+        np.testing.assert_allclose(link.coef, alone.coef, atol=1e-6)
+        for effects, other in zip(link.parent_effects, alone.parent_effects, strict=True):
+            np.testing.assert_allclose(effects, other, atol=1e-6)
+
+
+def test_order_of_parents_is_the_order_of_effects(data):
+    X, codes = data
+    one, other = LogisticLink(tol=1e-10).fit_links(
+        X, codes, codes, N_CLASSES, [LinkProblem(2, (0, 1, 4)), LinkProblem(2, (4, 0, 1))]
+    )
+    for i, j in enumerate([1, 2, 0]):
+        np.testing.assert_allclose(one.parent_effects[i], other.parent_effects[j], atol=1e-7)
+
+
+def test_start_from_links_with_other_parents(data):
+    X, codes = data
+    links = LogisticLink(tol=1e-10).fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
+    wanted = [LinkProblem(0, (4,)), LinkProblem(1, (2, 0)), LinkProblem(2, (1, 0, 3)), LinkProblem(4, (1,))]
+    expected = LogisticLink(tol=1e-10).fit_links(X, codes, codes, N_CLASSES, wanted)
+    initial = [(PROBLEMS[4], links[4]), (PROBLEMS[1], links[1]), (PROBLEMS[2], links[2]), None]
+    warm = LogisticLink(tol=1e-10).fit_links(X, codes, codes, N_CLASSES, wanted, initial=initial)
+    for link, other in zip(warm, expected, strict=True):
+        np.testing.assert_allclose(link.coef, other.coef, atol=1e-6)
+    # Started where it ends, a single iteration is more than enough.
+    finished = LogisticLink(tol=1e-9, max_iter=1).fit_links(
+        X, codes, codes, N_CLASSES, PROBLEMS, initial=list(zip(PROBLEMS, links, strict=True))
+    )
+    for link, other in zip(finished, links, strict=True):
+        np.testing.assert_allclose(link.coef, other.coef, atol=1e-7)
+
+
+def test_class_weight_per_label(data):
+    X, codes = data
+    per_label = [{1: 3.0}, None, "balanced", None, None]
+    links = LogisticLink(class_weight=per_label).fit_links(X, codes, codes, N_CLASSES, PROBLEMS[:3])
+    for problem, link in zip(PROBLEMS[:3], links, strict=True):
+        learner = LogisticLink(class_weight=per_label[problem.label])
+        (alone,) = learner.fit_links(X, codes, codes, N_CLASSES, [problem])
+        np.testing.assert_allclose(link.coef, alone.coef, atol=1e-4)
+    with pytest.raises(ValueError, match="2 entries for 5 labels"):
+        LogisticLink(class_weight=[None, None]).fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
+
+
+def test_every_link_is_announced_once(data):
+    X, codes = data
+    seen = []
+    LogisticLink().fit_links(X, codes, codes, N_CLASSES, PROBLEMS, on_link=seen.append)
+    assert sorted(seen) == sorted(PROBLEMS)
+
+
+def test_no_problems_and_result_kind(data):
+    X, codes = data
+    assert LogisticLink().fit_links(X, codes, codes, N_CLASSES, []) == []
+    links = LogisticLink().fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
+    assert all(isinstance(link, FittedLinearLink) for link in links)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"C": 0.0}, r"C=0.0 must be a positive number, for example LogisticLink\(C=1.0\)"),
+        ({"C": -1}, "C=-1 must be a positive"),
+        ({"C": "1"}, "C='1' must be a positive"),
+        ({"C": np.inf}, "C=inf must be a positive"),
+        ({"tol": 0.0}, "tol=0.0 must be a positive"),
+        ({"max_iter": 2.5}, "max_iter=2.5 must be a positive whole number"),
+        ({"max_iter": 0}, "max_iter=0 must be"),
+        ({"class_weight": "balance"}, "class_weight='balance' is not understood. Use None, \"balanced\""),
+        ({"class_weight": {0: -1.0}}, "not positive: {0: -1.0}"),
+    ],
+)
+def test_bad_parameters_are_named_at_fit(data, parameters, message):
+    X, codes = data
+    learner = clone(LogisticLink(**parameters))  # nothing is checked before fit
+    with pytest.raises(ValueError, match=message):
+        learner.fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
+
+
+def test_bad_inputs(data):
+    X, codes = data
+    with pytest.raises(TypeError, match="LogisticLink takes no fit parameters besides sample_weight, but got groups"):
+        LogisticLink().fit_links(X, codes, codes, N_CLASSES, PROBLEMS, groups=codes[:, 0])
+    with pytest.raises(ValueError, match="NaN"):
+        LogisticLink().fit_links(np.where(X > 1, np.nan, X), codes, codes, N_CLASSES, PROBLEMS)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"), [(np.ones(3), "shape \\(3,\\)"), (-1.0, "negative"), (np.nan, "NaN"), (np.inf, "infinite")]
+)
+def test_bad_weights(data, weight, message):
+    X, codes = data
+    weight = weight if np.ndim(weight) else np.where(np.arange(len(X)) == 5, weight, 1.0)
+    with pytest.raises(ValueError, match=message):
+        LogisticLink().fit_links(X, codes, codes, N_CLASSES, PROBLEMS, sample_weight=weight)
+
+
+def test_warns_which_parameter_to_raise(data):
+    X, codes = data
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=2 iterations .* Use LogisticLink\(max_iter=20\)"):
+        LogisticLink(max_iter=2, tol=1e-9).fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["music", "scene", "yeast", "enron", "medical"])
+def test_gradients_on_real_data(name, data_folder):
+    from real_data import load_split
+
+    split = load_split(name, data_folder)
+    X, Y = split.X_train, split.Y_train
+    problems = [LinkProblem(j, tuple(range(j))) for j in range(Y.shape[1])]
+    links = LogisticLink().fit_links(X, Y, Y, [2] * Y.shape[1], problems)
+    for j, link in enumerate(links):
+        if Y[:, j].min() == Y[:, j].max():
+            continue
+        Z = np.hstack([X.toarray() if sp.issparse(X) else X, Y[:, :j]])
+        slopes = gradient(Z, Y[:, j], stacked(link).T, link.intercept)
+        assert max(np.abs(part).max() for part in slopes) <= 1.001e-6 * len(Y)

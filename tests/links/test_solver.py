@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from montechain.links import solver
+from montechain.links.solver import solve_logistic
+from reference import solver as reference
+
+N_CLASSES = (2, 3, 2, 4, 2)
+
+
+def make_problems(seed=0, n=120, d=5, kind="nested", scale=1.0):
+    """Return random arguments of `solve_logistic`: five problems of two to four classes, and six parent columns."""
+    rng = np.random.default_rng(seed)
+    X = scale * rng.normal(size=(n, d)) + 0.5 * scale
+    P = (rng.random((n, 6)) < 0.4).astype(float)
+    targets = []
+    for k in N_CLASSES:
+        scores = X @ rng.normal(size=(d, k)) / scale + P @ rng.normal(size=(6, k)) + rng.gumbel(size=(n, k))
+        targets.append(scores.argmax(axis=1))
+        targets[-1][:k] = range(k)
+    targets = np.array(targets, dtype=np.int32)
+    if kind == "nested":
+        allowed = np.arange(6) < np.array([0, 1, 3, 4, 6])[:, None]
+        allowed = allowed[:, rng.permutation(6)]
+    else:
+        allowed = rng.random((5, 6)) < 0.5
+        allowed[0], allowed[1] = False, True
+    return X, P, allowed, targets
+
+
+def parts(solution, X, P, allowed, q):
+    """Return inputs, coefficients and intercept of one problem."""
+    columns = slice(solution.score_start[q], solution.score_start[q + 1])
+    coef = np.vstack([solution.coef[:, columns], solution.parent_coef[allowed[q], columns]])
+    assert (solution.parent_coef[~allowed[q], columns] == 0.0).all()
+    X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=float)
+    return np.hstack([X, P[:, allowed[q]]]), coef, solution.intercept[columns]
+
+
+def largest_gradient(solution, X, P, allowed, targets, q, C=1.0, weight=None):
+    Z, coef, intercept = parts(solution, X, P, allowed, q)
+    weight = np.ones(len(Z)) if weight is None else weight
+    slopes = reference.gradient(Z, targets[q], coef, intercept, C, weight)
+    return max(np.abs(part).max() for part in slopes) / weight[targets[q] >= 0].sum()
+
+
+@pytest.fixture(params=["factor", "diagonal"])
+def preconditioner(request, monkeypatch):
+    if request.param == "diagonal":
+        monkeypatch.setattr(solver, "LARGEST_FACTOR", 0)
+
+
+@pytest.mark.parametrize("kind", ["nested", "any"])
+@pytest.mark.parametrize("container", [np.asarray, np.asfortranarray, sp.csr_matrix, sp.csr_array, np.float32])
+@pytest.mark.usefixtures("preconditioner")
+def test_gradient_at_the_solution_is_within_tol(container, kind):
+    X, P, allowed, targets = make_problems(kind=kind)
+    X = container(X)
+    solution = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, C=0.7, tol=1e-8)
+    assert solution.converged.all()
+    for q in range(5):
+        gradient = largest_gradient(solution, X, P, allowed, targets, q, C=0.7)
+        assert gradient <= 1e-8 + 1e-13
+        assert solution.gradient[q] == pytest.approx(gradient, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["nested", "any"])
+def test_solution_is_that_of_a_general_optimiser(kind):
+    X, P, allowed, targets = make_problems(1, n=60, d=3, kind=kind)
+    weight = np.random.default_rng(2).uniform(0.2, 2.0, 60)
+    solution = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, C=2.0, sample_weight=weight, tol=1e-10)
+    for q, n_classes in enumerate(N_CLASSES):
+        Z, coef, intercept = parts(solution, X, P, allowed, q)
+        expected = reference.solve_logistic(Z, targets[q], n_classes, 2.0, weight)
+        np.testing.assert_allclose(coef, expected[0], atol=2e-5)
+        np.testing.assert_allclose(intercept, expected[1], atol=2e-5)
+        ours = reference.objective(Z, targets[q], coef, intercept, 2.0, weight)
+        assert ours <= reference.objective(Z, targets[q], *expected, 2.0, weight) + 1e-9
+
+
+def test_whole_weights_are_repetitions():
+    X, P, allowed, targets = make_problems(3)
+    times = np.random.default_rng(0).integers(0, 4, len(X))
+    times[:4] = 1  # every class keeps a row
+    weighted = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, sample_weight=times.astype(float), tol=1e-11)
+    again = np.repeat(np.arange(len(X)), times)
+    repeated = solve_logistic(X[again], P[again], allowed, targets[:, again], range(5), N_CLASSES, tol=1e-11)
+    for name in ("coef", "parent_coef", "intercept"):
+        np.testing.assert_allclose(getattr(weighted, name), getattr(repeated, name), atol=1e-8)
+
+
+def test_unknown_rows_do_not_count():
+    X, P, allowed, targets = make_problems(4)
+    unknown = np.random.default_rng(0).random(targets.shape) < 0.3
+    unknown[:, :4] = False
+    holey = np.where(unknown, -1, targets).astype(np.int32)
+    together = solve_logistic(X, P, allowed, holey, range(5), N_CLASSES, tol=1e-11)
+    for q in range(5):
+        kept = ~unknown[q]
+        alone = solve_logistic(X[kept], P[kept], allowed[[q]], targets[[q]][:, kept], [0], [N_CLASSES[q]], tol=1e-11)
+        columns = slice(together.score_start[q], together.score_start[q + 1])
+        np.testing.assert_allclose(together.coef[:, columns], alone.coef, atol=1e-8)
+        np.testing.assert_allclose(together.parent_coef[:, columns], alone.parent_coef, atol=1e-8)
+        np.testing.assert_allclose(together.intercept[columns], alone.intercept, atol=1e-8)
+
+
+@pytest.mark.usefixtures("preconditioner")
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
+def test_answer_does_not_depend_on_the_batch(container, monkeypatch):
+    X, P, allowed, targets = make_problems(5, kind="any")
+    X = container(X)
+    together = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-10)
+    monkeypatch.setattr(solver, "WORK_BYTES", 0)  # blocks of a single problem
+    for design in (solver._DenseDesign, solver._SparseDesign):
+        # However large the inputs, no scratch space is granted.
+        monkeypatch.setattr(design, "n_bytes", property(lambda self: 0, lambda self, value: None), raising=False)
+    solved = []
+    blocks = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-10, on_solved=solved.append)
+    assert solved == list(range(5))  # one block after the other
+    for name in ("coef", "parent_coef", "intercept"):
+        np.testing.assert_allclose(getattr(together, name), getattr(blocks, name), atol=1e-7)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
+def test_more_columns_than_rows(container):
+    X, P, allowed, targets = make_problems(6, n=30, d=80)
+    X[7] = X[3]  # rows that do not span n dimensions
+    X[:, 5] = 0.0
+    solution = solve_logistic(container(X), P, allowed, targets, range(5), N_CLASSES, tol=1e-9)
+    assert solution.converged.all()
+    for q in range(5):
+        assert largest_gradient(solution, X, P, allowed, targets, q) <= 1.1e-9
+    assert (solver._rotation(container(X)) is None) == sp.issparse(container(X))
+
+
+@pytest.mark.usefixtures("preconditioner")
+def test_columns_of_very_different_scale():
+    X, P, allowed, targets = make_problems(7)
+    X = X * np.array([1e-3, 1.0, 1e2, 1e4, 1.0]) + np.array([0.0, 0.0, 0.0, 1e5, 0.0])
+    solution = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-4, max_iter=3000)
+    assert np.isfinite(solution.coef).all()
+    if solver.LARGEST_FACTOR:
+        assert solution.converged.all()
+        assert solution.n_iter.max() < 200
+
+
+def test_small_factors_are_made_again_when_space_is_short(monkeypatch):
+    X, P, allowed, targets = make_problems(12, kind="any")
+    expected = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-9)
+    monkeypatch.setattr(solver, "WORK_BYTES", 1)
+    found = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-9)
+    np.testing.assert_allclose(found.coef, expected.coef, atol=1e-6)
+
+
+def test_inputs_of_tiny_scale_do_not_end_at_the_start():
+    # Every entry of the gradient is below tol at once, but the objective can still be lowered a lot.
+    X, P, allowed, targets = make_problems(8)
+    none = np.zeros_like(allowed)
+    small = solve_logistic(1e-8 * X, P, none, targets, range(5), N_CLASSES, C=1e16)
+    plain = solve_logistic(X, P, none, targets, range(5), N_CLASSES, C=1.0)
+    np.testing.assert_allclose(1e-8 * small.coef, plain.coef, atol=0.02)
+
+
+def test_tolerances_below_rounding_end_without_complaint():
+    X, P, allowed, targets = make_problems(9)
+    solution = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-30)
+    assert solution.converged.all()
+    assert solution.gradient.max() < 1e-11
+    assert solution.n_iter.max() < 200
+
+
+def test_separable_classes_with_hardly_any_penalty_stay_finite():
+    X = np.linspace(-1, 1, 40)[:, None]
+    targets = (X[:, 0] > 0).astype(np.int32)[None]
+    solution = solve_logistic(X, np.empty((40, 0)), np.empty((1, 0), bool), targets, [0], [2], C=1e8, tol=1e-9)
+    assert solution.converged.all()
+    assert np.isfinite(solution.coef).all()
+    assert ((X @ solution.coef + solution.intercept > 0).ravel() == (targets[0] == 1)).all()
+
+
+def test_max_iter_is_obeyed_and_told():
+    X, P, allowed, targets = make_problems(10)
+    solution = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, max_iter=2, tol=1e-12)
+    assert not solution.converged.any()
+    assert (solution.n_iter == 2).all()
+    assert (solution.gradient > 1e-12).all()
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_warm_start_from_the_solution_ends_at_once(wide):
+    X, P, allowed, targets = make_problems(11, n=30 if wide else 120, d=60 if wide else 5)
+    cold = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-9)
+    initial = np.vstack([cold.intercept, cold.coef, cold.parent_coef]).T
+    warm = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=2e-9, initial=initial)
+    assert (warm.n_iter == 0).all()
+    np.testing.assert_allclose(warm.coef, cold.coef, atol=1e-9)
+    initial[0] = np.nan  # start this problem afresh
+    mixed = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=2e-9, initial=initial)
+    assert mixed.n_iter[0] > 0
+    assert (mixed.n_iter[1:] == 0).all()
+    np.testing.assert_allclose(mixed.coef, cold.coef, atol=1e-6)
+
+
+def test_sparse_inputs_are_never_made_dense():
+    # 40,000 rows by 60,000 columns: 19 GB if it were dense.
+    rng = np.random.default_rng(0)
+    n, d = 40_000, 60_000
+    X = sp.csr_array((np.ones(2 * n), rng.integers(0, d, 2 * n), np.arange(0, 2 * n + 1, 2)), shape=(n, d))
+    targets = (np.asarray(X[:, :20_000].sum(axis=1)).ravel() > 0).astype(np.int32)[None]
+    solution = solve_logistic(X, np.empty((n, 0)), np.empty((1, 0), bool), targets, [0], [2])
+    assert solution.converged.all()
+    assert ((X @ solution.coef + solution.intercept > 0).ravel() == targets[0]).mean() > 0.95

@@ -1,0 +1,322 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+
+from montechain.links.base import LinkProblem
+from montechain.links.linear import PAIRWISE, SOFTMAX
+from montechain.links.svm import RIDGE, SVMLink, fit_sigmoid
+from reference.solver import inputs
+
+N_CLASSES = [2, 3, 2, 1, 4]
+PROBLEMS = [
+    LinkProblem(0, ()),
+    LinkProblem(1, (0,)),
+    LinkProblem(2, (1, 0, 3)),
+    LinkProblem(4, (2, 1)),
+    LinkProblem(0, (4, 2)),
+    LinkProblem(3, (0,)),
+]
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 4)) * [1.0, 30.0, 0.2, 1.0] + [0.0, 10.0, 0.0, 5.0]
+    X[:, 2] = np.maximum(X[:, 2], 0.0)  # for a sparse column
+    codes = np.zeros((120, 5), dtype=np.int32)
+    for label, k in enumerate(N_CLASSES):
+        codes[:, label] = (
+            0.7 * X / [1.0, 30.0, 0.2, 1.0] @ rng.normal(size=(4, k)) + rng.gumbel(size=(120, k))
+        ).argmax(axis=1)
+        codes[:k, label] = range(k)
+    return X, codes
+
+
+def scaled_inputs(X, codes, problem, rows):
+    """Return [X, parents] with every column scaled to [0, 1] by the values in `rows`."""
+    Z = inputs(X, codes[:, list(problem.parents)], [N_CLASSES[j] for j in problem.parents])
+    low, high = Z[rows].min(axis=0), Z[rows].max(axis=0)
+    return (Z - low) / np.where(high > low, high - low, np.inf)
+
+
+def expected_log_odds(Z, rows, is_positive, weight=None):
+    """Return the log-odds of all rows: SVC on the chosen rows, then a logistic model on its scores there."""
+    weight = np.ones(len(rows)) if weight is None else weight
+    machine = SVC(kernel="linear", C=1.0, tol=1e-8).fit(Z[rows], is_positive, sample_weight=weight)
+    scores = machine.decision_function(Z)
+    if scores[rows].std() < 1e-5:
+        # The best machine gives all rows the same score: then only the frequency is left.
+        return np.full(len(Z), np.log(weight[is_positive].sum() / weight[~is_positive].sum()))
+    slope, offset = sigmoid_by_scipy(scores[rows], is_positive, weight)
+    return slope * scores + offset
+
+
+def sigmoid_by_scipy(scores, is_positive, weight):
+    spread = np.sqrt(np.average((scores - np.average(scores, weights=weight)) ** 2, weights=weight))
+    signs = np.where(is_positive, 1.0, -1.0)
+
+    def objective(v):
+        return weight @ np.logaddexp(0.0, -signs * (v[0] * scores / spread + v[1])) + RIDGE * v[0] ** 2
+
+    found = minimize(
+        objective, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-13, "maxfev": 5000}
+    )
+    return found.x[0] / spread, found.x[1]
+
+
+def link_scores(link, X, parent_codes):
+    found = X @ link.coef + link.intercept
+    for codes, effects in zip(parent_codes.T, link.parent_effects, strict=True):
+        found = found + effects[codes]
+    return found
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_log_odds_are_those_of_svc_and_a_logistic_model(data, weighted):
+    X, codes = data
+    weight = np.random.default_rng(5).uniform(0.3, 2.0, len(X)) if weighted else np.ones(len(X))
+    links = SVMLink(tol=1e-7).fit_links(
+        X, codes, codes, N_CLASSES, PROBLEMS, sample_weight=weight if weighted else None
+    )
+    for problem, link in zip(PROBLEMS, links, strict=True):
+        n_classes = N_CLASSES[problem.label]
+        if n_classes == 1:
+            continue
+        own, everything = codes[:, problem.label], np.arange(len(X))
+        Z = scaled_inputs(X, codes, problem, everything)
+        found = link_scores(link, X, codes[:, list(problem.parents)])
+        if n_classes == 2:
+            assert link.response == SOFTMAX
+            np.testing.assert_allclose(found[:, 0], expected_log_odds(Z, everything, own == 1, weight), atol=1e-3)
+            continue
+        assert link.response == PAIRWISE
+        pairs = [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
+        for w, (i, j) in enumerate(pairs):
+            rows = np.flatnonzero((own == i) | (own == j))
+            expected = expected_log_odds(Z, rows, own[rows] == i, weight[rows])
+            np.testing.assert_allclose(found[:, w], expected, atol=1e-3)
+            assert link.score_weight[w] == pytest.approx(weight[rows].sum())
+
+
+def test_probabilities_of_several_classes_fit_the_pairs(data):
+    X, codes = data
+    problem = PROBLEMS[3]
+    (link,) = SVMLink().fit_links(X, codes, codes, N_CLASSES, [problem])
+    parent_codes = codes[:, list(problem.parents)]
+    proba = np.exp(link.log_proba(X, parent_codes))
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0, atol=1e-12)
+    # Coupling balances, for each class, the pairwise probabilities wanted and implied (Hastie and Tibshirani 1998).
+    shares = 1.0 / (1.0 + np.exp(-link_scores(link, X, parent_codes)))
+    wanted, implied = np.zeros_like(proba), np.zeros_like(proba)
+    pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
+    for w, (i, j) in enumerate(pairs):
+        both = proba[:, i] + proba[:, j]
+        for c, share in ((i, shares[:, w]), (j, 1.0 - shares[:, w])):
+            wanted[:, c] += link.score_weight[w] * share
+            implied[:, c] += link.score_weight[w] * proba[:, c] / both
+    np.testing.assert_allclose(wanted, implied, atol=1e-4)
+
+
+@pytest.mark.parametrize("container", [sp.csr_matrix, sp.csr_array, sp.csc_matrix, np.asfortranarray])
+def test_kind_of_x_does_not_matter(data, container):
+    # A sparse X is not shifted, which only the intercept feels.
+    X, codes = data
+    expected = SVMLink(tol=1e-7).fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
+    links = SVMLink(tol=1e-7).fit_links(container(X), codes, codes, N_CLASSES, PROBLEMS)
+    for link, other in zip(links, expected, strict=True):
+        np.testing.assert_allclose(X @ link.coef + link.intercept, X @ other.coef + other.intercept, atol=1e-3)
+
+
+def test_units_of_x_do_not_matter(data):
+    X, codes = data
+    factor, offset = np.array([1e-3, 5.0, 1e4, 1.0]), np.array([3.0, -100.0, 0.0, 7.0])
+    plain = SVMLink(tol=1e-6).fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
+    changed = SVMLink(tol=1e-6).fit_links(X * factor + offset, codes, codes, N_CLASSES, PROBLEMS)
+    for problem, link, other in zip(PROBLEMS, plain, changed, strict=True):
+        parent_codes = codes[:, list(problem.parents)]
+        np.testing.assert_allclose(
+            np.exp(link.log_proba(X, parent_codes)),
+            np.exp(other.log_proba(X * factor + offset, parent_codes)),
+            atol=1e-3,
+        )
+
+
+def test_rows_with_an_unknown_label_are_left_out_of_everything(data):
+    X, codes = data
+    holey = codes.copy()
+    unknown = np.random.default_rng(3).random(codes.shape) < 0.25
+    unknown[:4] = False
+    unknown[5], X[5] = True, 1000.0  # must not stretch the range either
+    holey[unknown] = -1
+    for problem in PROBLEMS[:5]:
+        rows = ~unknown[:, problem.label]
+        (link,) = SVMLink(tol=1e-7).fit_links(X, holey, codes, N_CLASSES, [problem])
+        (alone,) = SVMLink(tol=1e-7).fit_links(X[rows], codes[rows], codes[rows], N_CLASSES, [problem])
+        np.testing.assert_allclose(link.coef, alone.coef, rtol=1e-3, atol=1e-4)
+
+
+def test_weights_are_repetitions(data):
+    X, codes = data
+    times = np.random.default_rng(0).integers(0, 3, len(X))
+    times[:4] = 1
+    again = np.repeat(np.arange(len(X)), times)
+    weighted = SVMLink(tol=1e-8).fit_links(X, codes, codes, N_CLASSES, PROBLEMS, sample_weight=times)
+    repeated = SVMLink(tol=1e-8).fit_links(X[again], codes[again], codes[again], N_CLASSES, PROBLEMS)
+    for problem, link, other in zip(PROBLEMS, weighted, repeated, strict=True):
+        parent_codes = codes[:, list(problem.parents)]
+        np.testing.assert_allclose(
+            np.exp(link.log_proba(X, parent_codes)), np.exp(other.log_proba(X, parent_codes)), atol=1e-4
+        )
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_separable_classes_give_finite_and_sure_probabilities(n_classes):
+    X = np.arange(30.0)[:, None]
+    codes = (np.arange(30) * n_classes // 30).astype(np.int32)[:, None]
+    (link,) = SVMLink(C=1e6).fit_links(X, codes, codes, [n_classes], [LinkProblem(0, ())])
+    log_proba = link.log_proba(X, codes[:, :0])
+    assert np.isfinite(log_proba).all()
+    assert (log_proba.argmax(axis=1) == codes[:, 0]).all()
+    if n_classes == 2:
+        assert (np.exp(log_proba)[np.arange(30), codes[:, 0]] > 0.999).all()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_label_of_one_class_has_smoothed_constant_probabilities(n_classes):
+    X, codes = np.arange(8.0).reshape(4, 2), np.array([[1, 0], [1, 1], [1, 0], [-1, 1]], dtype=np.int32)
+    (link,) = SVMLink().fit_links(X, codes, np.abs(codes), [n_classes, 2], [LinkProblem(0, (1,))])
+    expected = np.full(n_classes, 0.5)
+    expected[1] += 3.0
+    proba = np.exp(link.log_proba(X, np.abs(codes)[:, [1]]))
+    np.testing.assert_allclose(proba, np.tile(expected / expected.sum(), (4, 1)))
+
+
+def test_absent_classes_are_improbable_but_possible(data):
+    X, codes = data
+    codes = codes.copy()
+    codes[codes[:, 4] == 1, 4] = 0
+    (link,) = SVMLink().fit_links(X, codes, codes, [2, 3, 2, 1, 5], [LinkProblem(4, (0,))])
+    log_proba = link.log_proba(X, codes[:, [0]])
+    assert np.isfinite(log_proba).all()
+    assert np.exp(log_proba[:, [1, 4]]).max() < 0.05
+    np.testing.assert_allclose(np.exp(log_proba).sum(axis=1), 1.0, atol=1e-12)
+
+
+def test_rare_class_that_no_score_betrays_has_its_frequency(data):
+    X, codes = data
+    codes = np.zeros((len(X), 1), dtype=np.int32)
+    codes[::40] = 1
+    (link,) = SVMLink().fit_links(X, codes, codes, [2], [LinkProblem(0, ())])
+    np.testing.assert_allclose(np.exp(link.log_proba(X, codes[:, :0]))[:, 1], codes.mean())
+
+
+def test_constant_columns_have_no_effect(data):
+    X, codes = data
+    X = np.column_stack([X, np.full(len(X), 7.0)])
+    links = SVMLink().fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
+    assert all((link.coef[4] == 0.0).all() for link in links)
+
+
+def test_batch_threads_and_order_do_not_matter(data):
+    X, codes = data
+    together = SVMLink().fit_links(X, codes, codes, N_CLASSES, PROBLEMS, n_jobs=2)
+    for problem, link in zip(PROBLEMS, together, strict=True):
+        (alone,) = SVMLink().fit_links(X, codes, codes, N_CLASSES, [problem])
+        np.testing.assert_array_equal(link.coef, alone.coef)
+        np.testing.assert_array_equal(link.intercept, alone.intercept)
+
+
+def test_every_link_is_announced_once(data):
+    X, codes = data
+    seen = []
+    SVMLink().fit_links(X, codes, codes, N_CLASSES, PROBLEMS, on_link=seen.append)
+    assert seen == PROBLEMS
+
+
+def test_sigmoid_is_an_unpenalised_logistic_regression():
+    rng = np.random.default_rng(0)
+    scores, weight = rng.normal(size=200) * 3.0 + 1.0, rng.uniform(0.5, 1.5, 200)
+    is_positive = rng.random(200) < 1.0 / (1.0 + np.exp(-scores))
+    slope, offset = fit_sigmoid(scores, is_positive, weight)
+    model = LogisticRegression(C=1e12, tol=1e-10, max_iter=1000).fit(scores[:, None], is_positive, sample_weight=weight)
+    assert slope == pytest.approx(model.coef_[0, 0], abs=1e-5)
+    assert offset == pytest.approx(model.intercept_[0], abs=1e-5)
+
+
+@pytest.mark.parametrize("gap", [1e-6, 1.0, 1e6])
+def test_sigmoid_of_separated_scores_is_finite(gap):
+    scores = gap * np.array([-1.0, -1.2, -1.0, 1.0, 1.5])
+    slope, offset = fit_sigmoid(scores, scores > 0, np.ones(5))
+    assert np.isfinite([slope, offset]).all()
+    log_odds = slope * scores + offset
+    assert ((log_odds > 0) == (scores > 0)).all()
+    assert np.abs(log_odds).max() < 100.0
+    # The units of the scores do not matter.
+    np.testing.assert_allclose(
+        log_odds, fit_sigmoid(scores / gap, scores > 0, np.ones(5)) @ np.array([scores / gap, np.ones(5)]), rtol=1e-3
+    )
+
+
+def test_sigmoid_of_equal_scores_is_the_class_frequency():
+    slope, offset = fit_sigmoid(np.full(4, 2.5), np.array([True, False, False, False]), np.ones(4))
+    assert slope == 0.0
+    assert offset == pytest.approx(np.log(1 / 3))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"C": 0.0}, r"C=0.0 must be a positive number, for example SVMLink\(C=1.0\)"),
+        ({"tol": -1.0}, "tol=-1.0 must be"),
+        ({"max_iter": 1.5}, "max_iter=1.5 must be a positive whole number"),
+    ],
+)
+def test_bad_parameters_are_named_at_fit(data, parameters, message):
+    X, codes = data
+    with pytest.raises(ValueError, match=message):
+        clone(SVMLink(**parameters)).fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
+
+
+def test_fit_parameters_are_refused(data):
+    X, codes = data
+    with pytest.raises(TypeError, match="SVMLink takes no fit parameters besides sample_weight, but got groups"):
+        SVMLink().fit_links(X, codes, codes, N_CLASSES, PROBLEMS, groups=codes[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"), [(np.ones(3), "shape \\(3,\\)"), (-1.0, "negative"), (np.nan, "NaN"), (np.inf, "infinite")]
+)
+def test_bad_weights(data, weight, message):
+    X, codes = data
+    weight = weight if np.ndim(weight) else np.where(np.arange(len(X)) == 5, weight, 1.0)
+    with pytest.raises(ValueError, match=message):
+        SVMLink().fit_links(X, codes, codes, N_CLASSES, PROBLEMS, sample_weight=weight)
+
+
+def test_warns_which_parameter_to_raise(data):
+    X, codes = data
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=3 sweeps .* Use SVMLink\(max_iter=30\)"):
+        SVMLink(max_iter=3).fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["music", "yeast"])
+def test_scores_on_real_data_are_those_of_svc(name, data_folder):
+    from real_data import load_split
+
+    split = load_split(name, data_folder)
+    X, Y = split.X_train, split.Y_train
+    Z = (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))
+    machine = SVC(kernel="linear", C=1.0, tol=1e-6).fit(Z, Y[:, 0])
+    (link,) = SVMLink().fit_links(X, Y, Y, [2] * Y.shape[1], [LinkProblem(0, ())])
+    expected = machine.decision_function(Z)
+    slope, offset = fit_sigmoid(expected, Y[:, 0] == 1, np.ones(len(Y)))
+    found = X @ link.coef + link.intercept
+    np.testing.assert_allclose(found[:, 0], slope * expected + offset, atol=0.05)
