@@ -1,0 +1,244 @@
+"""The probabilistic chain: p(y | x) as a product of links.
+
+Everything in this module speaks of *positions*: position k holds the label ``order[k]``. Label
+vectors are integer codes, one column per position. The scikit-learn classes translate.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from montechain._kernels.joint import log_joint as log_joint_kernel
+from montechain._kernels.joint import sample as sample_kernel
+from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem
+from montechain.links.linear import FittedLinearLink, LinearScorer, LinearScores
+
+__all__ = ["Chain", "ChainBase", "PrefixTree"]
+
+CODE = np.int32
+
+
+class ChainBase(ABC):
+    """The narrow view of a chain that every inference strategy works with.
+
+    Attributes
+    ----------
+    n_classes : tuple of int
+        Number of classes of the label at each position.
+    parents : tuple of tuples of int
+        For each position, the earlier positions that its link looks at.
+    """
+
+    n_classes: tuple[int, ...]
+    parents: tuple[tuple[int, ...], ...]
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels L."""
+        return len(self.n_classes)
+
+    @abstractmethod
+    def conditional(self, X: Any, prefix: np.ndarray) -> np.ndarray:
+        """Return log p(class of position k | x, prefix), of shape (n, K), where k is the prefix's length.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of n rows
+        prefix : int ndarray of shape (n, k)
+            The classes of positions 0..k-1, one prefix per row.
+        """
+
+    def scores(self, X: Any) -> LinearScores | None:
+        """Return the label-linear scores of a batch, or None if some link is not label-linear."""
+        return None
+
+    def log_joint(self, X: Any, Y: np.ndarray) -> np.ndarray:
+        """Return log p(y | x) for each row; `Y` holds one complete label vector per row."""
+        Y = np.ascontiguousarray(Y, dtype=CODE)
+        scores = self.scores(X)
+        if scores is not None:
+            return log_joint_kernel(*scores.arrays, Y)
+        total = np.zeros(len(Y))
+        rows = np.arange(len(Y))
+        for k in range(self.n_labels):
+            total += self.conditional(X, Y[:, :k])[rows, Y[:, k]]
+        return total
+
+    def sample(
+        self, X: Any, uniforms: np.ndarray, given: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Draw label vectors from p(y | x), link by link.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of n rows
+        uniforms : ndarray of shape (n, S, L) or (1, S, L)
+            Uniform numbers in [0, 1): sample s of row i takes the class of position k at which the
+            cumulative probability first exceeds ``uniforms[i, s, k]``. With a first axis of length
+            one, all rows share one table.
+        given : int32 ndarray of shape (n, L), optional
+            Known classes, `UNKNOWN` elsewhere: a known class is taken, not drawn.
+
+        Returns
+        -------
+        labels : int32 ndarray of shape (n, S, L)
+        log_weight : ndarray of shape (n, S)
+            Sum of the log-probabilities of the known classes along each draw: the importance weight
+            of the draw for p(y | x, given). Zero where nothing is known.
+        """
+        scores = self.scores(X)
+        if scores is not None:
+            return sample_kernel(*scores.arrays, no_knowledge(self.n_labels) if given is None else given, uniforms)
+        tree = PrefixTree(self, X, given)
+        n_rows, n_samples = tree.n_rows, uniforms.shape[1]
+        rows = np.repeat(np.arange(n_rows), n_samples)
+        labels = np.zeros((n_rows * n_samples, self.n_labels), dtype=CODE)
+        log_weight = np.zeros(n_rows * n_samples)
+        for k in range(self.n_labels):
+            log_proba = tree.expand(rows, labels[:, :k])
+            drawn = draw_classes(log_proba, np.broadcast_to(uniforms[:, :, k], (n_rows, n_samples)).ravel())
+            labels[:, k] = drawn
+            if given is not None:
+                known = given[rows, k] >= 0
+                labels[known, k] = given[rows[known], k]
+                log_weight[known] += log_proba[known, labels[known, k]]
+        return labels.reshape(n_rows, n_samples, -1), log_weight.reshape(n_rows, n_samples)
+
+
+class Chain(ChainBase):
+    """A learned chain.
+
+    Parameters
+    ----------
+    order : sequence of int
+        The label that stands at each position.
+    parents : sequence of sequences of int
+        For each position, the earlier positions that its link looks at, in the order in which the
+        link was given them.
+    links : sequence of fitted links
+        One for each position.
+    """
+
+    def __init__(self, order: Sequence[int], parents: Sequence[Sequence[int]], links: Sequence[FittedLink]):
+        self.order = tuple(int(label) for label in order)
+        self.parents = tuple(tuple(int(j) for j in positions) for positions in parents)
+        self.links = tuple(links)
+        self.n_classes = tuple(int(link.n_classes) for link in self.links)
+        linear = [link for link in self.links if isinstance(link, FittedLinearLink)]
+        self.scorer = LinearScorer(linear, self.parents) if len(linear) == len(self.links) else None
+
+    @classmethod
+    def learn(
+        cls,
+        learner: LinkLearner,
+        X: Any,
+        codes: np.ndarray,
+        n_classes: Sequence[int],
+        order: Sequence[int],
+        parents: Sequence[Sequence[int]],
+        *,
+        seed: int = 0,
+        **options: Any,
+    ) -> Chain:
+        """Learn the links of a chain.
+
+        Where a parent is unknown, its class is drawn from the chain learned so far; a link is
+        learned from the rows in which its own label is known.
+
+        Parameters
+        ----------
+        learner : LinkLearner
+        X : array, CSR matrix or data frame of n rows
+        codes : int32 ndarray of shape (n, L)
+            One column per *label*, `UNKNOWN` where a label is not known.
+        n_classes : sequence of int
+            Number of classes of each label.
+        order : sequence of int
+            The label at each position.
+        parents : sequence of sequences of int
+            For each *label*, the labels that are its parents.
+        seed : int
+            For the classes drawn in place of unknown parents.
+        **options
+            Passed on to `LinkLearner.fit_links`.
+        """
+        filled = codes.copy()
+        incomplete = {label for label in set().union(*parents) if (codes[:, label] == UNKNOWN).any()}
+        links: list[FittedLink] = []
+        waiting: list[LinkProblem] = []
+        for label in order:
+            waiting.append(LinkProblem(label, tuple(parents[label])))
+            if label in incomplete or label == order[-1]:
+                # All links up to here have complete parents and are learned together.
+                links += learner.fit_links(X, codes, filled, n_classes, waiting, **options)
+                waiting = []
+            if label in incomplete:
+                rows = np.flatnonzero(codes[:, label] == UNKNOWN)
+                log_proba = links[-1].log_proba(_safe_indexing(X, rows), filled[rows][:, list(parents[label])])
+                filled[rows, label] = draw_classes(log_proba, np.random.default_rng([seed, label]).random(len(rows)))
+        position = {label: k for k, label in enumerate(order)}
+        return cls(order, [[position[j] for j in parents[label]] for label in order], links)
+
+    def conditional(self, X: Any, prefix: np.ndarray) -> np.ndarray:  # noqa: D102
+        k = prefix.shape[1]
+        return self.links[k].log_proba(X, prefix[:, list(self.parents[k])])
+
+    def scores(self, X: Any) -> LinearScores | None:  # noqa: D102
+        return None if self.scorer is None else self.scorer.scores(X)
+
+
+class PrefixTree:
+    """The tree of label prefixes over a batch of rows, for chains of any kind.
+
+    Parameters
+    ----------
+    chain : ChainBase
+    X : array, CSR matrix or data frame of n rows
+    given : int32 ndarray of shape (n, L), optional
+        Known classes, `UNKNOWN` elsewhere.
+    """
+
+    def __init__(self, chain: ChainBase, X: Any, given: np.ndarray | None = None):
+        self.chain = chain
+        self.X = X
+        self.given = given
+        self.n_rows = X.shape[0]
+
+    def expand(self, rows: np.ndarray, prefix: np.ndarray) -> np.ndarray:
+        """Return the log-probabilities of the classes that may follow each (row, prefix), of shape (m, K).
+
+        Each distinct pair of a row and its parents' classes is evaluated once, all of them in one
+        call. Classes other than a known one get minus infinity.
+        """
+        k = prefix.shape[1]
+        if len(rows) > 1 and not (np.diff(rows) > 0).all():
+            key = np.column_stack([rows, prefix[:, list(self.chain.parents[k])]])
+            _, first, inverse = np.unique(key, axis=0, return_index=True, return_inverse=True)
+            log_proba = self._conditional(rows[first], prefix[first])[inverse.ravel()]
+        else:
+            log_proba = self._conditional(rows, prefix)
+        if self.given is not None:
+            known = self.given[rows, k][:, None]
+            log_proba = np.where((known >= 0) & (np.arange(log_proba.shape[1]) != known), -np.inf, log_proba)
+        return log_proba
+
+    def _conditional(self, rows: np.ndarray, prefix: np.ndarray) -> np.ndarray:
+        all_rows = len(rows) == self.n_rows and (rows == np.arange(self.n_rows)).all()
+        return self.chain.conditional(self.X if all_rows else _safe_indexing(self.X, rows), prefix)
+
+
+def draw_classes(log_proba: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+    """Return for each row the class at which the cumulative probability first exceeds its uniform number."""
+    cumulative = np.cumsum(np.exp(log_proba), axis=1)
+    # The last class takes what rounding leaves: the sum may fall just short of a uniform near one.
+    return (cumulative[:, :-1] <= uniforms[:, None]).sum(axis=1)
+
+
+def no_knowledge(n_labels: int) -> np.ndarray:
+    """Return the `given` of kernels for "nothing is known": an array without rows."""
+    return np.empty((0, n_labels), dtype=CODE)

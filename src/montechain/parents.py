@@ -1,0 +1,241 @@
+"""Which earlier labels a link sees, and the order that this asks for."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import minimum_spanning_tree
+
+from montechain._messages import nearest
+
+__all__ = ["arrange", "mutual_information"]
+
+NAMES = ("all", "none", "tree")
+
+
+def arrange(
+    parents: Any,
+    order: Sequence[int],
+    codes: np.ndarray,
+    n_classes: Sequence[int],
+    *,
+    fixed: bool = False,
+    names: Sequence[Any] | None = None,
+    information: np.ndarray | None = None,
+) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+    """Return the order of the labels and the parents of each.
+
+    Parameters
+    ----------
+    parents : {"all", "none", "tree"}, int, mapping, sequence of sequences or square bool array
+        ``"all"``: every earlier label. ``"none"``: no label, so that labels are independent given x.
+        ``"tree"``: the maximum spanning tree of the pairwise mutual information of the labels,
+        directed away from the first label of `order`. An integer k: the k earlier labels with the
+        largest mutual information. Else an explicit directed acyclic graph: ``{label: its parents}``
+        (labels left out have none), one sequence of parents per label, or a matrix whose entry
+        ``[i, j]`` says whether j is a parent of i.
+    order : sequence of int
+        A permutation of the labels. A tree or graph may need another one: then labels are taken
+        from the front of `order` as soon as all of their parents have been.
+    codes : int ndarray of shape (n, L)
+        Classes, -1 where a label is unknown.
+    n_classes : sequence of int
+    fixed : bool
+        Whether the user asked for just this order: a graph in which a parent stands after its child
+        is then an error.
+    names : sequence, optional
+        Names of the labels, which an explicit graph may use.
+    information : ndarray of shape (L, L), optional
+        The mutual information of the labels, if it is known already; see `mutual_information`.
+
+    Returns
+    -------
+    order : tuple of int
+    parents : tuple of tuples of int
+        For each *label*, the labels that are its parents, in ascending order.
+    """
+    n_labels = len(n_classes)
+    if isinstance(parents, str):
+        if parents not in NAMES:
+            raise ValueError(
+                f"`parents={parents!r}` is not known{nearest(parents, NAMES)}. Allowed are 'all', 'none', 'tree', "
+                "an integer k (the k most informative earlier labels) or an explicit graph such as {2: [0, 1]}."
+            )
+        if parents == "none":
+            return tuple(order), ((),) * n_labels
+        if parents == "all":
+            return tuple(order), _earlier(order)
+        if information is None:
+            information = mutual_information(codes, n_classes)
+        graph = _spanning_tree(information, order[0])
+        return _topological(graph, order), graph
+    if isinstance(parents, int | np.integer) and not isinstance(parents, bool):
+        if parents < 0:
+            raise ValueError(f"`parents={parents}` must not be negative: give how many earlier labels a link may see.")
+        if information is None:
+            information = mutual_information(codes, n_classes)
+        return tuple(order), _most_informative(int(parents), order, information)
+    graph = _explicit(parents, n_labels, names)
+    cycle = _cycle(graph)
+    if cycle:
+        path = " -> ".join(map(str, cycle))
+        raise ValueError(f"`parents` has a cycle: {path}. Remove one of these edges; a chain needs an acyclic graph.")
+    if fixed:
+        _check_parents_first(graph, order)
+        return tuple(order), graph
+    return _topological(graph, order), graph
+
+
+def mutual_information(codes: np.ndarray, n_classes: Sequence[int]) -> np.ndarray:
+    """Return the mutual information, in nats, of each pair of labels, of shape (L, L).
+
+    Each pair is counted over the rows in which both labels are known.
+    """
+    n_rows, n_labels = codes.shape
+    start = np.concatenate([[0], np.cumsum(n_classes)])
+    label_of = np.repeat(np.arange(n_labels), n_classes)
+    known = codes >= 0
+    # Most labels are mostly of their first class. Its indicator is "known, and none of the others":
+    # counting the others and the known rows only keeps the products sparse.
+    rows, labels = np.nonzero(codes > 0)
+    others = sp.csr_array((np.ones(len(rows)), (rows, start[labels] + codes[rows, labels])), (n_rows, start[-1]))
+    everywhere = known.all()
+    knowing = np.ones((n_rows, 1)) if everywhere else known.astype(np.float64)
+    joined = sp.hstack([others, sp.csr_array(knowing)], format="csr")
+    products = (joined.T @ joined).toarray()
+    to_indicators = np.vstack([np.eye(start[-1]), np.zeros((knowing.shape[1], start[-1]))])
+    for label in range(n_labels):
+        first = start[label]
+        to_indicators[first : start[label + 1], first] = -1.0
+        to_indicators[first, first] = 0.0
+        to_indicators[start[-1] + (0 if everywhere else label), first] = 1.0
+    to_indicators = sp.csr_array(to_indicators)
+    counts = to_indicators.T @ (to_indicators.T @ products.T).T
+    total = np.add.reduceat(np.add.reduceat(counts, start[:-1], axis=0), start[:-1], axis=1)[label_of][:, label_of]
+    row_margin = np.add.reduceat(counts, start[:-1], axis=1)[:, label_of]
+    column_margin = np.add.reduceat(counts, start[:-1], axis=0)[label_of]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(counts > 0.5, counts / total * np.log(counts * total / (row_margin * column_margin)), 0.0)
+    pairs = np.add.reduceat(np.add.reduceat(terms, start[:-1], axis=0), start[:-1], axis=1)
+    return np.maximum(pairs, 0.0)
+
+
+def _earlier(order: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    graph: list[tuple[int, ...]] = [()] * len(order)
+    for k, label in enumerate(order):
+        graph[label] = tuple(sorted(order[:k]))
+    return tuple(graph)
+
+
+def _most_informative(k: int, order: Sequence[int], information: np.ndarray) -> tuple[tuple[int, ...], ...]:
+    graph: list[tuple[int, ...]] = [()] * len(order)
+    for position, label in enumerate(order):
+        earlier = np.array(order[:position], dtype=int)
+        chosen = earlier[np.argsort(-information[label, earlier], kind="stable")[:k]]
+        graph[label] = tuple(sorted(int(j) for j in chosen))
+    return tuple(graph)
+
+
+def _spanning_tree(information: np.ndarray, root: int) -> tuple[tuple[int, ...], ...]:
+    # scipy looks for the minimum and takes zero for "no edge": so subtract from more than the largest.
+    weights = information.max() + 1.0 - information
+    np.fill_diagonal(weights, 0.0)
+    tree = minimum_spanning_tree(weights)
+    neighbours = (tree + tree.T).tolil().rows
+    graph: list[tuple[int, ...]] = [()] * len(information)
+    queue, seen = [root], {root}
+    while queue:
+        label = queue.pop()
+        for other in neighbours[label]:
+            if other not in seen:
+                seen.add(other)
+                graph[other] = (int(label),)
+                queue.append(other)
+    return tuple(graph)
+
+
+def _topological(graph: Sequence[Sequence[int]], order: Sequence[int]) -> tuple[int, ...]:
+    """Return the labels so that parents come first, and otherwise as early as `order` has them."""
+    rank = {label: k for k, label in enumerate(order)}
+    waiting = [len(parents) for parents in graph]
+    children: list[list[int]] = [[] for _ in graph]
+    for label, parents in enumerate(graph):
+        for parent in parents:
+            children[parent].append(label)
+    ready = [(rank[label], label) for label, n in enumerate(waiting) if n == 0]
+    heapq.heapify(ready)
+    result = []
+    while ready:
+        _, label = heapq.heappop(ready)
+        result.append(label)
+        for child in children[label]:
+            waiting[child] -= 1
+            if waiting[child] == 0:
+                heapq.heappush(ready, (rank[child], child))
+    return tuple(result)
+
+
+def _explicit(parents: Any, n_labels: int, names: Sequence[Any] | None) -> tuple[tuple[int, ...], ...]:
+    """Return an explicit graph as the sorted parents of each label."""
+    position = {} if names is None else {name: label for label, name in enumerate(names)}
+
+    def label_of(label: Any) -> int:
+        if isinstance(label, int | np.integer) and not isinstance(label, bool) and label not in position:
+            if 0 <= label < n_labels:
+                return int(label)
+        elif label in position:
+            return position[label]
+        known = "" if names is None else f" or one of the names {list(position)}"
+        raise ValueError(f"`parents` names the label {label!r}: allowed are 0 to {n_labels - 1}{known}.")
+
+    if isinstance(parents, Mapping):
+        entries = [(label_of(label), list(above)) for label, above in parents.items()]
+    elif isinstance(parents, np.ndarray) and parents.ndim == 2 and parents.dtype == bool:
+        if parents.shape != (n_labels, n_labels):
+            raise ValueError(f"`parents` is a matrix of shape {parents.shape}; for {n_labels} labels it must be square.")
+        entries = [(label, np.flatnonzero(row).tolist()) for label, row in enumerate(parents)]
+    elif isinstance(parents, Sequence):
+        if len(parents) != n_labels:
+            raise ValueError(
+                f"`parents` has {len(parents)} entries for {n_labels} labels: give one sequence of parents for each "
+                "label, or a mapping {label: parents} with those that have any."
+            )
+        entries = [(label, list(above)) for label, above in enumerate(parents)]
+    else:
+        raise TypeError(
+            f"`parents` is of type {type(parents).__name__}. Allowed are 'all', 'none', 'tree', an integer, a mapping "
+            "{label: parents}, one sequence of parents per label, or a square array of booleans."
+        )
+    graph: list[tuple[int, ...]] = [()] * n_labels
+    for label, above in entries:
+        graph[label] = tuple(sorted({label_of(parent) for parent in above}))
+    return tuple(graph)
+
+
+def _cycle(graph: Sequence[Sequence[int]]) -> list[int]:
+    """Return the labels along a cycle, from parent to child, or an empty list."""
+    left = set(range(len(graph))) - set(_topological(graph, range(len(graph))))
+    if not left:
+        return []
+    path = [min(left)]
+    while True:
+        above = next(parent for parent in graph[path[-1]] if parent in left)
+        if above in path:
+            return [above, *reversed(path[path.index(above) :])]
+        path.append(above)
+
+
+def _check_parents_first(graph: Sequence[Sequence[int]], order: Sequence[int]) -> None:
+    rank = {label: k for k, label in enumerate(order)}
+    for label, parents in enumerate(graph):
+        for parent in parents:
+            if rank[parent] > rank[label]:
+                raise ValueError(
+                    f"`parents` makes label {parent} a parent of label {label}, but it stands after it in "
+                    f"`order={list(order)}`. Put {parent} before {label}, or leave `order=None` to have a "
+                    "fitting order made."
+                )

@@ -1,0 +1,126 @@
+"""Small random chains for tests, and what is needed to look at them from both sides."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from montechain.chain import Chain, ChainBase
+from montechain.links.linear import ONE_VERSUS_REST, PAIRWISE, SOFTMAX, FittedLinearLink, n_scores
+
+RESPONSES = (SOFTMAX, ONE_VERSUS_REST, PAIRWISE)
+
+
+def random_parents(rng, n_labels, parents="all"):
+    """Return the parents of each position: all earlier ones, none, a random tree, or at most k of them."""
+    structure = []
+    for k in range(n_labels):
+        if parents == "all":
+            chosen = range(k)
+        elif parents == "none" or k == 0:
+            chosen = ()
+        elif parents == "tree":
+            chosen = (int(rng.integers(k)),)
+        else:
+            chosen = sorted(rng.choice(k, size=min(k, int(parents)), replace=False).tolist())
+        structure.append(tuple(chosen))
+    return tuple(structure)
+
+
+def random_linear_chain(rng, n_labels, max_classes=2, parents="all", response=None, scale=1.0, n_features=3):
+    """Return a label-linear chain with random coefficients; responses are mixed unless one is named."""
+    n_classes = rng.integers(2, max_classes + 1, size=n_labels)
+    structure = random_parents(rng, n_labels, parents)
+    links = []
+    for k in range(n_labels):
+        kind = int(rng.choice(RESPONSES)) if response is None else response
+        if n_classes[k] == 2 and kind == ONE_VERSUS_REST:
+            kind = SOFTMAX
+        width = n_scores(kind, int(n_classes[k]))
+        links.append(
+            FittedLinearLink(
+                n_classes=int(n_classes[k]),
+                response=kind,
+                coef=scale * rng.normal(size=(n_features, width)),
+                intercept=scale * rng.normal(size=width),
+                parent_effects=tuple(scale * rng.normal(size=(n_classes[j], width)) for j in structure[k]),
+                score_weight=rng.uniform(1, 9, size=width) if kind == PAIRWISE else None,
+            )
+        )
+    return Chain(range(n_labels), structure, links)
+
+
+class TableChain(ChainBase):
+    """A chain whose conditionals are typed out: one table per row and prefix, nothing learned."""
+
+    def __init__(self, n_classes, tables):
+        self.n_classes = tuple(int(k) for k in n_classes)
+        self.parents = tuple(tuple(range(k)) for k in range(len(self.n_classes)))
+        self.tables = tables
+        self.n_calls = 0
+
+    def conditional(self, X, prefix):
+        self.n_calls += 1
+        rows = np.asarray(X)[:, 0].astype(int)
+        return np.log(
+            [self.tables[row][tuple(int(c) for c in classes)] for row, classes in zip(rows, prefix, strict=True)]
+        ).reshape(len(rows), self.n_classes[prefix.shape[1]])
+
+
+def random_table_chain(rng, n_classes, n_rows, concentration=0.7):
+    """Return a `TableChain` with random conditionals and its X, a column of row numbers."""
+    tables = []
+    for _ in range(n_rows):
+        table = {}
+        for k, n in enumerate(n_classes):
+            for prefix in itertools.product(*(range(m) for m in n_classes[:k])):
+                table[prefix] = rng.dirichlet(np.full(n, concentration)) * (1 - 1e-9) + 1e-9 / n
+        tables.append(table)
+    return TableChain(n_classes, tables), np.arange(n_rows, dtype=float)[:, None]
+
+
+class GenericView(ChainBase):
+    """A chain whose scores are hidden, so that strategies take the path for links of any kind."""
+
+    def __init__(self, chain):
+        self.chain = chain
+        self.n_classes = chain.n_classes
+        self.parents = chain.parents
+
+    def conditional(self, X, prefix):
+        return self.chain.conditional(X, prefix)
+
+
+def as_generic(chain):
+    """Return the same chain with its scores hidden."""
+    return GenericView(chain)
+
+
+def random_given(rng, n_rows, n_classes, share=0.4):
+    """Return known classes for a share of the cells, -1 elsewhere."""
+    classes = np.column_stack([rng.integers(k, size=n_rows) for k in n_classes]).astype(np.int32)
+    return np.where(rng.random(classes.shape) < share, classes, -1).astype(np.int32)
+
+
+def all_vectors(n_classes):
+    """Return every label vector, of shape (number of vectors, L)."""
+    return np.array(list(itertools.product(*(range(k) for k in n_classes))), dtype=np.int32).reshape(
+        -1, len(n_classes)
+    )
+
+
+def log_proba_table(chain, X, given=None):
+    """Return log p(y | x) of every label vector, of shape (n, number of vectors), by direct enumeration.
+
+    Only `chain.conditional` is used. Vectors that disagree with `given` get minus infinity.
+    """
+    vectors = all_vectors(chain.n_classes)
+    table = np.zeros((X.shape[0], len(vectors)))
+    for v, vector in enumerate(vectors):
+        repeated = np.tile(vector, (X.shape[0], 1))
+        for k, c in enumerate(vector):
+            table[:, v] += chain.conditional(X, repeated[:, :k])[:, c]
+        if given is not None:
+            table[((given >= 0) & (given != vector)).any(axis=1), v] = -np.inf
+    return vectors, table

@@ -1,0 +1,157 @@
+"""The chain: conditionals, joint, draws, learning with unknown labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_chains import all_vectors, as_generic, log_proba_table, random_given, random_linear_chain
+from scipy.stats import chisquare
+from sklearn.tree import DecisionTreeClassifier
+
+from montechain.chain import Chain, PrefixTree, draw_classes
+from montechain.links.base import UNKNOWN, LinkLearner
+from montechain.links.estimator import EstimatorLink
+from montechain.links.linear import FittedLinearLink
+
+PARENTS = st.sampled_from(["all", "none", "tree", 1, 2])
+
+
+@settings(deadline=None, max_examples=100)
+@given(seed=st.integers(0, 10**6), n_labels=st.integers(1, 5), parents=PARENTS)
+def test_probabilities_of_all_vectors_sum_to_one_and_both_paths_agree(seed, n_labels, parents):
+    rng = np.random.default_rng(seed)
+    chain = random_linear_chain(rng, n_labels, max_classes=4, parents=parents)
+    X = rng.normal(size=(3, 3))
+    vectors, table = log_proba_table(chain, X)
+    np.testing.assert_allclose(np.exp(table).sum(axis=1), 1.0, atol=1e-9)
+    for v in range(0, len(vectors), max(1, len(vectors) // 7)):
+        Y = np.tile(vectors[v], (3, 1))
+        np.testing.assert_allclose(chain.log_joint(X, Y), table[:, v], atol=1e-9)
+        np.testing.assert_allclose(as_generic(chain).log_joint(X, Y), table[:, v], atol=1e-9)
+
+
+@settings(deadline=None, max_examples=50)
+@given(seed=st.integers(0, 10**6), known=st.booleans())
+def test_draws_are_the_same_on_both_paths(seed, known):
+    rng = np.random.default_rng(seed)
+    chain = random_linear_chain(rng, 4, max_classes=4)
+    X = rng.normal(size=(5, 3))
+    knowledge = random_given(rng, 5, chain.n_classes) if known else None
+    for uniforms in (rng.random((5, 6, 4)), rng.random((1, 6, 4))):
+        labels, weight = chain.sample(X, uniforms, knowledge)
+        again, same_weight = as_generic(chain).sample(X, uniforms, knowledge)
+        np.testing.assert_array_equal(labels, again)
+        np.testing.assert_allclose(weight, same_weight, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_frequencies_of_draws_match_the_joint(seed):
+    rng = np.random.default_rng(seed)
+    chain = random_linear_chain(rng, 3, max_classes=3)
+    X = rng.normal(size=(1, 3))
+    labels, _ = chain.sample(X, rng.random((1, 20_000, 3)))
+    vectors, table = log_proba_table(chain, X)
+    code = np.ravel_multi_index(labels[0].T, chain.n_classes)
+    expected = np.exp(table[0]) * 20_000
+    kept = expected > 5
+    observed = np.bincount(code, minlength=len(vectors))
+    observed = np.append(observed[kept], observed[~kept].sum())
+    expected = np.append(expected[kept], expected[~kept].sum())
+    positive = expected > 0
+    assert chisquare(observed[positive], expected[positive]).pvalue > 1e-4
+
+
+def test_a_class_is_drawn_by_the_cumulative_probabilities():
+    log_proba = np.log([[0.2, 0.3, 0.5]])
+    drawn = [draw_classes(log_proba, np.array([u]))[0] for u in (0.0, 0.19, 0.2, 0.49, 0.5, 0.999999)]
+    assert drawn == [0, 0, 1, 1, 2, 2]
+
+
+
+
+def test_each_distinct_pair_of_row_and_parents_is_evaluated_once():
+    rng = np.random.default_rng(0)
+    chain = random_linear_chain(rng, 3, parents=1)
+    seen = []
+    view = as_generic(chain)
+    original = view.conditional
+    view.conditional = lambda X, prefix: seen.append(len(prefix)) or original(X, prefix)
+    rows = np.repeat([0, 1], 8)
+    prefixes = np.tile(all_vectors((2, 2)), (4, 1))
+    result = PrefixTree(view, rng.normal(size=(2, 3))).expand(rows, prefixes)
+    assert seen == [4]  # two rows, two classes of the one parent
+    assert result.shape == (16, 2)
+
+
+class Copying(LinkLearner):
+    """Learns nothing: p(label = class of its first parent) is 0.9; remembers what it was shown."""
+
+    def __init__(self):
+        self.seen = []
+
+    def fit_links(self, X, codes, filled, n_classes, problems, **options):
+        self.seen.append(([p.label for p in problems], filled.copy()))
+        return [
+            FittedLinearLink(2, 0, np.zeros((1, 1)), np.full(1, -2.0),
+                             tuple(np.array([[0.0], [4.0]]) for _ in problem.parents))
+            for problem in problems
+        ]  # fmt: skip
+
+
+def test_unknown_parents_are_drawn_from_the_chain_learned_so_far():
+    n = 2000
+    codes = np.zeros((n, 3), dtype=np.int32)
+    codes[: n // 2, 0] = 1
+    codes[:, 1] = UNKNOWN
+    codes[0, 1] = 1
+    learner = Copying()
+    chain = Chain.learn(learner, np.zeros((n, 1)), codes, [2, 2, 2], [0, 1, 2], [(), (0,), (1,)])
+    # Links 0 and 1 have complete parents and go together; link 2 waits until label 1 is filled.
+    assert [labels for labels, _ in learner.seen] == [[0, 1], [2]]
+    filled = learner.seen[1][1]
+    assert filled[0, 1] == 1
+    assert (filled >= 0).all()
+    share = [filled[: n // 2, 1].mean(), filled[n // 2 :, 1].mean()]
+    odds = 1 / (1 + np.exp(-2.0)), 1 / (1 + np.exp(2.0))
+    np.testing.assert_allclose(share, odds, atol=0.04)
+    assert chain.parents == ((), (0,), (1,))
+
+
+def test_complete_labels_are_learned_in_one_go():
+    learner = Copying()
+    Chain.learn(learner, np.zeros((4, 1)), np.zeros((4, 3), dtype=np.int32), [2] * 3, [2, 0, 1], [(2,), (2, 0), ()])
+    assert [labels for labels, _ in learner.seen] == [[2, 0, 1]]
+
+
+def test_learning_fills_the_same_whatever_else_is_unknown():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    codes = (X[:, :1] + rng.normal(size=(80, 3)) > 0).astype(np.int32)
+    codes[rng.random(codes.shape) < 0.2] = UNKNOWN
+    tree = EstimatorLink(DecisionTreeClassifier(max_depth=2), random_state=0)
+    one, two = (Chain.learn(tree, X, codes, [2] * 3, [1, 0, 2], [(1,), (), (0, 1)], seed=4) for _ in range(2))
+    Y = all_vectors((2, 2, 2))
+    np.testing.assert_array_equal(one.log_joint(X[:8], Y), two.log_joint(X[:8], Y))
+
+
+def test_frames_go_through_to_the_links():
+    frame = pd.DataFrame({"a": ["x", "y"] * 10, "b": np.arange(20.0)}).astype({"a": "category"})
+    codes = np.column_stack([np.arange(20) % 2, np.arange(20) // 10]).astype(np.int32)
+
+    class ReadsNames(DecisionTreeClassifier):
+        def fit(self, X, y):
+            return super().fit(self.numbers(X), y)
+
+        def predict_proba(self, X):
+            return super().predict_proba(self.numbers(X))
+
+        @staticmethod
+        def numbers(X):
+            return np.column_stack([X["a"].cat.codes, X["b"], *(X[c] for c in X.columns[2:])])
+
+    chain = Chain.learn(EstimatorLink(ReadsNames()), frame, codes, [2, 2], [0, 1], [(), (0,)], names=["p", "q"])
+    assert chain.scores(frame) is None
+    np.testing.assert_allclose(chain.log_joint(frame, codes), 0.0)

@@ -1,0 +1,109 @@
+"""Parents: names, graphs, mutual information, and the orders they ask for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import mutual_info_score
+
+from montechain.parents import arrange, mutual_information
+
+
+def random_codes(seed, n_rows, n_labels, max_classes, unknown_share):
+    rng = np.random.default_rng(seed)
+    n_classes = rng.integers(1, max_classes + 1, n_labels)
+    codes = np.column_stack([rng.integers(k, size=n_rows) for k in n_classes]).astype(np.int32)
+    codes[rng.random(codes.shape) < unknown_share] = -1
+    return codes, n_classes
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=st.integers(0, 10**6), unknown=st.sampled_from([0.0, 0.3]))
+def test_mutual_information_agrees_with_scikit_learn(seed, unknown):
+    codes, n_classes = random_codes(seed, 30, 4, 4, unknown)
+    information = mutual_information(codes, n_classes)
+    for j in range(4):
+        for k in range(4):
+            both = (codes[:, j] >= 0) & (codes[:, k] >= 0)
+            expected = mutual_info_score(codes[both, j], codes[both, k])
+            assert information[j, k] == pytest.approx(expected, abs=1e-9)
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=st.integers(0, 10**6), n_labels=st.integers(1, 7))
+def test_tree_is_the_heaviest_spanning_tree_directed_from_the_first_label(seed, n_labels):
+    codes, n_classes = random_codes(seed, 25, n_labels, 3, 0.0)
+    order = np.random.default_rng(seed).permutation(n_labels).tolist()
+    new_order, graph = arrange("tree", order, codes, n_classes)
+    assert sorted(new_order) == list(range(n_labels))
+    assert new_order[0] == order[0]
+    assert graph[order[0]] == ()
+    information = mutual_information(codes, n_classes)
+    weight = sum(information[label, parents[0]] for label, parents in enumerate(graph) if parents)
+    assert all(len(graph[label]) == 1 for label in range(n_labels) if label != order[0])
+    assert weight == pytest.approx(prim_weight(information), abs=1e-9)
+    rank = {label: k for k, label in enumerate(new_order)}
+    assert all(rank[p] < rank[label] for label, parents in enumerate(graph) for p in parents)
+
+
+def prim_weight(information):
+    inside, total = {0}, 0.0
+    while len(inside) < len(information):
+        edge = max((information[i, j], j) for i in inside for j in range(len(information)) if j not in inside)
+        total += edge[0]
+        inside.add(edge[1])
+    return total
+
+
+def test_integer_takes_the_most_informative_earlier_labels():
+    rng = np.random.default_rng(0)
+    a = rng.integers(2, size=200)
+    noise = rng.integers(2, size=200)
+    codes = np.column_stack([noise, a, 1 - a]).astype(np.int32)
+    order, graph = arrange(1, [0, 1, 2], codes, [2, 2, 2])
+    assert order == (0, 1, 2)
+    assert graph[2] == (1,)
+    assert arrange(5, [0, 1, 2], codes, [2, 2, 2])[1] == ((), (0,), (0, 1))
+    assert arrange(0, [0, 1, 2], codes, [2, 2, 2])[1] == ((), (), ())
+
+
+CODES = np.zeros((3, 3), dtype=np.int32)
+
+
+@pytest.mark.parametrize(
+    "graph", [{0: [2], 1: [0, 2]}, [[2], [0, 2], []], np.array([[0, 0, 1], [1, 0, 1], [0, 0, 0]], dtype=bool)]
+)
+def test_explicit_graphs_are_put_into_a_fitting_order(graph):
+    order, parents = arrange(graph, [0, 1, 2], CODES, [2, 2, 2])
+    assert order == (2, 0, 1)
+    assert parents == ((2,), (0, 2), ())
+
+
+def test_names_may_be_used_in_a_graph():
+    _, parents = arrange({"b": ["c"]}, [0, 1, 2], CODES, [2, 2, 2], names=["a", "b", "c"])
+    assert parents == ((), (2,), ())
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        ({0: [1], 1: [2], 2: [0]}, r"cycle: (0 -> 2 -> 1 -> 0|1 -> 0 -> 2 -> 1|2 -> 1 -> 0 -> 2)"),
+        ({0: [0]}, "cycle: 0 -> 0"),
+        ({0: [7]}, r"label 7: allowed are 0 to 2"),
+        ([[], []], "2 entries for 3 labels"),
+        (np.zeros((2, 2), dtype=bool), "must be square"),
+        ("trees", "did you mean 'tree'"),
+        (-1, "must not be negative"),
+        (1.5, "of type float"),
+    ],
+)
+def test_bad_parents(graph, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        arrange(graph, [0, 1, 2], CODES, [2, 2, 2])
+
+
+def test_parent_after_its_child_in_a_fixed_order():
+    with pytest.raises(ValueError, match=r"label 2 a parent of label 0, but it stands after it in `order=\[0, 1, 2\]`"):
+        arrange({0: [2]}, [0, 1, 2], CODES, [2, 2, 2], fixed=True)
