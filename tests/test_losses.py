@@ -1,0 +1,337 @@
+"""Each loss's decision has the least expected loss, and its regret is bounded as promised."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from montechain.losses import (
+    F1,
+    CallableLoss,
+    ExactMatch,
+    Hamming,
+    Jaccard,
+    LabelDistribution,
+    Loss,
+    check_loss,
+    example_distribution,
+)
+from tests.reference import losses as reference
+
+
+def asymmetric(y, h):
+    """Return a loss that no other one equals: later labels cost more, and the direction matters."""
+    cost = np.arange(1, len(y) + 1) * np.where(np.asarray(y) > np.asarray(h), 2.0, 1.0)
+    return float((cost * (np.asarray(y) != np.asarray(h))).sum() / (2.0 * np.arange(1, len(y) + 1).sum()))
+
+
+def make_losses(negative):
+    """Return each loss to try, with the same loss on two tuples of codes."""
+    return {
+        "exact_match": ("exact_match", reference.exact_match),
+        "hamming": ("hamming", reference.hamming),
+        "f1": (F1(list(negative)), lambda y, h: reference.f1(y, h, negative)),
+        "jaccard": (Jaccard(list(negative)), lambda y, h: reference.jaccard(y, h, negative)),
+        "jaccard, few": (Jaccard(list(negative), max_candidates=0), lambda y, h: reference.jaccard(y, h, negative)),
+        "callable": (asymmetric, asymmetric),
+        "callable, few": (CallableLoss(asymmetric, max_candidates=0), asymmetric),
+    }
+
+
+NAMES = list(make_losses([0]))
+EXACT = [name for name in NAMES if not name.endswith("few")]
+
+
+def make_distribution(rows, *, residual=None, estimated=None):
+    """Return a LabelDistribution from one list of (vector, weight) per row."""
+    counts = [len(row) for row in rows]
+    pairs = [pair for row in rows for pair in row]
+    return LabelDistribution(
+        indptr=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        labels=np.array([vector for vector, _ in pairs], dtype=np.int32),
+        weights=np.array([weight for _, weight in pairs]),
+        residual=np.zeros(len(rows)) if residual is None else np.array(residual),
+        estimated=np.zeros(len(rows), dtype=bool) if estimated is None else np.array(estimated),
+    )
+
+
+def random_rows(rng, n_rows, n_classes, known, share):
+    """Return for each row a distribution over a part of the vectors that agree with `known`, summing to one."""
+    rows = []
+    for i in range(n_rows):
+        vectors = reference.all_vectors(n_classes, known[i])
+        chosen = [vector for vector in vectors if rng.random() < share] or [vectors[rng.integers(len(vectors))]]
+        weights = rng.gamma(0.4, size=len(chosen)) + 1e-9
+        rows.append(list(zip(chosen, (weights / weights.sum()).tolist(), strict=True)))
+    return rows
+
+
+def random_known(rng, n_rows, n_classes, share):
+    return np.array(
+        [[rng.integers(k) if rng.random() < share else -1 for k in n_classes] for _ in range(n_rows)], dtype=np.int32
+    ).reshape(n_rows, len(n_classes))
+
+
+def bind(loss, n_classes):
+    return check_loss(loss, classes=[np.arange(k) for k in n_classes], order=range(len(n_classes)))
+
+
+problems = {
+    "seed": st.integers(0, 2**32 - 1),
+    "n_classes": st.lists(st.integers(1, 4), min_size=1, max_size=5).filter(lambda k: np.prod(k) <= 200),
+    "known_share": st.sampled_from([0.0, 0.4]),
+    "share": st.sampled_from([0.05, 0.5, 1.0]),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=40)
+@given(**problems)
+def test_with_nothing_left_out_the_decision_is_the_best(name, seed, n_classes, known_share, share):
+    rng = np.random.default_rng(seed)
+    known = random_known(rng, 3, n_classes, known_share)
+    rows = random_rows(rng, 3, n_classes, known, share)
+    # A vector may stand several times.
+    doubled = [[(v, w / 2) for v, w in row] + [(v, w / 2) for v, w in reversed(row)] for row in rows]
+    negative = [int(rng.integers(k)) for k in n_classes]
+    loss, plain = make_losses(negative)[name]
+    labels, expected_loss, regret = bind(loss, n_classes).decide(
+        make_distribution(doubled), given=known if known_share else None
+    )
+    assert labels.dtype == np.int32
+    assert labels.shape == known.shape
+    for i, row in enumerate(rows):
+        decision = tuple(labels[i].tolist())
+        everything = reference.all_vectors(n_classes, known[i])
+        assert decision in everything
+        assert expected_loss[i] == pytest.approx(reference.expected_loss(plain, row, decision), abs=1e-9)
+        least = reference.least_expected_loss(plain, row, everything)
+        if name in EXACT:
+            assert regret[i] == 0.0
+        else:
+            # Among those of positive probability it is the best, and what else may be better is admitted.
+            assert expected_loss[i] <= reference.least_expected_loss(plain, row, [v for v, _ in row]) + 1e-9
+        assert expected_loss[i] - least <= regret[i] + 1e-9
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=40)
+@given(**problems, kept=st.floats(0.0, 1.0), estimated=st.booleans())
+def test_the_regret_is_bounded_when_mass_is_left_out(name, seed, n_classes, known_share, share, kept, estimated):
+    rng = np.random.default_rng(seed)
+    known = random_known(rng, 2, n_classes, known_share)
+    rows = random_rows(rng, 2, n_classes, known, share)
+    parts, residual = [], []
+    for i, row in enumerate(rows):
+        part = row[: max(1, round(kept * len(row)))]
+        left = max(0.0, 1.0 - sum(w for _, w in part)) if len(part) < len(row) else 0.0
+        if estimated and left:
+            vectors = reference.all_vectors(n_classes, known[i])
+            part = part + [(vectors[rng.integers(len(vectors))], left / 3) for _ in range(3)]
+        parts.append(part)
+        residual.append(left)
+    negative = [int(rng.integers(k)) for k in n_classes]
+    loss, plain = make_losses(negative)[name]
+    distribution = make_distribution(parts, residual=residual, estimated=[estimated] * 2)
+    labels, _, regret = bind(loss, n_classes).decide(distribution, given=known if known_share else None)
+    for i, row in enumerate(rows):
+        decision = tuple(labels[i].tolist())
+        least = reference.least_expected_loss(plain, row, reference.all_vectors(n_classes, known[i]))
+        assert reference.expected_loss(plain, row, decision) - least <= regret[i] + 1e-9
+        if name in EXACT:
+            assert regret[i] <= min(1.0, (2 if estimated else 1) * residual[i]) + 1e-12
+
+
+def test_hamming_is_certain_of_a_label_whose_lead_exceeds_the_residual():
+    rows = [[((1, 1), 0.5), ((1, 0), 0.4)]]
+    _, _, regret = bind("hamming", [2, 2]).decide(make_distribution(rows, residual=[0.1]))
+    # The first label leads by 0.9; the second by 0.1, which the residual just makes up for.
+    assert regret[0] == pytest.approx(0.0)
+    _, _, regret = bind("hamming", [2, 2]).decide(make_distribution([[((1, 1), 0.5), ((1, 0), 0.3)]], residual=[0.2]))
+    assert regret[0] == pytest.approx(0.0)
+    _, _, regret = bind("hamming", [2, 2]).decide(make_distribution([[((1, 1), 0.4), ((1, 0), 0.3)]], residual=[0.3]))
+    assert regret[0] == pytest.approx((0.0 + 0.2) / 2)
+
+
+def test_hamming_decides_from_marginals():
+    marginals = [np.array([[0.2, 0.7], [0.5, 0.4]]), np.array([[0.1, 0.2, 0.3], [1.0, 0.0, 0.0]])]
+    unresolved = np.array([[0.1, 0.4], [0.1, 0.0]])
+    labels, expected_loss, regret = Hamming().decide_marginals(marginals, unresolved)
+    np.testing.assert_array_equal(labels, [[1, 2], [0, 0]])
+    np.testing.assert_allclose(expected_loss, [(2 / 9 + 1 / 2) / 2, (4 / 9 + 0.0) / 2])
+    np.testing.assert_allclose(regret, [(0.0 + 0.3) / 2, 0.0], atol=1e-12)
+    known = np.array([[0, -1], [-1, 1]], dtype=np.int32)
+    labels, _, regret = Hamming().decide_marginals(marginals, unresolved, given=known)
+    np.testing.assert_array_equal(labels, [[0, 2], [0, 1]])
+    np.testing.assert_allclose(regret, [0.15, 0.0], atol=1e-12)
+
+
+def test_exact_match_is_certain_once_the_residual_is_below_the_best():
+    rows = [[((1, 1), 0.3), ((1, 0), 0.25), ((1, 1), 0.1)]]
+    labels, expected_loss, regret = bind("exact_match", [2, 2]).decide(make_distribution(rows, residual=[0.35]))
+    np.testing.assert_array_equal(labels, [[1, 1]])
+    assert expected_loss[0] == pytest.approx(1 - 0.4 / 0.65)
+    assert regret[0] == 0.0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_row_is_decided_alike_alone_or_in_a_batch(name):
+    rng = np.random.default_rng(3)
+    n_classes = [2, 3, 2, 2]
+    known = random_known(rng, 12, n_classes, 0.0)
+    rows = random_rows(rng, 12, n_classes, known, 0.3)
+    loss = bind(make_losses([0, 2, 0, 1])[name][0], n_classes)
+    together = loss.decide(make_distribution(rows))
+    for i, row in enumerate(rows):
+        for alone, batch in zip(loss.decide(make_distribution([row])), together, strict=True):
+            np.testing.assert_array_equal(alone[0], batch[i])
+
+
+def test_vectors_without_weight_do_no_harm():
+    rows = [[((1, 1), 0.0), ((1, 0), 0.0)]]
+    for name in NAMES:
+        loss = bind(make_losses([0, 0])[name][0], [2, 2])
+        _, expected_loss, regret = loss.decide(make_distribution(rows, residual=[1.0]))
+        assert 0.0 <= expected_loss[0] <= 1.0
+        assert regret[0] == 1.0
+
+
+def test_a_row_without_vectors_still_gets_labels():
+    distribution = make_distribution([[((1, 1), 1.0)], []], residual=[0.0, 1.0])
+    known = np.array([[-1, -1], [-1, 1]], dtype=np.int32)
+    for name in NAMES:
+        labels, _, regret = bind(make_losses([0, 0])[name][0], [2, 2]).decide(distribution, given=known)
+        np.testing.assert_array_equal(labels, [[1, 1], [0, 1]])
+        assert regret[0] == 0.0 or name == "callable, few"
+        assert regret[1] > 0.0
+
+
+def test_more_labels_than_a_word_holds_are_told_apart():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, (40, 200)).astype(np.int32)
+    labels[20:] = labels[:20]
+    distribution = LabelDistribution(
+        np.array([0, 40]), labels, np.tile(np.arange(1.0, 21.0), 2) / 420, np.zeros(1), np.zeros(1, dtype=bool)
+    )
+    merged = distribution.heaviest_first()
+    np.testing.assert_array_equal(merged.labels, labels[:20][::-1])
+    np.testing.assert_allclose(merged.weights, np.arange(20.0, 0.0, -1.0) / 210)
+    assert merged.indptr.tolist() == [0, 20]
+
+
+def test_large_jaccard_problems_admit_what_is_not_proven():
+    rng = np.random.default_rng(1)
+    vectors = [tuple(v) for v in rng.integers(0, 2, (30, 16)).tolist()]
+    rows = [[(v, 1 / 30) for v in vectors]]
+    labels, expected_loss, regret = bind("jaccard", [2] * 16).decide(make_distribution(rows))
+    assert 0.0 < regret[0] < 1.0
+    candidates = reference.jaccard_candidates(vectors, [0] * 16, 0)
+
+    def loss(y, h):
+        return reference.jaccard(y, h, [0] * 16)
+
+    assert expected_loss[0] == pytest.approx(reference.expected_loss(loss, rows[0], tuple(labels[0].tolist())))
+    assert expected_loss[0] <= reference.least_expected_loss(loss, rows[0], set(vectors) & candidates) + 1e-12
+
+
+def test_the_order_is_undone_for_functions_and_negative_classes():
+    classes = [np.array(["no", "yes"]), np.array(["none", "red", "tan"]), np.array([3, 7])]
+    seen = []
+
+    def spy(y, y_hat):
+        seen.append((tuple(y.tolist()), tuple(y_hat.tolist())))
+        return 0.0
+
+    order = [2, 0, 1]
+    distribution = make_distribution([[((1, 0, 2), 1.0)]])  # label 2 is 7, label 0 "no", label 1 "tan"
+    check_loss(CallableLoss(spy, max_candidates=0), classes=classes, order=order).decide(distribution)
+    assert seen == [(("no", "tan", 7), ("no", "tan", 7))]
+    loss = check_loss(F1(negative="none").set_params(negative=["yes", "tan", 3]), classes=classes, order=order)
+    assert loss.negative_.tolist() == [0, 1, 2]
+
+
+def test_binding_leaves_the_users_object_alone():
+    loss = F1(negative=[0, 0])
+    bound = check_loss(loss, classes=[np.arange(2)] * 2, order=[0, 1])
+    assert bound is not loss
+    assert not hasattr(loss, "negative_")
+    assert clone(bound).get_params() == {"negative": [0, 0]}
+
+
+@pytest.mark.parametrize(
+    ("classes", "negative", "codes"),
+    [
+        ([["no", "yes"], [0, 1], [False, True], [-1, 1]], None, [0, 0, 0, 0]),
+        ([[0], [1], [False], ["no"], ["yes"], ["0"], ["a"]], None, [0, -1, 0, 0, -1, 0, -1]),
+        ([["none", "red", "tan"], [0, 1], ["none"], ["red"]], "none", [0, 0, 0, -1]),
+        ([["a", "b"], [3, 4, 5]], ["b", 4], [1, 1]),
+        ([["a", "b"], [3, 4, 5]], [None, 4], [0, 1]),
+        ([[0, 1], [0.0, 1.0, 2.0]], 0, [0, 0]),
+        ([[0, 1, 2], [1, 2, 0]], np.array([2, 0]), [2, 2]),
+    ],
+)
+def test_negative_classes_are_resolved(classes, negative, codes):
+    loss = check_loss(F1(negative), classes=[np.array(c) for c in classes], order=range(len(classes)))
+    assert loss.negative_.tolist() == codes
+
+
+@pytest.mark.parametrize(
+    ("loss", "classes", "message"),
+    [
+        ("f1", [[0, 1], ["a", "b", "none"]], r"label 1 has 3 classes, \['a', 'b', 'none'\].*loss=F1\(negative='a'\)"),
+        ("jaccard", [[0, 1, 2]], r"label 0 has 3 classes, \[0, 1, 2\].*loss=Jaccard\(negative=0\)"),
+        (F1("nome"), [["a", "none"]], r"loss=F1\(negative='nome'\): no label has this class"),
+        (F1("none"), [["a", "none"], ["c", "d"]], r"label 1 has no class 'none'.*\['c', 'd'\].*F1\(negative=\[...\]\)"),
+        (F1(["q"]), [["a", "none"]], r"label 0 has no class 'q'"),
+        (F1([0, 0]), [[0, 1]], r"names 2 classes, but there are 1 labels"),
+        ("f2", [[0, 1]], r"loss='f2' is not known; did you mean 'f1'\? There are 'exact_match', 'hamming'"),
+        ("exact", [[0, 1]], "did you mean 'exact_match'"),
+        ("zzz", [[0, 1]], r"loss='zzz' is not known\. There are"),
+    ],
+)
+def test_errors_say_what_to_type(loss, classes, message):
+    with pytest.raises(ValueError, match=message):
+        check_loss(loss, classes=[np.array(c) for c in classes], order=range(len(classes)))
+
+
+def test_things_that_are_no_loss():
+    with pytest.raises(TypeError, match=r"loss=3 is neither"):
+        check_loss(3, classes=[np.arange(2)], order=[0])
+    with pytest.raises(TypeError, match=r"loss=F1\(\)"):
+        check_loss(F1, classes=[np.arange(2)], order=[0])
+    with pytest.raises(RuntimeError, match="check_loss"):
+        F1().decide(example_distribution())
+
+
+@pytest.mark.parametrize("value", [-1.0, np.nan, np.inf])
+def test_a_function_must_be_finite_and_not_negative(value):
+    def broken(y, y_hat):
+        return value
+
+    with pytest.raises(ValueError, match=r"broken\(\[1, 1\], \[1, 1\]\) is"):
+        bind(broken, [2, 2]).decide(example_distribution())
+
+
+def test_a_function_beyond_its_maximum_proves_nothing():
+    def errors(y, y_hat):
+        return (y != y_hat).sum()
+
+    rows = [[((1, 1), 0.5), ((0, 0), 0.25)]]
+    for residual, loss, regret in [
+        (0.25, errors, np.inf),
+        (0.25, CallableLoss(errors, maximum=2.0), 0.5),
+        (0.0, errors, 0.0),
+    ]:
+        labels, _, bound = bind(loss, [2, 2]).decide(make_distribution(rows, residual=[residual]))
+        np.testing.assert_array_equal(labels, [[1, 1]])
+        assert bound[0] == regret
+
+
+def test_members_are_estimators_with_parameters():
+    for loss in (ExactMatch(), Hamming(), F1(negative="x"), Jaccard(max_candidates=3), CallableLoss(asymmetric)):
+        assert isinstance(loss, Loss)
+        assert clone(loss).get_params() == loss.get_params()
+        assert loss.is_exact_match == isinstance(loss, ExactMatch)

@@ -1,0 +1,347 @@
+"""Metrics agree with scikit-learn where it has them, with plain loops elsewhere, and ignore unknown labels."""
+
+from __future__ import annotations
+
+import pickle
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+import sklearn.metrics
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from montechain import metrics
+from montechain.metrics import (
+    SCORERS,
+    exact_match,
+    f1_score,
+    get_scorer,
+    hamming_loss,
+    hamming_score,
+    jaccard_score,
+    joint_log_loss,
+    set_calibration_error,
+)
+from tests.reference import metrics as reference
+
+AVERAGES = {"instance": "samples", "micro": "micro", "macro": "macro"}
+
+
+def binary(seed, n_rows=12, n_labels=4):
+    rng = np.random.default_rng(seed)
+    Y_true, Y_pred = (rng.integers(0, 2, (n_rows, n_labels)) * (rng.random((n_rows, 1)) < 0.8) for _ in range(2))
+    # Both classes occur in every column: scikit-learn knows that 1 is the relevant one, we look.
+    Y_true[0], Y_true[1] = 0, 1
+    return Y_true, Y_pred, rng.random(n_rows) + 0.1
+
+
+@settings(max_examples=50)
+@given(seed=st.integers(0, 2**32 - 1), weighted=st.booleans(), zero_division=st.sampled_from([0.0, 1.0]))
+def test_binary_labels_agree_with_scikit_learn(seed, weighted, zero_division):
+    Y_true, Y_pred, weight = binary(seed)
+    options = {"sample_weight": weight if weighted else None}
+    assert exact_match(Y_true, Y_pred, **options) == pytest.approx(
+        sklearn.metrics.accuracy_score(Y_true, Y_pred, **options)
+    )
+    expected = sklearn.metrics.hamming_loss(Y_true, Y_pred, **options)
+    assert hamming_loss(Y_true, Y_pred, **options) == pytest.approx(expected)
+    assert hamming_score(Y_true, Y_pred, **options) == pytest.approx(1 - expected)
+    for average, theirs in AVERAGES.items():
+        for ours, their_function in ((f1_score, "f1_score"), (jaccard_score, "jaccard_score")):
+            expected = getattr(sklearn.metrics, their_function)(
+                Y_true, Y_pred, average=theirs, zero_division=zero_division, **options
+            )
+            result = ours(Y_true, Y_pred, average=average, zero_division=zero_division, **options)
+            assert result == pytest.approx(expected), (their_function, average)
+
+
+CLASSES = [["none", "red", "tan"], [0, 1], [7, 8, 9], [False, True]]
+NEGATIVE = ["none", 0, 8, False]
+
+
+def draw_table(rng, n_rows, unknown_share):
+    table = [[c[rng.integers(len(c))] for c in CLASSES] for _ in range(n_rows)]
+    return [[None if rng.random() < unknown_share else cell for cell in row] for row in table]
+
+
+@settings(max_examples=50)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_rows=st.integers(2, 12),
+    unknown_share=st.sampled_from([0.0, 0.3, 0.9]),
+    kind=st.sampled_from(["list", "object", "pandas", "polars", "codes"]),
+)
+def test_classes_of_any_kind_agree_with_loops(seed, n_rows, unknown_share, kind):
+    rng = np.random.default_rng(seed)
+    Y_true, Y_pred = draw_table(rng, n_rows, unknown_share), draw_table(rng, n_rows, 0.0)
+    Y_true[0] = [c[0] for c in CLASSES]
+    weight = rng.random(n_rows) + 0.1
+    negative, unknown = list(NEGATIVE), None
+    given_true, given_pred = Y_true, Y_pred
+    if kind == "object":
+        given_true, given_pred = np.array(Y_true, dtype=object), np.array(Y_pred, dtype=object)
+    elif kind == "pandas":
+        given_true, given_pred = pd.DataFrame(Y_true), pd.DataFrame(Y_pred)
+        given_true[0] = given_true[0].astype("category")
+    elif kind == "polars":
+        names = ["a", "b", "c", "d"]
+        given_true, given_pred = (
+            pl.DataFrame(dict(zip(names, map(list, zip(*Y, strict=True)), strict=True))) for Y in (Y_true, Y_pred)
+        )
+    elif kind == "codes":
+        given_true, given_pred = (
+            np.array([[-1 if v is None else c.index(v) for v, c in zip(row, CLASSES, strict=True)] for row in Y])
+            for Y in (Y_true, Y_pred)
+        )
+        negative = [c.index(v) for v, c in zip(NEGATIVE, CLASSES, strict=True)]
+        unknown = -1
+    options = {"unknown": unknown, "sample_weight": weight}
+    assert exact_match(given_true, given_pred, **options) == pytest.approx(
+        reference.exact_match(Y_true, Y_pred, weight)
+    )
+    assert hamming_score(given_true, given_pred, **options) == pytest.approx(
+        reference.hamming_score(Y_true, Y_pred, weight)
+    )
+    for average in AVERAGES:
+        for ours, measure in ((f1_score, reference.f1), (jaccard_score, reference.jaccard)):
+            expected = reference.set_score(measure, average, Y_true, Y_pred, weight, NEGATIVE, 0.5)
+            result = ours(given_true, given_pred, average=average, negative=negative, zero_division=0.5, **options)
+            assert result == pytest.approx(expected), (ours.__name__, average)
+
+
+def test_all_shapes_of_input_mean_the_same():
+    Y_true, Y_pred, _ = binary(5)
+    expected = f1_score(Y_true, Y_pred)
+    for convert in (
+        sp.csr_matrix,
+        sp.csc_array,
+        np.asfortranarray,
+        pd.DataFrame,
+        np.ndarray.tolist,
+        lambda Y: Y.astype(float),
+    ):
+        assert f1_score(convert(Y_true), convert(Y_pred)) == expected
+        assert f1_score(convert(Y_true), Y_pred) == expected
+    assert f1_score(Y_true.astype(bool), Y_pred) == expected
+    assert f1_score(np.where(Y_true, "yes", "no"), np.where(Y_pred, "yes", "no").astype(object)) == expected
+    assert exact_match(Y_true[:, 0], Y_pred[:, 0]) == hamming_score(Y_true[:, :1], Y_pred[:, :1])
+
+
+def test_unknown_labels_are_left_out():
+    Y_true = np.array([[0.0, np.nan], [1.0, 1.0], [np.nan, np.nan], [1.0, 0.0]])
+    Y_pred = np.array([[0, 0], [1, 0], [1, 1], [1, 0]])
+    assert exact_match(Y_true, Y_pred) == pytest.approx(2 / 3)
+    assert hamming_score(Y_true, Y_pred) == pytest.approx(4 / 5)
+    assert f1_score(Y_true, Y_pred) == pytest.approx((1 + 2 / 3 + 1) / 3)
+    codes = np.where(np.isnan(Y_true), -1, Y_true).astype(int)
+    assert exact_match(codes, Y_pred, unknown=-1) == pytest.approx(2 / 3)
+
+
+def test_a_label_that_is_never_known_does_not_count_in_the_macro_average():
+    Y_true = [[1, None], [0, None]]
+    assert f1_score(Y_true, [[1, 1], [0, 0]], average="macro", zero_division=0.0) == 1.0
+
+
+def test_default_negative_classes():
+    assert f1_score([[1], [1]], [[1], [1]], zero_division=0.0) == 1.0  # a lone 1 is relevant
+    assert f1_score([[0], [0]], [[0], [0]], zero_division=0.25) == 0.25  # a lone 0 is not
+    assert f1_score([["no"], ["no"]], [["no"], ["no"]], zero_division=0.25) == 0.25
+    assert f1_score([[-1], [1]], [[-1], [1]], zero_division=0.25) == 0.625
+    # One class for all labels: labels that have not seen it have only relevant classes ...
+    assert f1_score([["a", "none"]], [["a", "none"]], negative="none", zero_division=0.0) == 1.0
+    # ... unless a class is negative by nature.
+    assert f1_score([["none", 0]], [["none", 0]], negative="none", zero_division=0.25) == 0.25
+
+
+def test_joint_log_loss():
+    assert joint_log_loss(np.log([0.5, 0.25]), [3.0, 1.0]) == pytest.approx((3 * np.log(2) + np.log(4)) / 4)
+    assert joint_log_loss([0.0, -np.inf]) == np.inf
+    assert joint_log_loss([0.0, -np.inf], [1.0, 0.0]) == 0.0
+    with pytest.raises(ValueError, match="logarithms of probabilities"):
+        joint_log_loss([0.5])
+    with pytest.raises(ValueError, match=r"shape \(n,\)"):
+        joint_log_loss([])
+
+
+@settings(max_examples=50)
+@given(
+    rows=st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=30),
+    n_bins=st.sampled_from([1, 3, 10]),
+)
+def test_set_calibration_error_agrees_with_loops(rows, n_bins):
+    proba, correct = map(list, zip(*rows, strict=True))
+    expected = reference.set_calibration_error(proba, correct, n_bins)
+    assert set_calibration_error(proba, correct, n_bins) == pytest.approx(expected, abs=1e-12)
+    doubled = set_calibration_error(proba, correct, n_bins, sample_weight=[2.0] * len(rows))
+    assert doubled == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: exact_match([[0, 1]], [[0]]), r"Y_true has shape \(1, 2\), but Y_pred has shape \(1, 1\)"),
+        (lambda: exact_match(np.zeros((2, 2), int), np.zeros((3, 2), int)), r"\(2, 2\), but Y_pred has shape \(3, 2\)"),
+        (lambda: exact_match([[None]], [[1]]), "no label of Y_true is known"),
+        (lambda: exact_match(np.array([[-1]]), np.array([[1]]), unknown=-1), "no label of Y_true is known"),
+        (lambda: exact_match([[1, 0]], [[1, None]]), "column 1 of Y_pred has no value in row 0"),
+        (
+            lambda: exact_match([["1"]], [[1]]),
+            r"column 0 of Y_true and column 0 of Y_pred cannot be compared.*'1' and 1",
+        ),
+        (lambda: exact_match([[0.5]], [[1]]), "continuous. column 0 of Y_true holds 0.5"),
+        (lambda: exact_match([[1]], [[1]], sample_weight=[1, 2]), r"shape \(2,\), but there are 1 rows"),
+        (lambda: exact_match([[1]], [[1]], sample_weight=[-1]), "not negative"),
+        (lambda: f1_score([[0]], [[1]], average="mikro"), r"average='mikro' is not known; did you mean 'micro'\?"),
+        (lambda: f1_score([[0]], [[1]], average="samples"), r"There are 'instance', 'micro', 'macro'"),
+        (lambda: f1_score([[0], [1]], [[1], [2]]), r"label 0 has 3 classes, \[0, 1, 2\].*negative=0"),
+        (lambda: jaccard_score([[0]], [[1]], negative=[0, 1]), "names 2 classes, but there are 1 labels"),
+        (lambda: set_calibration_error([0.5], [True, False]), r"\(1,\) and \(2,\)"),
+        (lambda: set_calibration_error([-0.5], [True]), r"np.exp\(proba\)"),
+        (lambda: set_calibration_error([0.5], [3]), "booleans"),
+        (lambda: set_calibration_error([0.5], [True], n_bins=0), "n_bins=0"),
+        (lambda: get_scorer("exact_mach"), "did you mean 'exact_match'"),
+    ],
+)
+def test_errors_say_what_is_wrong(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_frames_whose_columns_differ_are_not_compared():
+    frame = pd.DataFrame({"a": [0, 1], "b": [1, 1]})
+    with pytest.raises(ValueError, match=r"columns of Y_true and Y_pred differ: \['a', 'b'\] and \['b', 'a'\]"):
+        exact_match(frame, frame[["b", "a"]])
+
+
+class Frequencies(ClassifierMixin, BaseEstimator):
+    """Predicts the commonest label vector, with its frequency; has the methods that scorers ask for."""
+
+    def __init__(self, unknown=None, loss=None, shift=0):
+        self.unknown = unknown
+        self.loss = loss
+        self.shift = shift
+
+    def fit(self, X, Y):
+        Y = np.asarray(Y)
+        complete = Y[(self.unknown != Y).all(axis=1)] if self.unknown is not None else Y
+        vectors, counts = np.unique(complete, axis=0, return_counts=True)
+        self.vector_ = vectors[np.argmax(counts)]
+        self.table_ = {tuple(v.tolist()): c / counts.sum() for v, c in zip(vectors, counts, strict=True)}
+        self.classes_ = [np.unique(column) for column in complete.T]
+        return self
+
+    def predict(self, X):
+        return np.tile(self.vector_, (len(X), 1))
+
+    def log_joint(self, X, Y):
+        assert len(X) == len(Y)
+        return np.log([self.table_.get(tuple(row), 1e-9) for row in np.asarray(Y).tolist()])
+
+    def decide(self, X):
+        log_proba = np.full(len(X), np.log(self.table_[tuple(self.vector_.tolist())]))
+        return SimpleNamespace(labels=self.predict(X), log_proba=log_proba)
+
+
+def scored_data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    Y = np.where(rng.random((60, 1)) < 0.4, [1, 1, 0], rng.integers(0, 2, (60, 3)))  # the commonest is not empty
+    return X, Y
+
+
+def test_scorers_give_their_metrics():
+    X, Y = scored_data()
+    model = Frequencies().fit(X, Y)
+    predicted = model.predict(X)
+    decision = model.decide(X)
+    correct = (predicted == Y).all(axis=1)
+    expected = {
+        "exact_match": exact_match(Y, predicted),
+        "hamming": hamming_score(Y, predicted),
+        "f1_instance": f1_score(Y, predicted),
+        "f1_micro": f1_score(Y, predicted, average="micro"),
+        "f1_macro": f1_score(Y, predicted, average="macro"),
+        "jaccard": jaccard_score(Y, predicted),
+        "joint_log_loss": -joint_log_loss(model.log_joint(X, Y)),
+        "set_calibration_error": -set_calibration_error(np.exp(decision.log_proba), correct),
+    }
+    assert set(expected) == set(SCORERS)
+    for name, scorer in SCORERS.items():
+        assert get_scorer(name) is scorer
+        assert getattr(metrics, f"{name}_scorer") is scorer
+        assert pickle.loads(pickle.dumps(scorer)) is scorer
+        assert scorer(model, X, Y) == pytest.approx(expected[name])
+        assert scorer(make_pipeline(StandardScaler(), model).fit(X, Y), X, Y) == pytest.approx(expected[name])
+
+
+def test_scorers_work_in_cross_validation_and_search():
+    X, Y = scored_data()
+    result = cross_validate(Frequencies(), X, Y, scoring=SCORERS, cv=3, error_score="raise")
+    for name in SCORERS:
+        assert np.isfinite(result[f"test_{name}"]).all()
+    search = GridSearchCV(Frequencies(), {"shift": [0, 1]}, scoring=metrics.joint_log_loss_scorer, cv=2).fit(X, Y)
+    assert metrics.joint_log_loss_scorer(search, X, Y) == metrics.joint_log_loss_scorer(search.best_estimator_, X, Y)
+
+
+def test_scorers_heed_the_estimators_unknown_value():
+    X, Y = scored_data()
+    holes = Y.copy()
+    holes[::3, 1] = -1
+    holes[0] = -1
+    model = Frequencies(unknown=-1).fit(X, holes)
+    predicted = model.predict(X)
+    known = np.where(holes == -1, np.nan, holes)
+    assert metrics.exact_match_scorer(model, X, holes) == exact_match(known, predicted)
+    assert metrics.hamming_scorer(model, X, holes) == hamming_score(known, predicted)
+    assert metrics.f1_macro_scorer(model, X, holes) == f1_score(known, predicted, average="macro")
+    complete = (holes >= 0).all(axis=1)
+    expected = -joint_log_loss(model.log_joint(X[complete], Y[complete]))
+    assert metrics.joint_log_loss_scorer(model, X, holes) == pytest.approx(expected)
+    assert metrics.set_calibration_error_scorer(model, X, holes) <= 0.0
+    with pytest.raises(ValueError, match="no row whose labels are all known"):
+        metrics.joint_log_loss_scorer(model, X, np.full_like(Y, -1))
+
+
+def test_scorers_take_negative_classes_from_the_estimator():
+    # Only class "a" is in these rows; the estimator knows that it is the first of two, hence negative.
+    model = Frequencies(loss=SimpleNamespace(negative=None))
+    model.vector_, model.classes_ = np.array(["a"]), [np.array(["a", "b"])]
+    Y = np.array([["a"], ["a"]])
+    assert f1_score(Y, Y, average="micro", zero_division=0.0) == 1.0
+    model.loss.negative = "b"
+    assert metrics.f1_micro_scorer(model, Y, np.array([["a"], ["b"]])) == pytest.approx(2 / 3)
+    model.loss.negative = None
+    assert metrics.f1_micro_scorer(model, Y, np.array([["a"], ["b"]])) == 0.0
+    model.classes_ = [np.array(["a", "b", "c"])]
+    with pytest.raises(ValueError, match=r"label 0 has 3 classes.*loss=F1\(negative='a'\)"):
+        metrics.f1_micro_scorer(model, Y, Y)
+
+
+def test_scorers_name_the_method_they_miss():
+    X, Y = scored_data()
+    model = DummyClassifier().fit(X, Y)
+    assert metrics.exact_match_scorer(model, X, Y) == exact_match(Y, model.predict(X))
+    with pytest.raises(TypeError, match="DummyClassifier has no method log_joint"):
+        metrics.joint_log_loss_scorer(model, X, Y)
+    with pytest.raises(TypeError, match="DummyClassifier has no method decide"):
+        metrics.set_calibration_error_scorer(model, X, Y)
+
+
+def test_sample_weight_reaches_the_metrics():
+    X, Y = scored_data()
+    model = Frequencies().fit(X, Y)
+    weight = np.arange(60.0)
+    for scorer in SCORERS.values():
+        assert scorer(model, X, Y, sample_weight=weight) != scorer(model, X, Y)
+    assert metrics.exact_match_scorer(model, X, Y, sample_weight=weight) == exact_match(
+        Y, model.predict(X), sample_weight=weight
+    )
