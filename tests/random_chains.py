@@ -105,9 +105,7 @@ def random_given(rng, n_rows, n_classes, share=0.4):
 
 def all_vectors(n_classes):
     """Return every label vector, of shape (number of vectors, L)."""
-    return np.array(list(itertools.product(*(range(k) for k in n_classes))), dtype=np.int32).reshape(
-        -1, len(n_classes)
-    )
+    return np.array(list(itertools.product(*(range(k) for k in n_classes))), dtype=np.int32).reshape(-1, len(n_classes))
 
 
 def log_proba_table(chain, X, given=None):

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_chains import all_vectors, as_generic, log_proba_table, random_given, random_linear_chain
 from scipy.stats import chisquare
 from sklearn.tree import DecisionTreeClassifier
 
@@ -15,6 +14,7 @@ from montechain.chain import Chain, PrefixTree, draw_classes
 from montechain.links.base import UNKNOWN, LinkLearner
 from montechain.links.estimator import EstimatorLink
 from montechain.links.linear import FittedLinearLink
+from random_chains import all_vectors, as_generic, log_proba_table, random_given, random_linear_chain
 
 PARENTS = st.sampled_from(["all", "none", "tree", 1, 2])
 
@@ -68,8 +68,6 @@ def test_a_class_is_drawn_by_the_cumulative_probabilities():
     log_proba = np.log([[0.2, 0.3, 0.5]])
     drawn = [draw_classes(log_proba, np.array([u]))[0] for u in (0.0, 0.19, 0.2, 0.49, 0.5, 0.999999)]
     assert drawn == [0, 0, 1, 1, 2, 2]
-
-
 
 
 def test_each_distinct_pair_of_row_and_parents_is_evaluated_once():

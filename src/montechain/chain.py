@@ -69,9 +69,7 @@ class ChainBase(ABC):
             total += self.conditional(X, Y[:, :k])[rows, Y[:, k]]
         return total
 
-    def sample(
-        self, X: Any, uniforms: np.ndarray, given: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def sample(self, X: Any, uniforms: np.ndarray, given: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Draw label vectors from p(y | x), link by link.
 
         Parameters

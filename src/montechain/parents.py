@@ -196,7 +196,9 @@ def _explicit(parents: Any, n_labels: int, names: Sequence[Any] | None) -> tuple
         entries = [(label_of(label), list(above)) for label, above in parents.items()]
     elif isinstance(parents, np.ndarray) and parents.ndim == 2 and parents.dtype == bool:
         if parents.shape != (n_labels, n_labels):
-            raise ValueError(f"`parents` is a matrix of shape {parents.shape}; for {n_labels} labels it must be square.")
+            raise ValueError(
+                f"`parents` is a matrix of shape {parents.shape}; for {n_labels} labels it must be square."
+            )
         entries = [(label, np.flatnonzero(row).tolist()) for label, row in enumerate(parents)]
     elif isinstance(parents, Sequence):
         if len(parents) != n_labels:

@@ -51,9 +51,7 @@ def make_problem(n_classes, seed=0):
 
 
 def fit_one(estimator, X, codes, n_classes):
-    (link,) = EstimatorLink(estimator, random_state=0).fit_links(
-        X, codes, codes, n_classes, [LinkProblem(2, (0, 1))]
-    )
+    (link,) = EstimatorLink(estimator, random_state=0).fit_links(X, codes, codes, n_classes, [LinkProblem(2, (0, 1))])
     return link
 
 

@@ -139,9 +139,7 @@ def respond_rows(scores, weights, response, n_classes):
 
 
 @njit(cache=True, nogil=True)
-def expand(
-    base_row, effects, score_start, score_weight, response, n_classes, k, active, n_active, known, scores, out
-):
+def expand(base_row, effects, score_start, score_weight, response, n_classes, k, active, n_active, known, scores, out):
     """Write to ``out[:n_classes[k]]`` the log-probabilities of the classes at position `k`.
 
     Parameters

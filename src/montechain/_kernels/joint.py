@@ -93,6 +93,42 @@ def sample(base, effects, score_start, score_weight, response, n_classes, active
 
 
 @njit(cache=True, nogil=True)
+def conditionals(base, effects, score_start, score_weight, response, n_classes, active_start, rows, labels):
+    """Return p(class at position k | x, the vector's own prefix) for each vector and position.
+
+    Parameters
+    ----------
+    base, ..., active_start : arrays
+        See `montechain.links.linear.LinearScores`.
+    rows : int64 ndarray of shape (m,)
+        The row of each vector.
+    labels : int32 ndarray of shape (m, L)
+
+    Returns
+    -------
+    ndarray of shape (m, L, largest K)
+    """
+    n_labels = n_classes.shape[0]
+    active = np.empty(max(1, n_labels), dtype=np.int64)
+    scores = np.empty(widest(score_start))
+    log_proba = np.empty(largest(n_classes))
+    proba = np.zeros((labels.shape[0], n_labels, largest(n_classes)))
+    for v in range(labels.shape[0]):
+        n_active = 0
+        for k in range(n_labels):
+            expand(
+                base[rows[v]], effects, score_start, score_weight, response, n_classes,
+                k, active, n_active, -1, scores, log_proba,
+            )  # fmt: skip
+            for c in range(n_classes[k]):
+                proba[v, k, c] = math.exp(log_proba[c])
+            if labels[v, k] > 0:
+                active[n_active] = active_start[k] + labels[v, k] - 1
+                n_active += 1
+    return proba
+
+
+@njit(cache=True, nogil=True)
 def draw_class(log_proba, n_classes, uniform):
     """Return the class at which the cumulative probability first exceeds `uniform`, else the last one."""
     cumulative = 0.0

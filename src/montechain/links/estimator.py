@@ -130,4 +130,3 @@ def _rows_of(value: Any, rows: np.ndarray, n_rows: int) -> Any:
     if hasattr(value, "__len__") and not isinstance(value, str | dict) and len(value) == n_rows:
         return _safe_indexing(value, rows)
     return value
-

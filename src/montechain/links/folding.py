@@ -29,9 +29,7 @@ __all__ = ["fold"]
 N_ROWS_COMPARED = 20
 
 
-def fold(
-    estimator: Any, design: Any, n_classes: int, parents_n_classes: Sequence[int]
-) -> FittedLinearLink | None:
+def fold(estimator: Any, design: Any, n_classes: int, parents_n_classes: Sequence[int]) -> FittedLinearLink | None:
     """Return the fitted classifier as a label-linear link, or None if it is not one.
 
     Parameters

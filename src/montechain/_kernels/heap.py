@@ -1,0 +1,53 @@
+"""A binary heap on two arrays: the largest key first."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def heap_push(keys, items, size, key, item):
+    """Add `item` under `key` to the heap ``keys[:size], items[:size]``; its size is then ``size + 1``."""
+    i = size
+    while i > 0:
+        up = (i - 1) >> 1
+        if keys[up] >= key:
+            break
+        keys[i] = keys[up]
+        items[i] = items[up]
+        i = up
+    keys[i] = key
+    items[i] = item
+
+
+@njit(cache=True, nogil=True)
+def heap_pop(keys, items, size):
+    """Return the item of the largest key and take it from the heap; its size is then ``size - 1``."""
+    top = items[0]
+    last = size - 1
+    key = keys[last]
+    item = items[last]
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= last:
+            break
+        if child + 1 < last and keys[child + 1] > keys[child]:
+            child += 1
+        if keys[child] <= key:
+            break
+        keys[i] = keys[child]
+        items[i] = items[child]
+        i = child
+    keys[i] = key
+    items[i] = item
+    return top
+
+
+@njit(cache=True, nogil=True)
+def doubled(array):
+    """Return a copy of `array` with room for as many entries again."""
+    longer = np.empty(2 * len(array), dtype=array.dtype)
+    longer[: len(array)] = array
+    return longer

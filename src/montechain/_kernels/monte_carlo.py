@@ -1,0 +1,329 @@
+"""Many draws at once: the tree of prefixes is walked with the set of draws that pass through each node.
+
+A prefix that several draws share is evaluated once. The set of draws is kept as a range of one index
+array. A draw's class at position k follows from its own uniform number there, so the sets are split
+only where they are needed, and the answer is that of drawing the vectors one after the other.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from montechain._kernels.conditional import SOFTMAX, expand, log_odds, log_sigmoids
+from montechain._kernels.greedy import most_probable_class
+from montechain._kernels.heap import doubled
+from montechain._kernels.joint import draw_class, largest, widest
+
+
+@njit(cache=True, nogil=True)
+def monte_carlo(
+    base, effects, score_start, score_weight, response, n_classes, active_start, given, uniforms, start_greedy
+):
+    """Return the best of the start vector and the drawn ones, its log-probability and an upper bound.
+
+    Parameters
+    ----------
+    base, ..., active_start : arrays
+        See `montechain.links.linear.LinearScores`.
+    given : int32 ndarray of shape (n, L) or (0, L)
+        Known classes, -1 elsewhere; no rows if nothing is known.
+    uniforms : ndarray of shape (S, L)
+        Uniform numbers in [0, 1), the same for all rows.
+    start_greedy : bool
+        Whether the greedy vector is the start; otherwise the first draw is.
+
+    Returns
+    -------
+    labels : int32 ndarray of shape (n, L)
+    log_proba : ndarray of shape (n,)
+    upper_bound : ndarray of shape (n,)
+        No vector, drawn or not, has a higher log-probability.
+    """
+    n_rows = base.shape[0]
+    n_labels = n_classes.shape[0]
+    n_samples = uniforms.shape[0]
+    columns = np.ascontiguousarray(uniforms.T)
+    lowest = np.empty(n_labels)
+    highest = np.empty(n_labels)
+    for k in range(n_labels):
+        lowest[k] = columns[k].min()
+        highest[k] = columns[k].max()
+    best_labels = np.empty((n_rows, n_labels), dtype=np.int32)
+    best_log = np.empty(n_rows)
+    upper_bound = np.empty(n_rows)
+
+    draws = np.arange(n_samples)
+    # Of the current path, for each position: the class, the log-probability before it, the classes'
+    # log-probabilities, the best class not tried yet, and the draws that left the path there.
+    path = np.zeros(n_labels, dtype=np.int32)
+    partial = np.zeros(n_labels + 1)
+    children = np.empty((n_labels, largest(n_classes)))
+    other = np.zeros(n_labels, dtype=np.int64)
+    other_log = np.empty(n_labels)
+    left_from = np.zeros(n_labels, dtype=np.int64)
+    left_to = np.zeros(n_labels, dtype=np.int64)
+    active = np.empty(max(1, n_labels), dtype=np.int64)
+    n_active_at = np.zeros(n_labels + 1, dtype=np.int64)
+    scores = np.empty(widest(score_start))
+
+    for i in range(n_rows):
+        base_row = base[i]
+        best = -np.inf
+        bound = -np.inf
+        if not start_greedy:
+            for k in range(n_labels):
+                known = given[i, k] if given.shape[0] > 0 else -1
+                expand(
+                    base_row, effects, score_start, score_weight, response, n_classes,
+                    k, active, n_active_at[k], known, scores, children[k],
+                )  # fmt: skip
+                path[k] = known if known >= 0 else draw_class(children[k], n_classes[k], columns[k, 0])
+                partial[k + 1] = partial[k] + children[k, path[k]]
+                n_active_at[k + 1] = n_active_at[k]
+                if path[k] > 0:
+                    active[n_active_at[k]] = active_start[k] + path[k] - 1
+                    n_active_at[k + 1] += 1
+            best = partial[n_labels]
+            best_labels[i] = path
+        # The greedy start is complete before anything is compared with it.
+        force = start_greedy
+        top = 0
+        first, last = 0, n_samples
+        while True:
+            # Down: the most probable class at each position, until a prefix cannot lead to a better vector.
+            k = top
+            while k < n_labels:
+                n_active = n_active_at[k]
+                known = given[i, k] if given.shape[0] > 0 else -1
+                if response[k] == SOFTMAX and n_classes[k] == 2:
+                    odds = log_odds(base_row, effects, score_start[k], active, n_active)
+                    children[k, 0], children[k, 1] = log_sigmoids(odds)
+                    chosen = 1 if odds > 0.0 else 0
+                    if known >= 0:
+                        chosen = known
+                        children[k, 1 - known] = -np.inf
+                    other[k] = 1 - chosen
+                    other_log[k] = partial[k] + children[k, 1 - chosen]
+                else:
+                    expand(
+                        base_row, effects, score_start, score_weight, response, n_classes,
+                        k, active, n_active, known, scores, children[k],
+                    )  # fmt: skip
+                    chosen = most_probable_class(children[k], n_classes[k], known)
+                    other[k] = next_class(children[k], n_classes[k], chosen)
+                    other_log[k] = partial[k] + children[k, other[k]] if other[k] >= 0 else -np.inf
+                partial[k + 1] = partial[k] + children[k, chosen]
+                if partial[k + 1] <= best and not force:
+                    break
+                path[k] = chosen
+                n_active_at[k + 1] = n_active
+                if chosen > 0:
+                    active[n_active] = active_start[k] + chosen - 1
+                    n_active_at[k + 1] = n_active + 1
+                k += 1
+            complete = k == n_labels
+            if force:
+                force = False
+                complete = False
+                best = partial[n_labels]
+                best_labels[i] = path
+
+            # Up: to the deepest class not tried yet that may lead to a better vector.
+            deepest = k - 1
+            while deepest >= 0 and other_log[deepest] <= best:
+                deepest -= 1
+            # Split the draws: along the whole path if a complete vector asks who drew it.
+            until = n_labels - 1 if complete else deepest
+            j = top
+            while j <= until and first < last:
+                low, high = interval(children, j, n_classes[j], path[j])
+                left_to[j] = last
+                if not (low <= lowest[j] and highest[j] < high) and (given.shape[0] == 0 or given[i, j] < 0):
+                    last = keep_within(draws, first, last, columns, j, low, high)
+                left_from[j] = last
+                j += 1
+            if first == last:
+                # Nobody drew the path up to position j - 1: all below it stays unseen.
+                for d in range(j, until + 1):
+                    bound = max(bound, other_log[d])
+                if complete:
+                    bound = max(bound, partial[n_labels])
+                deepest = min(deepest, j - 1)
+            elif complete:
+                best = partial[n_labels]
+                best_labels[i] = path
+
+            # Across: to a class that somebody drew.
+            while deepest >= 0:
+                if other_log[deepest] <= best:
+                    deepest -= 1
+                    continue
+                chosen = other[deepest]
+                value = other_log[deepest]
+                first, last = left_from[deepest], left_to[deepest]
+                if n_classes[deepest] == 2:
+                    other_log[deepest] = -np.inf
+                else:
+                    low, high = interval(children, deepest, n_classes[deepest], chosen)
+                    last = keep_within(draws, first, last, columns, deepest, low, high)
+                    left_from[deepest] = last
+                    other[deepest] = next_class(children[deepest], n_classes[deepest], chosen)
+                    other_log[deepest] = -np.inf
+                    if other[deepest] >= 0:
+                        other_log[deepest] = partial[deepest] + children[deepest, other[deepest]]
+                if first < last:
+                    path[deepest] = chosen
+                    partial[deepest + 1] = value
+                    n_active = n_active_at[deepest]
+                    if chosen > 0:
+                        active[n_active] = active_start[deepest] + chosen - 1
+                        n_active += 1
+                    n_active_at[deepest + 1] = n_active
+                    break
+                bound = max(bound, value)
+            if deepest < 0:
+                break
+            top = deepest + 1
+        best_log[i] = best
+        upper_bound[i] = max(bound, best)
+    return best_labels, best_log, upper_bound
+
+
+@njit(cache=True, nogil=True)
+def drawn_vectors(base, effects, score_start, score_weight, response, n_classes, active_start, given, uniforms):
+    """Return the distinct vectors among the draws of each row, in lexicographic order.
+
+    Takes what `monte_carlo` takes.
+
+    Returns
+    -------
+    indptr : int64 ndarray of shape (n + 1,)
+        The vectors of row i are ``labels[indptr[i]:indptr[i + 1]]``.
+    labels : int32 ndarray of shape (m, L)
+    counts : int64 ndarray of shape (m,)
+        How many draws gave the vector.
+    log_proba : ndarray of shape (m,)
+        log p(y | x).
+    log_weight : ndarray of shape (m,)
+        The part of it that known classes contribute.
+    """
+    n_rows = base.shape[0]
+    n_labels = n_classes.shape[0]
+    columns = np.ascontiguousarray(uniforms.T)
+    indptr = np.zeros(n_rows + 1, dtype=np.int64)
+    labels = np.empty(max(1, 4 * n_rows) * n_labels, dtype=np.int32)
+    counts = np.empty(max(1, 4 * n_rows), dtype=np.int64)
+    log_proba = np.empty(max(1, 4 * n_rows))
+    log_weight = np.empty(max(1, 4 * n_rows))
+
+    draws = np.arange(uniforms.shape[0])
+    path = np.zeros(n_labels, dtype=np.int32)
+    partial = np.zeros(n_labels + 1)
+    weight = np.zeros(n_labels + 1)
+    children = np.empty((n_labels, largest(n_classes)))
+    left_from = np.zeros(n_labels, dtype=np.int64)
+    left_to = np.zeros(n_labels, dtype=np.int64)
+    active = np.empty(max(1, n_labels), dtype=np.int64)
+    n_active_at = np.zeros(n_labels + 1, dtype=np.int64)
+    scores = np.empty(widest(score_start))
+
+    m = 0
+    for i in range(n_rows):
+        base_row = base[i]
+        k = 0
+        left_from[0] = 0
+        left_to[0] = uniforms.shape[0]
+        entered = True
+        while k >= 0:
+            known = given[i, k] if given.shape[0] > 0 else -1
+            if entered:
+                if response[k] == SOFTMAX and n_classes[k] == 2:
+                    odds = log_odds(base_row, effects, score_start[k], active, n_active_at[k])
+                    children[k, 0], children[k, 1] = log_sigmoids(odds)
+                else:
+                    expand(
+                        base_row, effects, score_start, score_weight, response, n_classes,
+                        k, active, n_active_at[k], known, scores, children[k],
+                    )  # fmt: skip
+                path[k] = -1
+            # The next class that somebody drew, and its draws.
+            first = left_from[k]
+            last = first
+            if known >= 0:
+                path[k] = known
+                last = left_to[k]
+            while last == first:
+                path[k] += 1
+                if path[k] == n_classes[k] - 1:
+                    last = left_to[k]
+                else:
+                    low, high = interval(children, k, n_classes[k], path[k])
+                    last = keep_within(draws, first, left_to[k], columns, k, low, high)
+            left_from[k] = last
+            partial[k + 1] = partial[k] + children[k, path[k]]
+            weight[k + 1] = weight[k] + (children[k, path[k]] if known >= 0 else 0.0)
+            n_active_at[k + 1] = n_active_at[k]
+            if path[k] > 0:
+                active[n_active_at[k]] = active_start[k] + path[k] - 1
+                n_active_at[k + 1] += 1
+            if k < n_labels - 1:
+                k += 1
+                left_from[k] = first
+                left_to[k] = last
+                entered = True
+                continue
+            if m == len(counts):
+                labels, counts, log_proba, log_weight = (
+                    doubled(labels), doubled(counts), doubled(log_proba), doubled(log_weight),
+                )  # fmt: skip
+            labels[m * n_labels : (m + 1) * n_labels] = path
+            counts[m] = last - first
+            log_proba[m] = partial[n_labels]
+            log_weight[m] = weight[n_labels]
+            m += 1
+            entered = False
+            while k >= 0 and left_from[k] == left_to[k]:
+                k -= 1
+        indptr[i + 1] = m
+    labels = labels[: m * n_labels].copy().reshape((m, n_labels))
+    return indptr, labels, counts[:m].copy(), log_proba[:m].copy(), log_weight[:m].copy()
+
+
+@njit(cache=True, nogil=True)
+def interval(log_proba, k, n_classes, chosen):
+    """Return the half-open interval of uniform numbers that draw class `chosen` at position `k`, as in `draw_class`."""
+    low = 0.0
+    for c in range(chosen):
+        low += math.exp(log_proba[k, c])
+    # The last class takes what rounding leaves.
+    return low, low + math.exp(log_proba[k, chosen]) if chosen < n_classes - 1 else np.inf
+
+
+@njit(cache=True, nogil=True)
+def keep_within(draws, first, last, columns, k, low, high):
+    """Move those of ``draws[first:last]`` whose number at position `k` is in [low, high) to the front.
+
+    Returns where they end.
+    """
+    end = first
+    for s in range(first, last):
+        draw = draws[s]
+        if low <= columns[k, draw] < high:
+            draws[s] = draws[end]
+            draws[end] = draw
+            end += 1
+    return end
+
+
+@njit(cache=True, nogil=True)
+def next_class(log_proba, n_classes, chosen):
+    """Return the class that follows `chosen` from the most probable down, the first of equals first; -1 if none."""
+    following = -1
+    for c in range(n_classes):
+        after = log_proba[c] < log_proba[chosen] or (log_proba[c] == log_proba[chosen] and c > chosen)
+        if after and (following < 0 or log_proba[c] > log_proba[following]):
+            following = c
+    return following

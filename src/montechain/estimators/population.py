@@ -1,0 +1,283 @@
+"""Several chains, several orders: ECC, PMsCC, PtMsCC."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from montechain.chain import Chain
+from montechain.estimators.chains import ChainsClassifier
+from montechain.estimators.progress import link_progress
+from montechain.inference import Decision, TopK, check_inference
+from montechain.links import LinkLearner, LinkProblem
+from montechain.links.base import UNKNOWN
+from montechain.losses import LabelDistribution
+from montechain.ordering import OrderFinder, SearchResult, check_order
+from montechain.parents import arrange
+from montechain.population import Population, check_combine
+
+__all__ = ["ChainPopulationClassifier"]
+
+N_PROPOSALS = 10
+"""Draws made for each sample that is asked for when some labels are known, before one in so many is kept."""
+
+
+class ChainPopulationClassifier(ChainsClassifier):
+    """Predict several targets at once with a weighted population of classifier chains.
+
+    Which order a chain has matters, and no single one is right. Several chains, each with its own
+    order, are more reliable: as an ensemble that votes (ECC), or as the mixture
+    p(y | x) = sum_j w_j p(y | x, s_j), whose most probable label vector is found with a proof.
+
+    Parameters
+    ----------
+    estimator : None, "logistic", "svm", link or classifier, default=None
+        How a link is learned, as in `ChainClassifier`.
+    order : "random", sequence of sequences, or OrderFinder, default="random"
+        The orders: at random, given, or searched for, as by ``OrderSearch(keep=10)``.
+    n_chains : int, default=10
+        Number of random orders. Given orders and a search's `keep` say it themselves.
+    combine : {"mixture", "algorithm-4", "vote"} or combination, default="mixture"
+        How one answer is made of several: the mixture's best label vector, Algorithm 4 of the paper,
+        or a vote on each label.
+    weights : sequence of float, default=None
+        Weights of the chains. None: for searched orders their payoffs (for logarithms of payoffs,
+        ``exp(payoff - largest)``), else equal.
+    bootstrap : bool, default=False
+        Whether each chain learns from rows drawn with replacement.
+    max_samples : int or float, default=None
+        Rows for each chain, as a number or a share: drawn with replacement if `bootstrap`, else
+        without. None: as many as there are.
+    parents : default="all"
+        Which earlier labels a link sees, as in `ChainClassifier`.
+    inference : str or strategy, default="branch_and_bound"
+        How a single chain is searched, where the combination asks for that.
+    loss : str, Loss or callable, default="exact_match"
+    unknown : scalar, default=None
+        A value in y that means "this label is not known", besides NaN and None.
+    n_jobs : int, default=None
+    random_state : int, RandomState or None, default=None
+    verbose : bool, default=False
+
+    Attributes
+    ----------
+    population_ : Population
+        The learned chains and their weights.
+    orders_ : ndarray of shape (M, L)
+        The label at each position of each chain.
+    weights_ : ndarray of shape (M,)
+        Sum to one.
+    search_trace_ : list of dict
+        The course of the search, if `order` is one; ``pandas.DataFrame(search_trace_)`` is a table.
+    classes_ : list of L ndarrays, or ndarray for a one-dimensional y
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only if X is a data frame with names that are strings.
+
+    References
+    ----------
+    Read, Martino and Luengo (2013), Efficient Monte Carlo methods for multi-dimensional learning
+    with classifier chains.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from montechain import ChainPopulationClassifier
+    >>> X, Y = make_multilabel_classification(n_samples=200, random_state=0)
+    >>> model = ChainPopulationClassifier(n_chains=3, random_state=0).fit(X, Y)
+    >>> model.predict(X[:2])
+    array([[1, 1, 1, 0, 1],
+           [0, 1, 1, 0, 1]])
+    >>> model.orders_.shape
+    (3, 5)
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        order: Any = "random",
+        n_chains: int = 10,
+        combine: Any = "mixture",
+        weights: Any = None,
+        bootstrap: bool = False,
+        max_samples: int | float | None = None,
+        parents: Any = "all",
+        inference: Any = "branch_and_bound",
+        loss: Any = "exact_match",
+        unknown: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ):
+        self.estimator = estimator
+        self.order = order
+        self.n_chains = n_chains
+        self.combine = combine
+        self.weights = weights
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.parents = parents
+        self.inference = inference
+        self.loss = loss
+        self.unknown = unknown
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _learn(self, learner: LinkLearner, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
+        check_combine(self.combine)
+        rng = np.random.default_rng(seed)
+        orders, weights = self._choose_orders(learner, X, codes, seed, rng, options)
+        n_classes = [len(classes) for classes in self._classes]
+        names = self._target_format.names
+        arranged = [arrange(self.parents, order, codes, n_classes, names=names) for order in orders]
+        n_drawn = self._n_drawn(len(codes))
+        with link_progress(self, len(arranged) * codes.shape[1], X, codes) as on_link:
+            everything = {"names": names, "n_jobs": self.n_jobs, "on_link": on_link, **options}
+            if n_drawn is None and (codes != UNKNOWN).all():
+                chains = _learn_together(learner, X, codes, n_classes, arranged, everything)
+            else:
+                chains = [
+                    self._learn_one(learner, X, codes, n_classes, order, parents, n_drawn, [seed, 2, j], everything)
+                    for j, (order, parents) in enumerate(arranged)
+                ]
+        self.population_ = Population(chains, weights)
+        self.orders_ = self.population_.orders
+        self.weights_ = self.population_.weights
+
+    def _choose_orders(
+        self, learner: LinkLearner, X: Any, codes: np.ndarray, seed: int, rng: np.random.Generator, options: Any
+    ) -> tuple[list[list[int]], Any]:
+        """Return the orders and their weights."""
+        n_labels, names = codes.shape[1], self._target_format.names
+        if isinstance(self.order, OrderFinder):
+            start, _ = check_order("random", n_labels, names=names, rng=rng)
+            result = self._search_orders(self.order, learner, X, codes, start, seed, options)
+            weights = weights_of(result) if self.weights is None else self.weights
+            return [list(order) for order in result.orders], weights
+        if isinstance(self.order, str):
+            if not isinstance(self.n_chains, Integral) or isinstance(self.n_chains, bool) or self.n_chains < 1:
+                raise ValueError(
+                    f"`n_chains={self.n_chains!r}` must be a positive whole number, e.g. "
+                    "ChainPopulationClassifier(n_chains=10)."
+                )
+            return [
+                check_order(self.order, n_labels, names=names, rng=rng)[0] for _ in range(self.n_chains)
+            ], self.weights
+        if self.order is None or len(self.order) == 0 or isinstance(self.order[0], str | Integral):
+            raise ValueError(
+                f"`order={self.order!r}` of a population must be 'random', a sequence of orders such as "
+                "[[0, 1, 2], [2, 0, 1]], or a search such as OrderSearch(keep=10)."
+            )
+        return [check_order(order, n_labels, names=names, rng=rng)[0] for order in self.order], self.weights
+
+    def _n_drawn(self, n_rows: int) -> int | None:
+        """Return how many rows each chain learns from; None for all of them as they are."""
+        size = self.max_samples
+        if size is None:
+            return n_rows if self.bootstrap else None
+        whole = isinstance(size, Integral) and not isinstance(size, bool)
+        most = n_rows if whole else 1.0
+        if not isinstance(size, Real) or isinstance(size, bool) or not size > 0 or (size > most and not self.bootstrap):
+            raise ValueError(
+                f"`max_samples={size!r}` must be a positive number of rows (at most {n_rows}) or a share of them in "
+                "(0, 1], e.g. max_samples=0.67."
+            )
+        return int(size) if whole else max(1, round(float(size) * n_rows))
+
+    def _learn_one(self, learner, X, codes, n_classes, order, parents, n_drawn, seeds, options) -> Chain:
+        """Learn one chain, from rows of its own if each has some."""
+        if n_drawn is not None:
+            rng = np.random.default_rng(seeds)
+            rows = rng.choice(len(codes), size=n_drawn, replace=self.bootstrap)
+            options = {key: _rows_of(value, rows, len(codes)) for key, value in options.items()}
+            X, codes = _safe_indexing(X, rows), codes[rows]
+        return Chain.learn(learner, X, codes, n_classes, order, parents, seed=seeds[0], **options)
+
+    def _decide_rows(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> Decision:
+        return check_combine(self.combine).decide(
+            self.population_, rows, loss=self._bound_loss(np.arange(len(self._classes))),
+            inference=check_inference(self.inference), given=known, rng=rng,
+        )  # fmt: skip
+
+    def _marginals_of_rows(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> list[np.ndarray]:
+        return check_combine(self.combine).marginals(
+            self.population_, rows, inference=check_inference(self.inference),
+            loss=self._bound_loss(np.arange(len(self._classes))), given=known, rng=rng,
+        )  # fmt: skip
+
+    def _top_k_of_rows(self, rows: Any, k: int, known: np.ndarray | None) -> TopK:
+        return check_combine(self.combine).top_k(self.population_, rows, k, given=known)
+
+    def _log_joint_of_rows(self, rows: Any, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        if (codes != UNKNOWN).all():
+            return self.population_.log_joint(rows, codes)
+        return self.population_.log_evidence(rows, codes, rng=rng)
+
+    def _sample_of_rows(
+        self, rows: Any, n_samples: int, known: np.ndarray | None, rng: np.random.Generator
+    ) -> np.ndarray:
+        n_rows, n_labels = rows.shape[0], len(self._classes)
+        n_each = 1 if known is None else N_PROPOSALS
+        chain_uniforms = rng.random((n_rows, n_samples * n_each))
+        labels, log_weight = self.population_.sample(
+            rows, chain_uniforms, rng.random((n_rows, n_samples * n_each, n_labels)), known
+        )
+        if known is None:
+            return labels
+        # Draws of all samples of a row are resampled by weight: the more samples, the nearer to p(y | x, given).
+        n_draws = labels.shape[1]
+        largest = log_weight.max(axis=1, keepdims=True)
+        weights = np.exp(log_weight - np.where(np.isneginf(largest), 0.0, largest))
+        weights[np.isneginf(largest[:, 0])] = 1.0  # what is known is impossible, so it says nothing
+        weights /= weights.sum(axis=1, keepdims=True)
+        drawn = LabelDistribution(
+            np.arange(n_rows + 1) * n_draws, labels.reshape(-1, n_labels), weights.ravel(),
+            np.ones(n_rows), np.ones(n_rows, dtype=bool),
+        )  # fmt: skip
+        return drawn.draw(rng.random((n_rows, n_samples)))
+
+    @property
+    def _n_scores(self) -> int:
+        scorers = [chain.scorer for chain in self.population_.chains]
+        return 0 if None in scorers else sum(len(scorer.intercept) for scorer in scorers)
+
+
+def weights_of(result: SearchResult) -> np.ndarray:
+    """Return weights for the orders found: their payoffs, as ratios to the largest if those are logarithms.
+
+    Examples
+    --------
+    >>> weights_of(SearchResult([(0, 1), (1, 0)], [-10.0, -11.0], logarithmic=True)).round(2)
+    array([1.  , 0.37])
+    """
+    payoffs = np.asarray(result.payoffs, dtype=np.float64)
+    if result.logarithmic:
+        return np.exp(payoffs - payoffs.max())
+    if (payoffs < 0).any() or not (payoffs > 0).any():
+        raise ValueError(
+            f"the payoffs of the orders found, {payoffs.tolist()}, cannot be weights because some are negative or all "
+            "are zero. Give the weights: ChainPopulationClassifier(weights=[...])."
+        )
+    return payoffs
+
+
+def _learn_together(learner, X, codes, n_classes, arranged, options) -> list[Chain]:
+    """Learn the links of several chains in one go; a link that several chains have is learned once."""
+    problems = dict.fromkeys(LinkProblem(label, parents[label]) for order, parents in arranged for label in order)
+    links = dict(zip(problems, learner.fit_links(X, codes, codes, n_classes, list(problems), **options), strict=True))
+    chains = []
+    for order, parents in arranged:
+        position = {label: k for k, label in enumerate(order)}
+        own = [links[LinkProblem(label, parents[label])] for label in order]
+        chains.append(Chain(order, [[position[j] for j in parents[label]] for label in order], own))
+    return chains
+
+
+def _rows_of(value: Any, rows: np.ndarray, n_rows: int) -> Any:
+    """Return the `rows` of an option that has one entry per row, others as they are."""
+    return _safe_indexing(value, rows) if isinstance(value, np.ndarray) and len(value) == n_rows else value

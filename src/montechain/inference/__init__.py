@@ -1,0 +1,57 @@
+"""From a chain and x to a label vector: one strategy, one file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from montechain._messages import nearest
+from montechain.inference.base import Decision, Inference, TopK
+from montechain.inference.beam import Beam
+from montechain.inference.branch_and_bound import BranchAndBound
+from montechain.inference.epsilon import EpsilonApproximate
+from montechain.inference.exhaustive import Exhaustive
+from montechain.inference.greedy import Greedy
+from montechain.inference.monte_carlo import MonteCarlo
+
+__all__ = [
+    "STRATEGIES",
+    "Beam",
+    "BranchAndBound",
+    "Decision",
+    "EpsilonApproximate",
+    "Exhaustive",
+    "Greedy",
+    "Inference",
+    "MonteCarlo",
+    "TopK",
+    "check_inference",
+]
+
+STRATEGIES: dict[str, type[Inference]] = {
+    "greedy": Greedy,
+    "exhaustive": Exhaustive,
+    "epsilon_approximate": EpsilonApproximate,
+    "beam": Beam,
+    "branch_and_bound": BranchAndBound,
+    "monte_carlo": MonteCarlo,
+}
+"""The strategies by name."""
+
+
+def check_inference(inference: Any) -> Inference:
+    """Return a strategy: the given one, or the one of this name with its default parameters.
+
+    Examples
+    --------
+    >>> check_inference("beam")
+    Beam()
+    """
+    if isinstance(inference, Inference):
+        return inference
+    if isinstance(inference, str) and inference in STRATEGIES:
+        return STRATEGIES[inference]()
+    hint = nearest(inference, STRATEGIES) if isinstance(inference, str) else ""
+    raise ValueError(
+        f"`inference={inference!r}` is not known{hint}. Allowed are {', '.join(map(repr, STRATEGIES))}, "
+        "or a strategy such as Beam(width=5)."
+    )

@@ -1,0 +1,110 @@
+"""Many draws at once from chains of any kind, with the certificate that they give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from montechain.chain import CODE, PrefixTree, draw_classes
+
+__all__ = ["Draws", "draw_by_level"]
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The distinct vectors among the draws of n rows, ragged.
+
+    Parameters
+    ----------
+    indptr : int64 ndarray of shape (n + 1,)
+    labels : int32 ndarray of shape (m, L)
+    counts : int64 ndarray of shape (m,)
+        How many draws gave the vector.
+    log_proba : ndarray of shape (m,)
+        log p(y | x).
+    log_weight : ndarray of shape (m,)
+        The part of it that known classes contribute.
+    """
+
+    indptr: np.ndarray
+    labels: np.ndarray
+    counts: np.ndarray
+    log_proba: np.ndarray
+    log_weight: np.ndarray
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The row of each vector."""
+        return np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
+
+    def sum_by_row(self, values: np.ndarray) -> np.ndarray:
+        """Return the sum of `values`, one per vector, over each row."""
+        return np.bincount(self.rows, weights=values, minlength=len(self.indptr) - 1)
+
+    def weights(self) -> np.ndarray:
+        """Return the share of each vector among the draws, weighted for what is known; sums to one in each row."""
+        largest = np.full(len(self.indptr) - 1, -np.inf)
+        np.maximum.at(largest, self.rows, self.log_weight)
+        # What is known may be impossible under the chain; then all draws count alike.
+        largest = np.where(largest > -np.inf, largest, 0.0)[self.rows]
+        impossible = self.sum_by_row(np.exp(self.log_weight - largest)) == 0
+        weights = self.counts * np.where(impossible[self.rows], 1.0, np.exp(self.log_weight - largest))
+        return weights / self.sum_by_row(weights)[self.rows]
+
+    def unseen_mass(self) -> np.ndarray:
+        """Return for each row a bound on the probability of all vectors that agree with `given` and were not drawn.
+
+        Exact where nothing is known; otherwise known classes count as certain in vectors that were not drawn.
+        """
+        certain = self.log_weight > -np.inf
+        drawn = np.where(certain, np.exp(self.log_proba - np.where(certain, self.log_weight, 0.0)), 0.0)
+        return np.maximum(1.0 - self.sum_by_row(drawn), 0.0)
+
+    def mass_by_class(self, weights: np.ndarray, n_classes: tuple[int, ...]) -> np.ndarray:
+        """Return the sum of `weights` over the vectors of each row that have each class: (n, L, largest K)."""
+        n_rows, n_labels, most = len(self.indptr) - 1, len(n_classes), max(n_classes)
+        cells = (self.rows[:, None] * n_labels + np.arange(n_labels)) * most + self.labels
+        mass = np.bincount(cells.ravel(), np.repeat(weights, n_labels), minlength=n_rows * n_labels * most)
+        return mass.reshape(n_rows, n_labels, most)
+
+
+def draw_by_level(tree: PrefixTree, uniforms: np.ndarray, floor: np.ndarray) -> tuple[Draws, np.ndarray]:
+    """Draw ``len(uniforms)`` vectors for each row, all rows and draws together, position by position.
+
+    Parameters
+    ----------
+    tree : PrefixTree
+    uniforms : ndarray of shape (S, L)
+        Uniform numbers in [0, 1), the same for all rows.
+    floor : ndarray of shape (n,)
+        Draws are given up once their log-probability is at or below this; minus infinity keeps all.
+
+    Returns
+    -------
+    draws : Draws
+    unseen : ndarray of shape (n,)
+        No vector, except those drawn or given up, has a higher log-probability than this.
+    """
+    n_rows, n_samples = tree.n_rows, len(uniforms)
+    unseen = np.full(n_rows, -np.inf)
+    rows, prefix = np.arange(n_rows), np.zeros((n_rows, 0), dtype=CODE)
+    partial, weight, counts = np.zeros(n_rows), np.zeros(n_rows), np.full(n_rows, n_samples)
+    node, draw = np.repeat(rows, n_samples), np.tile(np.arange(n_samples), n_rows)
+    for k in range(tree.chain.n_labels):
+        log_proba = tree.expand(rows, prefix)
+        known = np.full(len(rows), -1) if tree.given is None else tree.given[rows, k]
+        classes = np.where(known[node] < 0, draw_classes(log_proba[node], uniforms[draw, k]), known[node])
+        reached, node, counts = np.unique(node * log_proba.shape[1] + classes, return_inverse=True, return_counts=True)
+        origin, classes = np.divmod(reached, log_proba.shape[1])
+        gain = log_proba[origin, classes]
+        not_entered = log_proba.copy()
+        not_entered[origin, classes] = -np.inf
+        np.maximum.at(unseen, rows, partial + not_entered.max(axis=1))
+        rows, prefix = rows[origin], np.column_stack([prefix[origin], classes.astype(CODE)])
+        partial, weight = partial[origin] + gain, weight[origin] + np.where(known[origin] >= 0, gain, 0.0)
+        keep = (partial > floor[rows]) | (floor[rows] == -np.inf)
+        node, draw = (np.cumsum(keep) - 1)[node[keep[node]]], draw[keep[node]]
+        rows, prefix, partial, weight, counts = rows[keep], prefix[keep], partial[keep], weight[keep], counts[keep]
+    indptr = np.searchsorted(rows, np.arange(n_rows + 1))
+    return Draws(indptr, prefix, counts, partial, weight), unseen

@@ -1,0 +1,429 @@
+"""What an order is worth: from an order to its links, to the labels of the validation rows, to the payoff."""
+
+from __future__ import annotations
+
+import copy
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_method_params
+
+from montechain._kernels.conditional import respond_rows
+from montechain._targets import decode
+from montechain.chain import Chain
+from montechain.inference import Decision, Inference, check_inference
+from montechain.inference.enumeration import marginals
+from montechain.links import FittedLinearLink, LinkLearner, LinkProblem, LogisticLink
+from montechain.links.base import UNKNOWN
+from montechain.losses import Loss, check_loss
+from montechain.ordering.base import Order
+from montechain.ordering.candidate import CandidateChain, CandidateClassifier, log_joint_of_known
+from montechain.ordering.link_cache import MAX_BYTES, CachedLink, LinkCache
+from montechain.ordering.payoffs import J_EM_prod, Payoff, check_on, check_payoff
+from montechain.ordering.validation import split_rows
+from montechain.parents import arrange, mutual_information
+
+__all__ = ["OrderEvaluator"]
+
+TOLERANCE = 1e-6
+"""Share by which payoffs may differ when links are fitted together and from warm starts."""
+LINK_TOLERANCE = 1e-8
+"""Logistic links are learned at least so exactly (`LogisticLink.tol`): then payoffs keep within `TOLERANCE`. With ten
+times as much they are off by up to 1e-6 of their value on Yeast and Scene, with the default by 1e-5."""
+RESIDUAL = 1e-3
+"""Mass that may stay unexplored where marginals are enumerated."""
+MAX_REMEMBERED = 2**14
+"""Orders, and links, whose payoffs are remembered."""
+CHUNK_CELLS = 2**21
+"""About so many numbers are held at a time while the labels of the validation rows are found."""
+MIN_CHUNK_ROWS = 64
+
+
+class OrderEvaluator:
+    """Says what an order is worth. All that a search of orders needs to know of the data.
+
+    The links of an order are learned from one part of the rows, as far as they are not known already; the payoff is
+    that of the chain on the other part.
+
+    Parameters
+    ----------
+    learner : LinkLearner
+    X : array, CSR matrix or data frame of n rows
+    codes : int32 ndarray of shape (n, L)
+        One column per label, -1 where a label is not known. Unknown parents are filled, once for all orders, by draws
+        from a chain with the order `start`.
+    n_classes : sequence of int
+        Number of classes of each label.
+    payoff : str or callable, default="J_EM"
+        What is maximised; see `montechain.ordering.payoffs`. The sum over folds, if there are several; of scorers, the
+        mean.
+    on : {"prediction", "truth"}, default="prediction"
+        Whether the payoff is about the predicted or the true labels.
+    record : sequence of str or callable, default=()
+        More payoffs that `payoffs` returns.
+    validation : float, splitter, iterable of pairs, or None, default=1/3
+        The rows that an order is judged by; see `montechain.ordering.validation`.
+    parents : default="all"
+        Which earlier labels a link sees; see `montechain.parents.arrange`.
+    inference : str or Inference, default="branch_and_bound"
+        How the predicted labels are found.
+    loss : str, Loss or callable, default="exact_match"
+        What they minimise.
+    classes : sequence of L arrays, optional
+        The user's classes of each label, for scorers and losses; by default the codes.
+    names : sequence, optional
+        Names of the labels.
+    start : sequence of int, optional
+        Order of the chain that fills unknown labels; by default, as the labels stand.
+    sample_weight : ndarray of shape (n,), optional
+        For the links, and for the rows in all payoffs but scorers.
+    seed : int, default=0
+        For the choice of validation rows, the filling, and the draws of the inference: those are the same for all
+        orders.
+    n_jobs : int, optional
+    warm_start : bool, default=True
+        See `LinkCache`.
+    max_cache_bytes : int, default=2**28
+        Memory for the links, of all folds together.
+    fit_params : dict, optional
+        Passed on to the classifier's ``fit``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from montechain import LogisticLink
+    >>> X, Y = make_multilabel_classification(n_samples=90, n_classes=3, random_state=0)
+    >>> evaluator = OrderEvaluator(LogisticLink(), X, Y.astype(np.int32), [2, 2, 2], record=["J_Ham", "exact_match"])
+    >>> round(evaluator.payoff((0, 1, 2)), 1)
+    23.9
+    >>> sorted(evaluator.payoffs((0, 1, 2)))
+    ['J_EM', 'J_Ham', 'exact_match']
+    >>> _ = evaluator.payoff((1, 0, 2))  # the first two links are new, the third is the same
+    >>> evaluator.n_links_fitted
+    5
+    """
+
+    def __init__(
+        self,
+        learner: LinkLearner,
+        X: Any,
+        codes: np.ndarray,
+        n_classes: Sequence[int],
+        *,
+        payoff: Any = "J_EM",
+        on: str = "prediction",
+        record: Sequence[Any] = (),
+        validation: Any = 1 / 3,
+        parents: Any = "all",
+        inference: str | Inference = "branch_and_bound",
+        loss: Any = "exact_match",
+        classes: Sequence[np.ndarray] | None = None,
+        names: Sequence[Any] | None = None,
+        start: Sequence[int] | None = None,
+        sample_weight: np.ndarray | None = None,
+        seed: int = 0,
+        n_jobs: int | None = None,
+        warm_start: bool = True,
+        max_cache_bytes: int = MAX_BYTES,
+        fit_params: dict[str, Any] | None = None,
+    ):
+        self.main = check_payoff(payoff)
+        self.on = check_on(on)
+        self.recorded = self._others([check_payoff(other) for other in record])
+        if isinstance(learner, LogisticLink):
+            learner = clone(learner).set_params(tol=min(learner.tol, LINK_TOLERANCE))
+        self.n_classes = tuple(int(k) for k in n_classes)
+        self.parents = parents
+        self.inference = check_inference(inference)
+        self.loss = loss
+        self.classes = [np.arange(k) for k in self.n_classes] if classes is None else list(classes)
+        self.names = names
+        self.seed = seed
+        self.n_jobs = n_jobs
+        self.codes = codes
+        by_information = parents == "tree" if isinstance(parents, str) else isinstance(parents, int | np.integer)
+        self.information = mutual_information(codes, self.n_classes) if by_information else None
+        # Said now, not after the first links are fitted: an unknown loss, parents that are not possible.
+        start, graph = self.arranged(tuple(range(self.n_labels)) if start is None else tuple(start))
+        self._loss(start)
+
+        self._n_links_for_filling = 0
+        self._folds = []
+        splits = split_rows(validation, X, codes, np.random.default_rng([seed, 0]))
+        for train, test in splits:
+            X_train, X_test = (X, X) if validation is None else (_safe_indexing(X, train), _safe_indexing(X, test))
+            options: dict[str, Any] = {"names": names, "n_jobs": n_jobs}
+            if sample_weight is not None:
+                options["sample_weight"] = sample_weight[train]
+            options |= _check_method_params(X, fit_params or {}, train)
+            filled = codes
+            if (codes == UNKNOWN).any():
+                chain = Chain.learn(learner, X_train, codes[train], self.n_classes, start, graph, seed=seed, **options)
+                self._n_links_for_filling += self.n_labels
+                filled = fill(chain, X, codes, np.random.default_rng([seed, 1]))
+            cache = LinkCache(
+                learner, X_train, codes[train], filled[train], self.n_classes, validation=X_test,
+                warm_start=warm_start, max_bytes=max_cache_bytes // len(splits), **options,
+            )  # fmt: skip
+            weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[test]
+            self._folds.append(Fold(X_test, codes[test], filled[test], weight, cache))
+        self._forget()
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels L."""
+        return len(self.n_classes)
+
+    @property
+    def n_links_fitted(self) -> int:
+        """How many links have been fitted so far, in all folds together."""
+        return self._n_links_for_filling + sum(fold.cache.n_fitted for fold in self._folds)
+
+    @property
+    def n_bytes(self) -> int:
+        """About how much memory the cached links take."""
+        return sum(fold.cache.n_bytes for fold in self._folds)
+
+    @property
+    def is_logarithmic(self) -> bool:
+        """Whether `payoff` is the logarithm of what the paper calls the payoff."""
+        return self.main.is_logarithm
+
+    @property
+    def tolerance(self) -> float:
+        """Share of a payoff that a candidate must gain to count as better: zero if fits are exact."""
+        return 0.0 if all(fold.cache.is_exact for fold in self._folds) else TOLERANCE
+
+    def fresh(self) -> OrderEvaluator:
+        """Return the same evaluator, with the same validation rows, that has seen no order yet."""
+        other = copy.copy(self)
+        other._folds = [replace(fold, cache=fold.cache.fresh()) for fold in self._folds]
+        other._n_links_for_filling = 0
+        other._forget()
+        return other
+
+    def payoff(self, order: Order) -> float:
+        """Return what an order is worth; more is better."""
+        return self._payoffs(order, [self.main])[self.main.name]
+
+    def payoffs(self, order: Order) -> dict[str, float]:
+        """Return the payoff that is maximised and all that are recorded, by name."""
+        return self._payoffs(order, [self.main, *self.recorded])
+
+    def link_payoff(self, label: int, earlier: frozenset[int]) -> float:
+        """Return the log-likelihood of one label on the validation rows, if the labels `earlier` come before it.
+
+        It is about the true classes, where they are known; over all labels of an order it sums up to
+        ``J_EM_prod`` on the truth if every label is known.
+        """
+        problem = self._link(label, earlier)
+        if problem not in self._link_values:
+            value = sum(fold.log_likelihood(entry) for fold in self._folds for entry in fold.cache.entries([problem]))
+            _remember(self._link_values, problem, value)
+        return self._link_values[problem]
+
+    def prefetch(self, links: Iterable[tuple[int, Iterable[int]]]) -> None:
+        """Fit links together, pairs of a label and the labels before it, that will be asked for next."""
+        problems = [self._link(label, earlier) for label, earlier in links]
+        for fold in self._folds:
+            fold.cache.entries(problems)
+
+    def distinct(self, order: Order) -> Hashable:
+        """Return what two orders have in common if and only if their chains are the same.
+
+        With all earlier labels for parents that is the order itself; otherwise, who is whose parent.
+        """
+        return order if isinstance(self.parents, str) and self.parents == "all" else self.arranged(order)[1]
+
+    def arranged(self, order: Order) -> tuple[Order, tuple[tuple[int, ...], ...]]:
+        """Return the order in which the labels stand, and the parents of each."""
+        return arrange(self.parents, order, self.codes, self.n_classes, names=self.names, information=self.information)
+
+    def _others(self, payoffs: Sequence[Payoff]) -> list[Payoff]:
+        """Return each payoff once, without the main one."""
+        by_name = {self.main.name: self.main}
+        for payoff in payoffs:
+            if by_name.setdefault(payoff.name, payoff).function is not payoff.function:
+                raise ValueError(
+                    f"two different payoffs are called {payoff.name!r}: give the functions different names."
+                )
+        return list(by_name.values())[1:]
+
+    def _forget(self) -> None:
+        self._values: OrderedDict[Hashable, dict[str, float]] = OrderedDict()
+        self._link_values: OrderedDict[LinkProblem, float] = OrderedDict()
+
+    def _loss(self, order: Order) -> Loss:
+        return check_loss(self.loss, classes=self.classes, order=order)
+
+    def _link(self, label: int, earlier: Iterable[int]) -> LinkProblem:
+        if isinstance(self.parents, str) and self.parents == "tree":
+            raise ValueError(
+                "`parents='tree'` does not go with an order that is built link by link: who is whose parent depends on "
+                "the first label. Use OrderSearch() or AllOrders()."
+            )
+        before = sorted(int(j) for j in earlier)
+        after = sorted(set(range(self.n_labels)) - {label, *before})
+        return LinkProblem(label, self.arranged((*before, label, *after))[1][label])
+
+    def _payoffs(self, order: Order, wanted: Sequence[Payoff]) -> dict[str, float]:
+        key = self.distinct(order)
+        known = self._values.get(key, {})
+        missing = [payoff for payoff in wanted if payoff.name not in known]
+        if missing:
+            known = {**known, **self._evaluate(order, missing)}
+        _remember(self._values, key, known)
+        return {payoff.name: known[payoff.name] for payoff in wanted}
+
+    def _evaluate(self, order: Order, payoffs: Sequence[Payoff]) -> dict[str, float]:
+        order, parents = self.arranged(order)
+        problems = [LinkProblem(label, parents[label]) for label in order]
+        loss = self._loss(order)
+        values: dict[str, list[float]] = {payoff.name: [] for payoff in payoffs}
+        for fold in self._folds:
+            chain = CandidateChain(order, parents, fold.cache.entries(problems), self.n_classes, fold.X)
+            view = ValidationView(self, fold, chain, loss)
+            for payoff in payoffs:
+                values[payoff.name].append(float(view.value(payoff)))
+        return {
+            payoff.name: float(np.mean(values[payoff.name]) if payoff.of == "estimator" else sum(values[payoff.name]))
+            for payoff in payoffs
+        }
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Validation rows, and the links learned from the others."""
+
+    X: Any
+    codes: np.ndarray
+    filled: np.ndarray
+    weight: np.ndarray | None
+    cache: LinkCache
+
+    @cached_property
+    def active(self) -> np.ndarray:
+        """One column for each active class of each label, unknown labels filled in."""
+        blocks = [own[:, None] == np.arange(1, k) for own, k in zip(self.filled.T, self.cache.n_classes, strict=True)]
+        return np.hstack(blocks).astype(np.float64)
+
+    def log_likelihood(self, entry: CachedLink) -> float:
+        """Return the sum of log p(true class | x, true parents) of a link over the rows in which its label is known."""
+        label, parents = entry.problem
+        link = entry.link
+        if isinstance(link, FittedLinearLink) and entry.margins is not None and entry.effects is not None:
+            scores = np.ascontiguousarray(entry.margins.T + self.active @ entry.effects.T)
+            weight = np.ones(scores.shape[1]) if link.score_weight is None else link.score_weight
+            log_proba = respond_rows(scores, weight, link.response, link.n_classes)
+        else:
+            log_proba = link.log_proba(self.X, self.filled[:, list(parents)])
+        own = self.codes[:, label]
+        known = np.flatnonzero(own != UNKNOWN)
+        return J_EM_prod(log_proba[known, own[known]], None if self.weight is None else self.weight[known])
+
+
+class ValidationView:
+    """One chain on the validation rows of one fold; everything about it is computed once, when it is asked for."""
+
+    def __init__(self, evaluator: OrderEvaluator, fold: Fold, chain: CandidateChain, loss: Loss):
+        self.evaluator = evaluator
+        self.fold = fold
+        self.chain = chain
+        self.loss = loss
+
+    def value(self, payoff: Payoff) -> float:
+        """Return a payoff of this chain."""
+        if payoff.of == "joint":
+            return payoff.function(self.log_joint, self.fold.weight)
+        if payoff.of == "marginals":
+            return payoff.function(self.label_proba, self.fold.weight)
+        return payoff.function(self.classifier, self.fold.X, self.truth)
+
+    @cached_property
+    def decision(self) -> Decision:
+        """What the inference decides for each row, in chain order."""
+        inference, seed = self.evaluator.inference, self.evaluator.seed
+        parts = [
+            inference.decide(self.chain, rows, loss=self.loss, rng=np.random.default_rng(seed))
+            for rows in self._chunks()
+        ]
+        return Decision(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Decision)))
+
+    @cached_property
+    def labels(self) -> np.ndarray:
+        """The labels that the payoff is about, in chain order; -1 where they are unknown."""
+        if self.evaluator.on == "prediction":
+            return self.decision.labels
+        return np.ascontiguousarray(self.fold.codes[:, self.chain.order])
+
+    @cached_property
+    def log_joint(self) -> np.ndarray:
+        """Their log-probabilities, of shape (n,)."""
+        if self.evaluator.on == "prediction":
+            return self.decision.log_proba
+        seed = self.evaluator.seed
+        parts = [log_joint_of_known(self.chain, rows, self.labels[rows[:, 0]], seed) for rows in self._chunks()]
+        return np.concatenate(parts)
+
+    @cached_property
+    def label_proba(self) -> np.ndarray:
+        """The marginal probability of each of these labels, of shape (n, L); NaN where a label is unknown."""
+        parts = []
+        for rows in self._chunks():
+            rng = np.random.default_rng(self.evaluator.seed)
+            proba = marginals(self.chain, rows, residual=RESIDUAL, rng=rng).proba
+            codes = self.labels[rows[:, 0]]
+            columns = [own[np.arange(len(own)), np.maximum(c, 0)] for own, c in zip(proba, codes.T, strict=True)]
+            parts.append(np.where(codes == UNKNOWN, np.nan, np.column_stack(columns)))
+        return np.concatenate(parts)
+
+    @cached_property
+    def classifier(self) -> CandidateClassifier:
+        """The chain as scorers see it."""
+        evaluator = self.evaluator
+        return CandidateClassifier(
+            self.chain, self.decision, evaluator.inference, self.loss, evaluator.classes, evaluator.seed
+        )
+
+    @cached_property
+    def truth(self) -> np.ndarray:
+        """The true labels in the user's classes, None where they are unknown."""
+        known = self.fold.codes != UNKNOWN
+        values = decode(np.where(known, self.fold.codes, 0), self.evaluator.classes)
+        if not known.all():
+            values = values.astype(object)
+            values[~known] = None
+        return values
+
+    def _chunks(self) -> Iterator[np.ndarray]:
+        rows = self.chain.rows
+        width = self.chain.n_labels if self.chain.is_linear else max(self.chain.n_labels, self.fold.X.shape[1])
+        n_rows_each = max(CHUNK_CELLS // width, MIN_CHUNK_ROWS)
+        for start in range(0, len(rows), n_rows_each):
+            yield rows[start : start + n_rows_each]
+
+
+def fill(chain: Chain, X: Any, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the codes (one column per label) with unknown labels drawn from the chain, each given those before it."""
+    filled = codes.copy()
+    rows = np.flatnonzero((codes == UNKNOWN).any(axis=1))
+    order = list(chain.order)
+    known = np.ascontiguousarray(codes[rows][:, order])
+    drawn, _ = chain.sample(_safe_indexing(X, rows), rng.random((len(rows), 1, len(order))), known)
+    filled[rows[:, None], order] = drawn[:, 0]
+    return filled
+
+
+def _remember(values: OrderedDict, key: Hashable, value: Any) -> None:
+    """Keep a value, and forget the one used longest ago if there are too many."""
+    values[key] = value
+    values.move_to_end(key)
+    if len(values) > MAX_REMEMBERED:
+        values.popitem(last=False)

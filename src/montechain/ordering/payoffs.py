@@ -1,0 +1,188 @@
+"""What makes an order good: the payoffs of the paper, and any scorer.
+
+The four payoffs are implemented as the paper prints them (Section 3.3), over the validation rows n and for the
+predicted label vectors ŷ:
+
+======================  =====================================  ==================
+name                    value                                  for
+======================  =====================================  ==================
+``J_EM``                Σ_n p(ŷ | x)                           exact match
+``J_EM_prod``           Σ_n log p(ŷ | x)                       exact match
+``J_Ham``               Σ_n Σ_ℓ p(ŷ_ℓ | x)                     Hamming loss
+``J_Ham_prod``          Σ_n log Σ_ℓ p(ŷ_ℓ | x)                 Hamming loss
+======================  =====================================  ==================
+
+The two products are kept as logarithms: a product over many rows is too small a number. Two remarks on the paper.
+Its footnote on p(ŷ_ℓ | x) sums conditional probabilities over the prefixes without weighing each by the probability
+of that prefix; here these are the true marginals. And its step from minimising Σ log(1 - p) to maximising Π p, by
+which the products are derived, is not an identity: they are payoffs in their own right, not the multiplicative risk.
+
+With ``on="truth"`` the true labels y stand in place of ŷ: the better choice where probabilities are not calibrated,
+because a chain that is too sure of itself then loses by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import get_scorer, get_scorer_names
+
+from montechain._messages import nearest
+from montechain.metrics import SCORERS
+
+__all__ = ["J_EM", "PAYOFFS", "J_EM_prod", "J_Ham", "J_Ham_prod", "Payoff", "check_on", "check_payoff"]
+
+
+def J_EM(log_joint: np.ndarray, weight: np.ndarray | None = None) -> float:
+    """Return Σ p(y | x).
+
+    Parameters
+    ----------
+    log_joint : ndarray of shape (n,)
+        log p(y | x) of each row's label vector.
+    weight : ndarray of shape (n,), optional
+        How often each row counts.
+
+    Examples
+    --------
+    >>> J_EM(np.log([0.5, 0.25]))
+    0.75
+    """
+    return _total(np.exp(log_joint), weight)
+
+
+def J_EM_prod(log_joint: np.ndarray, weight: np.ndarray | None = None) -> float:
+    """Return the logarithm of Π p(y | x); parameters as for `J_EM`.
+
+    Examples
+    --------
+    >>> J_EM_prod(np.log2([0.5, 0.25]))
+    -3.0
+    """
+    return _total(log_joint, weight)
+
+
+def J_Ham(label_proba: np.ndarray, weight: np.ndarray | None = None) -> float:
+    """Return Σ_n Σ_ℓ p(y_ℓ | x).
+
+    Parameters
+    ----------
+    label_proba : ndarray of shape (n, L)
+        The marginal probability of each label's class; NaN where a label does not count, being unknown.
+    weight : ndarray of shape (n,), optional
+        How often each row counts.
+
+    Examples
+    --------
+    >>> J_Ham(np.array([[0.5, 0.75], [1.0, np.nan]]))
+    2.25
+    """
+    return _total(np.nansum(label_proba, axis=1), weight)
+
+
+def J_Ham_prod(label_proba: np.ndarray, weight: np.ndarray | None = None) -> float:
+    """Return the logarithm of Π_n Σ_ℓ p(y_ℓ | x); parameters as for `J_Ham`.
+
+    Rows in which no label counts are left out.
+
+    Examples
+    --------
+    >>> J_Ham_prod(np.array([[0.5, 0.5], [np.nan, np.nan]]))
+    0.0
+    """
+    counts = ~np.isnan(label_proba).all(axis=1)
+    with np.errstate(divide="ignore"):
+        values = np.log(np.nansum(label_proba[counts], axis=1))
+    return _total(values, None if weight is None else weight[counts])
+
+
+@dataclass(frozen=True)
+class Payoff:
+    """A payoff, and what it is computed from.
+
+    Attributes
+    ----------
+    name : str
+    function : callable
+        Of ``(log_joint, weight)``, of ``(label_proba, weight)``, or a scorer ``(estimator, X, Y)``.
+    of : {"joint", "marginals", "estimator"}
+        Which of the three.
+    is_logarithm : bool
+        Whether the paper's payoff is the exponential of this one.
+    """
+
+    name: str
+    function: Callable[..., float]
+    of: str
+    is_logarithm: bool = False
+
+
+PAYOFFS: dict[str, Payoff] = {
+    "J_EM": Payoff("J_EM", J_EM, "joint"),
+    "J_EM_prod": Payoff("J_EM_prod", J_EM_prod, "joint", is_logarithm=True),
+    "J_Ham": Payoff("J_Ham", J_Ham, "marginals"),
+    "J_Ham_prod": Payoff("J_Ham_prod", J_Ham_prod, "marginals", is_logarithm=True),
+}
+"""The payoffs of the paper by name."""
+
+
+def check_payoff(payoff: Any) -> Payoff:
+    """Return a payoff: one of the paper's by name, or a scorer by name or as a function.
+
+    Parameters
+    ----------
+    payoff : str, Payoff or callable
+        A name in `PAYOFFS`, one of `montechain.metrics.SCORERS` or of scikit-learn's scorers; or a function
+        ``scorer(estimator, X, Y)`` that returns a number, more of which is better. Where a name is both ours and
+        scikit-learn's, it is ours, which knows labels of several classes and unknown ones.
+
+    Examples
+    --------
+    >>> check_payoff("J_EM").of
+    'joint'
+    >>> check_payoff("j_ham")
+    Traceback (most recent call last):
+        ...
+    ValueError: `payoff='j_ham'` is not known; did you mean 'J_Ham'? ...
+    """
+    if isinstance(payoff, Payoff):
+        return payoff
+    if isinstance(payoff, str):
+        if payoff in PAYOFFS:
+            return PAYOFFS[payoff]
+        if payoff in SCORERS:
+            return Payoff(payoff, SCORERS[payoff], "estimator")
+        if payoff in get_scorer_names():
+            return Payoff(payoff, get_scorer(payoff), "estimator")
+        plain = {name.lower(): name for name in PAYOFFS}.get(payoff.lower().replace("-", "_"))
+        hint = nearest(payoff, [*PAYOFFS, *SCORERS, *get_scorer_names()]) or "."
+        raise ValueError(
+            f"`payoff={payoff!r}` is not known{hint if plain is None else f'; did you mean {plain!r}?'} "
+            f"Allowed are {', '.join(map(repr, PAYOFFS))}, the names of scorers such as 'exact_match' or 'f1_micro', "
+            "or a function scorer(estimator, X, Y)."
+        )
+    if callable(payoff):
+        return Payoff(getattr(payoff, "__name__", type(payoff).__name__), payoff, "estimator")
+    raise TypeError(
+        f"`payoff={payoff!r}` is neither the name of a payoff or scorer nor a function scorer(estimator, X, Y)."
+    )
+
+
+def check_on(on: Any) -> str:
+    """Return `on` if it says whose labels a payoff is about: ``"prediction"`` or ``"truth"``."""
+    allowed = ("prediction", "truth")
+    if on not in allowed:
+        raise ValueError(
+            f"`on={on!r}` is not known{nearest(str(on), allowed) or '.'} Allowed are 'prediction' and 'truth'."
+        )
+    return on
+
+
+def _total(values: np.ndarray, weight: np.ndarray | None) -> float:
+    if weight is None:
+        return float(np.sum(values))
+    # A row of no weight does not count even if its value is infinite.
+    return float(np.sum(values[weight > 0.0] * weight[weight > 0.0]))

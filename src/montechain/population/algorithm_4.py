@@ -1,0 +1,171 @@
+"""Algorithm 4 of the paper: one random search through the vectors of a population of chains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from montechain._kernels.algorithm_4 import algorithm_4
+from montechain._kernels.monte_carlo import drawn_vectors
+from montechain._messages import nearest
+from montechain.chain import CODE, PrefixTree, no_knowledge
+from montechain.inference._draws import Draws, draw_by_level
+from montechain.inference._frontier import best_first
+from montechain.inference.base import Decision, Inference
+from montechain.inference.branch_and_bound import check_positive_integer
+from montechain.inference.greedy import greedy_paths
+from montechain.losses import LabelDistribution, Loss
+from montechain.population.base import Combination, Population, joined
+
+__all__ = ["Algorithm4"]
+
+
+class Algorithm4(Combination):
+    """Draw an order by its weight, draw label vectors under it, keep the best; repeat with the vector kept.
+
+    This is Algorithm 4 of Read, Martino and Luengo (2014). In each of `n_orders` steps the vector held is evaluated
+    anew under the order chosen, before `n_samples` draws are compared with it; the vector held after the last
+    step is the answer. Vectors are compared under one order at a time, never under the mixture, so more orders or
+    samples need not make the answer more probable. `Mixture` finds the most probable vector under the mixture.
+
+    As printed, the algorithm hands on z_T and so drops the last draw of each step; here it counts.
+
+    All rows share one table of draws. They are followed through the tree of prefixes together and given
+    up once they cannot beat the vector held: the answer is the same, at a fraction of the cost. Nothing is
+    proven about it: the upper bound of the decision is zero.
+
+    Other losses than exact match are minimised over all draws of all steps, which are draws from the mixture; for
+    Hamming loss that is each label's most frequent class. (The paper's criterion for a single order,
+    the draw with the largest sum of marginals, is not carried over to several.) With labels given, known classes
+    are taken, not drawn; orders are drawn by the same weights, and draws count by how probable they make what is known.
+
+    Cost: at most ``n_orders * n_samples`` conditionals per label and row; usually a small multiple of `n_orders`.
+
+    Parameters
+    ----------
+    n_orders : int, default=50
+        Number of steps, T_s in the paper.
+    n_samples : int, default=100
+        Vectors drawn in each step, T_y in the paper.
+    initial : {"greedy", "random"}, default="greedy"
+        The first vector: the greedy one under the first order chosen, or the first draw.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from montechain.chain import Chain
+    >>> from montechain.inference.greedy import Greedy
+    >>> from montechain.links.linear import FittedLinearLink
+    >>> from montechain.losses import check_loss
+    >>> from montechain.population.base import Population
+    >>> link = FittedLinearLink.constant(np.log([0.3, 0.7]), n_features=1, parents_n_classes=())
+    >>> chains = [Chain(order, [(), ()], [link, link]) for order in ([0, 1], [1, 0])]
+    >>> loss = check_loss("exact_match", classes=[np.arange(2)] * 2, order=range(2))
+    >>> Algorithm4(n_orders=3, n_samples=10).decide(
+    ...     Population(chains), np.zeros((1, 1)), loss=loss, inference=Greedy(), rng=np.random.default_rng(0)
+    ... ).labels
+    array([[1, 1]], dtype=int32)
+    """
+
+    def __init__(self, n_orders: int = 50, n_samples: int = 100, initial: str = "greedy"):
+        self.n_orders = n_orders
+        self.n_samples = n_samples
+        self.initial = initial
+
+    def decide(  # noqa: D102
+        self,
+        population: Population,
+        X: Any,
+        *,
+        loss: Loss,
+        inference: Inference,
+        given: np.ndarray | None = None,
+        rng: np.random.Generator,
+    ) -> Decision:
+        self._check()
+        steps = population.draw_chains(rng.random(int(self.n_orders)))
+        uniforms = rng.random((int(self.n_orders), int(self.n_samples), population.n_labels))
+        if not loss.is_exact_match:
+            labels, expected_loss, regret = loss.decide(_draws(population, X, given, steps, uniforms), given=given)
+            log_proba = population.log_joint(X, labels)
+            return Decision(labels, log_proba, np.zeros(len(labels)), expected_loss, regret, regret <= 0.0)
+        start_greedy = self.initial == "greedy"
+        scores = population.scores(X)
+        if scores is None:
+            labels = _by_level(population, X, given, steps, uniforms, start_greedy)
+        else:
+            known = no_knowledge(population.n_labels) if given is None else given
+            labels = algorithm_4(*scores.arrays, known, population.orders, steps, uniforms, start_greedy)
+        log_proba = population.log_joint(X, labels)
+        return Decision.most_probable(labels, log_proba, np.zeros(len(labels)), joint=given is None)
+
+    def _check(self) -> None:
+        check_positive_integer("n_orders", self.n_orders, "Algorithm4(n_orders=50)")
+        check_positive_integer("n_samples", self.n_samples, "Algorithm4(n_samples=100)")
+        allowed = ("greedy", "random")
+        if self.initial not in allowed:
+            hint = nearest(self.initial, allowed) or "."
+            raise ValueError(f"`initial={self.initial!r}` of Algorithm4 must be 'greedy' or 'random'{hint}")
+
+
+def _by_level(
+    population: Population,
+    X: Any,
+    given: np.ndarray | None,
+    steps: np.ndarray,
+    uniforms: np.ndarray,
+    start_greedy: bool,
+) -> np.ndarray:
+    """Return what the kernel returns, for chains of any kind: all rows together, step by step, level by level."""
+    n_rows = X.shape[0]
+    labels = np.empty((n_rows, population.n_labels), dtype=CODE)
+    for t, j in enumerate(steps):
+        chain = population.chains[j]
+        tree = PrefixTree(chain, X, population.by_position(j, given))
+        if t > 0:
+            held = population.by_position(j, labels)
+            value = chain.log_joint(X, held)
+        elif start_greedy:
+            held, value, _, _ = greedy_paths(tree)
+        else:
+            drawn, _ = chain.sample(X, uniforms[:1, :1], tree.given)
+            held = drawn[:, 0]
+            value = chain.log_joint(X, held)
+        draws, _ = draw_by_level(tree, uniforms[t], floor=value)
+        order, rank = best_first(draws.rows, draws.log_proba)
+        best = order[rank == 0]
+        best = best[draws.log_proba[best] > value[draws.rows[best]]]
+        held[draws.rows[best]] = draws.labels[best]
+        labels = population.by_label(j, held)
+    return labels
+
+
+def _draws(
+    population: Population, X: Any, given: np.ndarray | None, steps: np.ndarray, uniforms: np.ndarray
+) -> LabelDistribution:
+    """Return the draws of all steps as one distribution."""
+    n_rows = X.shape[0]
+    parts = []
+    for j in np.unique(steps):
+        chain, known = population.chains[j], population.by_position(j, given)
+        table = uniforms[steps == j].reshape(-1, population.n_labels)
+        scores = chain.scores(X)
+        if scores is None:
+            draws, _ = draw_by_level(PrefixTree(chain, X, known), table, np.full(n_rows, -np.inf))
+        else:
+            draws = Draws(
+                *drawn_vectors(*scores.arrays, no_knowledge(population.n_labels) if known is None else known, table)
+            )
+        parts.append((draws.rows, population.by_label(j, draws.labels), np.log(draws.counts) + draws.log_weight))
+    largest = np.full(n_rows, -np.inf)
+    for rows, _, log_weight in parts:
+        np.maximum.at(largest, rows, log_weight)
+    # Where what is known is impossible under every chain, all draws weigh nothing, and losses count them alike.
+    shift = np.where(np.isneginf(largest), 0.0, largest)
+    total = np.zeros(n_rows)
+    for rows, _, log_weight in parts:
+        total += np.bincount(rows, np.exp(log_weight - shift[rows]), minlength=n_rows)
+    total = np.where(total > 0.0, total, 1.0)
+    weighted = [(rows, labels, np.exp(log_weight - shift[rows]) / total[rows]) for rows, labels, log_weight in parts]
+    return joined(weighted, np.ones(n_rows), np.ones(n_rows, dtype=bool))

@@ -1,0 +1,127 @@
+"""The branch and bound kernels, against a sorted list of all vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from montechain._kernels.branch_and_bound import k_best, most_probable
+from montechain.chain import no_knowledge
+from montechain.links.linear import FittedLinearLink, LinearScorer
+from random_chains import random_given, random_linear_chain
+from reference import branch_and_bound as reference
+
+SEEDS = st.integers(0, 2**32 - 1)
+PARENTS = st.sampled_from(["all", "none", "tree", 2])
+NO_LIMIT = 10**9
+
+
+def make_case(seed, parents, is_known, n_rows=3):
+    rng = np.random.default_rng(seed)
+    scale = float(rng.choice([0.2, 1.0, 3.0]))
+    chain = random_linear_chain(rng, int(rng.integers(1, 6)), int(rng.integers(2, 6)), parents, scale=scale)
+    X = rng.normal(size=(n_rows, 3))
+    known = random_given(rng, n_rows, chain.n_classes) if is_known else None
+    return chain, X, known, chain.scores(X).arrays, no_knowledge(chain.n_labels) if known is None else known
+
+
+@given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), patience=st.sampled_from([0, 1, 3, 10, NO_LIMIT]))
+@settings(deadline=None, max_examples=150)
+def test_the_proven_best_is_the_best_whichever_search_finds_it(seed, parents, is_known, patience):
+    chain, X, known, arrays, known_array = make_case(seed, parents, is_known)
+    labels, log_proba, upper_bound, _ = most_probable(*arrays, known_array, NO_LIMIT, patience)
+    np.testing.assert_array_equal(upper_bound, log_proba)
+    np.testing.assert_allclose(log_proba, chain.log_joint(X, labels), rtol=0, atol=1e-10)
+    for i, (_, value) in enumerate(reference.most_probable(chain, X, known)):
+        np.testing.assert_allclose(log_proba[i], value, rtol=0, atol=1e-10)
+    if known is not None:
+        assert (labels[known >= 0] == known[known >= 0]).all()
+
+
+@given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), patience=st.integers(0, 12))
+@settings(deadline=None, max_examples=100)
+def test_the_bound_holds_and_never_rises_with_the_budget(seed, parents, is_known, patience):
+    chain, X, known, arrays, known_array = make_case(seed, parents, is_known)
+    best = np.array([value for _, value in reference.most_probable(chain, X, known)])
+    before = np.full(len(X), np.inf)
+    found_before = np.full(len(X), -np.inf)
+    for max_nodes in [*range(1, 60), NO_LIMIT]:
+        _, log_proba, upper_bound, nodes = most_probable(*arrays, known_array, max_nodes, patience)
+        assert (upper_bound >= best - 1e-10).all()
+        assert (upper_bound <= before + 1e-12).all()
+        assert (log_proba >= found_before - 1e-12).all()
+        # The first vector is completed whatever the budget is.
+        assert (nodes <= max(max_nodes, chain.n_labels)).all()
+        before, found_before = upper_bound, log_proba
+
+
+@given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), k=st.integers(1, 40))
+@settings(deadline=None, max_examples=100)
+def test_the_k_best_are_the_k_best(seed, parents, is_known, k):
+    chain, X, known, arrays, known_array = make_case(seed, parents, is_known)
+    labels, log_proba, complete = k_best(*arrays, known_array, k, NO_LIMIT)
+    assert complete.all()
+    for i, expected in enumerate(reference.k_best(chain, X, k, known)):
+        m = len(expected)
+        np.testing.assert_allclose(log_proba[i, :m], [value for _, value in expected], rtol=0, atol=1e-10)
+        np.testing.assert_allclose(
+            chain.log_joint(np.repeat(X[[i]], m, 0), labels[i, :m]), log_proba[i, :m], atol=1e-10
+        )
+        assert len({tuple(vector) for vector in labels[i, :m]}) == m
+        assert (labels[i, m:] == -1).all()
+        assert (log_proba[i, m:] == -np.inf).all()
+
+
+def test_k_best_within_a_budget_still_returns_k_vectors():
+    chain, X, _, arrays, known_array = make_case(5, "all", False)
+    labels, log_proba, complete = k_best(*arrays, known_array, 3, 1)
+    assert not complete.all()
+    assert np.isfinite(log_proba).all()
+    np.testing.assert_allclose(chain.log_joint(X, labels[:, 0]), log_proba[:, 0], atol=1e-10)
+
+
+def posterior_like_cal500(n_rows, effect):
+    """174 labels, of which about 26 are on, many of them with a probability between 0.3 and 0.5."""
+    rng = np.random.default_rng(0)
+    links = [
+        FittedLinearLink(
+            2, 0, np.eye(174)[:, [k]], np.zeros(1), tuple(np.array([[0.0], [effect * rng.normal()]]) for _ in range(k))
+        )
+        for k in range(174)
+    ]
+    return LinearScorer(links, [range(k) for k in range(174)]).scores(rng.normal(-1.3, 1.2, size=(n_rows, 174)))
+
+
+@pytest.mark.parametrize("effect", [0.02, 0.1, 0.3])
+def test_a_hopeless_search_ends_with_a_bound_below_zero_that_falls(effect):
+    arrays = posterior_like_cal500(3, effect).arrays
+    before = np.zeros(3)
+    for max_nodes in [10, 200, 990, 1000, 1010, 1100, 1500, 3000]:
+        labels, log_proba, upper_bound, nodes = most_probable(*arrays, no_knowledge(174), max_nodes, 1000)
+        assert (upper_bound < 0.0).all()
+        assert (upper_bound <= before).all()
+        assert (log_proba <= upper_bound).all()
+        assert (nodes == max(max_nodes, 174)).all()
+        before = upper_bound
+    assert 15 < labels.sum(axis=1).mean() < 60
+
+
+def test_without_effects_between_labels_the_look_ahead_proves_the_first_vector_at_once():
+    arrays = posterior_like_cal500(3, 0.0).arrays
+    _, log_proba, upper_bound, nodes = most_probable(*arrays, no_knowledge(174), NO_LIMIT, 300)
+    np.testing.assert_allclose(upper_bound, log_proba, rtol=0, atol=1e-9)
+    assert (nodes <= 300 + 174).all()
+
+
+def test_known_classes_of_probability_zero():
+    never = FittedLinearLink.constant(np.array([0.0, -np.inf]), 1, ())
+    free = FittedLinearLink.constant(np.log([0.3, 0.7]), 1, ())
+    arrays = LinearScorer([never, free], [(), ()]).scores(np.zeros((2, 1))).arrays
+    known = np.array([[1, -1], [-1, 0]], dtype=np.int32)
+    for patience in (0, NO_LIMIT):
+        labels, log_proba, upper_bound, _ = most_probable(*arrays, known, NO_LIMIT, patience)
+        np.testing.assert_array_equal(labels, [[1, 1], [0, 0]])
+        np.testing.assert_allclose(log_proba, [-np.inf, np.log(0.3)])
+        np.testing.assert_allclose(upper_bound, log_proba)

@@ -1,0 +1,84 @@
+"""Joint probabilities and draws, against one conditional at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from montechain._kernels.joint import conditionals, draw_class, log_joint, sample
+from montechain.chain import no_knowledge
+from random_chains import all_vectors, as_generic, random_given, random_linear_chain
+from reference import joint as reference
+
+
+@given(seed=st.integers(0, 2**32 - 1), parents=st.sampled_from(["all", "none", "tree", 2]))
+@settings(deadline=None, max_examples=60)
+def test_log_joint_is_the_sum_of_the_conditionals(seed, parents):
+    rng = np.random.default_rng(seed)
+    chain = random_linear_chain(rng, int(rng.integers(1, 6)), 4, parents)
+    X = rng.normal(size=(4, 3))
+    Y = np.column_stack([rng.integers(k, size=4) for k in chain.n_classes]).astype(np.int32)
+    np.testing.assert_allclose(
+        log_joint(*chain.scores(X).arrays, Y), reference.log_joint(chain, X, Y), rtol=0, atol=1e-10
+    )
+
+
+def test_probabilities_of_all_vectors_sum_to_one():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        chain = random_linear_chain(rng, 4, 4)
+        vectors = all_vectors(chain.n_classes)
+        X = np.tile(rng.normal(size=(1, 3)), (len(vectors), 1))
+        assert np.exp(log_joint(*chain.scores(X).arrays, vectors)).sum() == pytest.approx(1, abs=1e-10)
+
+
+@given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans(), is_shared=st.booleans())
+@settings(deadline=None, max_examples=50)
+def test_draws_are_those_of_the_reference_and_of_the_generic_path(seed, is_known, is_shared):
+    rng = np.random.default_rng(seed)
+    chain = random_linear_chain(rng, int(rng.integers(1, 6)), 4)
+    X = rng.normal(size=(3, 3))
+    uniforms = rng.random((1 if is_shared else 3, 7, chain.n_labels))
+    known = random_given(rng, 3, chain.n_classes) if is_known else None
+    expected, expected_weight = reference.sample(chain, X, known, uniforms)
+    kernel = sample(*chain.scores(X).arrays, no_knowledge(chain.n_labels) if known is None else known, uniforms)
+    for labels, log_weight in (kernel, as_generic(chain).sample(X, uniforms, known)):
+        np.testing.assert_array_equal(labels, expected)
+        np.testing.assert_allclose(log_weight, expected_weight, rtol=0, atol=1e-10)
+
+
+def test_the_last_class_takes_what_rounding_leaves():
+    log_proba = np.log([0.25, 0.25, 0.5])
+    almost_one = np.nextafter(1.0, 0.0)
+    assert [draw_class(log_proba, 3, u) for u in (0.0, 0.2, 0.3, 0.6, almost_one)] == [0, 0, 1, 2, 2]
+    assert draw_class(np.log([0.1, 0.2]), 2, 0.95) == 1
+
+
+def test_frequencies_of_draws_match_the_joint():
+    rng = np.random.default_rng(5)
+    chain = random_linear_chain(rng, 3, 3)
+    vectors = all_vectors(chain.n_classes)
+    x = rng.normal(size=(1, 3))
+    expected = np.exp(log_joint(*chain.scores(np.tile(x, (len(vectors), 1))).arrays, vectors))
+    labels, _ = chain.sample(x, rng.random((1, 20000, 3)))
+    codes = np.ravel_multi_index(labels[0].T, chain.n_classes)
+    observed = np.bincount(codes, minlength=len(vectors))
+    assert chisquare(observed, expected / expected.sum() * 20000).pvalue > 1e-3
+
+
+@settings(max_examples=40)
+@given(seed=st.integers(0, 10**6))
+def test_conditionals_are_those_of_the_links_along_each_vector(seed):
+    rng = np.random.default_rng(seed)
+    chain = random_linear_chain(rng, 4, max_classes=4)
+    X = rng.normal(size=(3, 3))
+    rows = np.array([0, 0, 2, 1])
+    labels = np.column_stack([rng.integers(k, size=4) for k in chain.n_classes]).astype(np.int32)
+    found = conditionals(*chain.scores(X).arrays, rows, labels)
+    for k, n_classes in enumerate(chain.n_classes):
+        expected = np.exp(chain.conditional(X[rows], labels[:, :k]))
+        np.testing.assert_allclose(found[:, k, :n_classes], expected, atol=1e-12)
+        assert (found[:, k, n_classes:] == 0).all()

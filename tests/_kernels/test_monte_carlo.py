@@ -1,0 +1,54 @@
+"""The Monte Carlo kernels, against Algorithm 3 with the same draws."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from montechain._kernels.monte_carlo import drawn_vectors, monte_carlo, next_class
+from montechain.chain import no_knowledge
+from random_chains import log_proba_table, random_given, random_linear_chain
+from reference import monte_carlo as reference
+
+
+def random_problem(seed, is_known):
+    rng = np.random.default_rng(seed)
+    chain = random_linear_chain(rng, int(rng.integers(1, 6)), int(rng.integers(2, 5)), scale=rng.choice([0.3, 1, 3]))
+    X = rng.normal(size=(2, 3))
+    known = random_given(rng, 2, chain.n_classes) if is_known else None
+    uniforms = rng.random((int(rng.choice([1, 2, 7, 40])), chain.n_labels))
+    return chain, X, known, no_knowledge(chain.n_labels) if known is None else known, uniforms
+
+
+@given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans(), start_greedy=st.booleans())
+@settings(deadline=None, max_examples=100)
+def test_equals_algorithm_3(seed, is_known, start_greedy):
+    chain, X, known, known_array, uniforms = random_problem(seed, is_known)
+    labels, log_proba, upper_bound = monte_carlo(*chain.scores(X).arrays, known_array, uniforms, start_greedy)
+    expected_labels, expected = reference.monte_carlo(chain, X, known, uniforms, start_greedy)
+    np.testing.assert_array_equal(labels, expected_labels)
+    np.testing.assert_allclose(log_proba, expected, rtol=0, atol=1e-10)
+    # The bound holds, and is at least as sharp as that of the classes that no draw entered.
+    _, table = log_proba_table(chain, X, known)
+    assert (upper_bound >= table.max(axis=1) - 1e-10).all()
+    unvisited = reference.unvisited_bound(chain, X, known, uniforms)
+    assert (upper_bound <= np.maximum(expected, unvisited) + 1e-10).all()
+
+
+@given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans())
+@settings(deadline=None, max_examples=60)
+def test_drawn_vectors_are_the_distinct_draws(seed, is_known):
+    chain, X, known, known_array, uniforms = random_problem(seed, is_known)
+    indptr, labels, counts, log_proba, log_weight = drawn_vectors(*chain.scores(X).arrays, known_array, uniforms)
+    for i, expected in enumerate(reference.drawn_vectors(chain, X, known, uniforms)):
+        row = slice(indptr[i], indptr[i + 1])
+        np.testing.assert_array_equal(labels[row], [y for y, _, _, _ in expected])
+        np.testing.assert_array_equal(counts[row], [count for _, count, _, _ in expected])
+        np.testing.assert_allclose(log_proba[row], [value for _, _, value, _ in expected], rtol=0, atol=1e-10)
+        np.testing.assert_allclose(log_weight[row], [weight for _, _, _, weight in expected], rtol=0, atol=1e-10)
+
+
+def test_classes_are_tried_from_the_most_probable_down_and_each_once():
+    log_proba = np.log([0.2, 0.3, 0.2, 0.3])
+    assert [next_class(log_proba, 4, c) for c in (1, 3, 0, 2)] == [3, 0, 2, -1]

@@ -1,0 +1,27 @@
+"""Settings and fixtures that all tests share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# Kernels compile at their first call, so a deadline per example would measure the compiler. On a continuous
+# integration machine (CI is set) hypothesis' own profile for it also makes the examples reproducible.
+settings.register_profile(
+    "montechain", parent=settings.get_profile("ci" if os.environ.get("CI") else "default"), deadline=None
+)
+settings.load_profile("montechain")
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """Return the folder of the real data sets, or skip the test and say why."""
+    folder = os.environ.get("MONTECHAIN_DATA")
+    if not folder:
+        pytest.skip("MONTECHAIN_DATA is not set: it names the folder of the real data sets")
+    if not Path(folder).is_dir():
+        pytest.skip(f"MONTECHAIN_DATA={folder} is not a folder")
+    return Path(folder)

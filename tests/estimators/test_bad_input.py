@@ -1,0 +1,151 @@
+"""Bad input gets an error that says what is wrong and what to type instead."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import LinearSVC
+
+from montechain import (
+    Beam,
+    BranchAndBound,
+    ChainClassifier,
+    EpsilonApproximate,
+    Exhaustive,
+    LogisticLink,
+    MonteCarlo,
+    SVMLink,
+)
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(30, 3))
+Y = (X[:, [0, 1, 2]] + 0.5 * RNG.normal(size=(30, 3)) > 0).astype(int)
+
+
+def with_cell(table, value):
+    table = table.astype(object if value is None else float).copy()
+    table[0, 0] = value
+    return table
+
+
+FIT = {
+    "lengths": (ChainClassifier(), X, Y[:-1], r"`X` has 30 rows but `y` has 29"),
+    "empty": (ChainClassifier(), X[:0], Y[:0], r"0 sample"),
+    "nan": (ChainClassifier(), with_cell(X, np.nan), Y, r"X contains NaN"),
+    "inf": (ChainClassifier(), with_cell(X, np.inf), Y, r"X contains infinity"),
+    "nan for a classifier that takes none": (
+        ChainClassifier(LogisticRegression()), with_cell(X, np.nan), Y, r"X contains NaN",
+    ),
+    "continuous": (ChainClassifier(), X, X, r"continuous.*column 0 of y"),
+    "all unknown": (ChainClassifier(), X, np.column_stack([Y, np.full(30, np.nan)]), r"column 3 of y is all unknown"),
+    "order": (ChainClassifier(order=[0, 2, 2]), X, Y, r"`order=\[0, 2, 2\]` is not a permutation of 3 labels: 1 is missing, 2 is repeated"),
+    "short order": (ChainClassifier(order=[0, 1]), X, Y, r"2 is missing"),
+    "order out of range": (ChainClassifier(order=[0, 1, 3]), X, Y, r"3 is out of range"),
+    "order name": (ChainClassifier(order="randm"), X, Y, r"did you mean 'random'"),
+    "order of names": (ChainClassifier(order=["a", "b", "c"]), X, Y, r"`order` holds 'a'"),
+    "order type": (ChainClassifier(order=3.5), X, Y, r"`order` is of type float"),
+    "cycle": (ChainClassifier(parents={0: [1], 1: [0]}), X, Y, r"cycle"),
+    "parent after child": (ChainClassifier(parents={0: [2]}, order=[0, 1, 2]), X, Y, r"stands after it"),
+    "parents name": (ChainClassifier(parents="al"), X, Y, r"did you mean 'all'"),
+    "estimator": (ChainClassifier(LinearSVC()), X, Y, r"no `predict_proba`.*CalibratedClassifierCV\(LinearSVC"),
+    "estimator class": (ChainClassifier(LogisticRegression), X, Y, r"pass an instance, LogisticRegression\(\)"),
+    "estimator name": (ChainClassifier("logstic"), X, Y, r"did you mean 'logistic'"),
+    "inference": (ChainClassifier(inference="brnch_and_bound"), X, Y, r"did you mean 'branch_and_bound'"),
+    "inference type": (ChainClassifier(inference=3), X, Y, r"`inference=3` is not known"),
+    "loss": (ChainClassifier(loss="haming"), X, Y, r"did you mean 'hamming'"),
+    "f1 for many classes": (ChainClassifier(loss="f1"), X, Y + (X > 1), r"F1\(negative="),
+    "C": (ChainClassifier(LogisticLink(C=-1.0)), X, Y, r"C=-1"),
+    "C of the svm": (ChainClassifier(SVMLink(C=0)), X, Y, r"C=0"),
+    "weights": (ChainClassifier(KNeighborsClassifier()), X, Y, r"`sample_weight` was given, but KNeighborsClassifier"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FIT)
+def test_fit(case):
+    model, X, Y, message = FIT[case]
+    options = {"sample_weight": np.ones(30)} if case == "weights" else {}
+    with pytest.raises((ValueError, TypeError), match=r"(?s)" + message):
+        model.fit(X, Y, **options)
+
+
+FITTED = ChainClassifier(random_state=0).fit(X, Y)
+NAMED = ChainClassifier(random_state=0).fit(
+    pd.DataFrame(X, columns=["a", "b", "c"]), pd.DataFrame(Y, columns=["u", "v", "w"])
+)
+
+USE = {
+    "features": (lambda: FITTED.predict(X[:, :2]), r"X has 2 features, but ChainClassifier is expecting 3"),
+    "names": (lambda: NAMED.predict(pd.DataFrame(X, columns=["a", "b", "d"])), r"(?s)feature names.*d"),
+    "nan": (lambda: FITTED.predict(with_cell(X, np.nan)), r"X contains NaN"),
+    "given class": (lambda: FITTED.predict(X, given=np.full((30, 3), 2)), r"column 0 of given holds 2.*\[0, 1\]"),
+    "given rows": (lambda: FITTED.predict(X, given=Y[:5]), r"`X` has 30 rows but `given` has 5"),
+    "given columns": (lambda: FITTED.predict(X, given=Y[:, :2]), r"`given` has 2 columns for 3 labels"),
+    "given name": (lambda: NAMED.predict(pd.DataFrame(X, columns=["a", "b", "c"]), given=pd.DataFrame({"z": Y[:, 0]})), r"'z', which is no target"),
+    "unseen class": (lambda: FITTED.log_joint(X, np.where(Y == 1, 9, Y)), r"holds 9, which is not one of its classes"),
+    "log_joint rows": (lambda: FITTED.log_joint(X, Y[:2]), r"`X` has 30 rows but `y` has 2"),
+    "k": (lambda: FITTED.predict_top_k(X, 0), r"k=0"),
+    "n_samples": (lambda: FITTED.sample(X, -3), r"n_samples=-3"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", USE)
+def test_use(case):
+    call, message = USE[case]
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        BranchAndBound(max_nodes=0),
+        BranchAndBound(max_nodes=-5),
+        BranchAndBound(residual=-0.1),
+        BranchAndBound(residual=1.0),
+        Beam(width=0),
+        Beam(width=2.5),
+        MonteCarlo(n_samples=-1),
+        MonteCarlo(initial="gredy"),
+        MonteCarlo(decision="marginal"),
+        EpsilonApproximate(epsilon=-0.1),
+        EpsilonApproximate(epsilon=1.5),
+        Exhaustive(max_vectors=0),
+    ],
+    ids=repr,
+)
+def test_budgets(strategy):
+    (name,) = set(strategy.get_params()) & set(repr(strategy).split("(")[1].split("=")[0].split())
+    model = ChainClassifier(inference=strategy, random_state=0)
+    with pytest.raises((ValueError, TypeError), match=rf"{name}=.*{type(strategy).__name__}"):
+        model.fit(X, Y).decide(X)
+    with pytest.raises((ValueError, TypeError), match=name):
+        model.set_params(loss="hamming").fit(X, Y).decide(X)
+
+
+def test_exhaustive_refuses_what_would_take_for_ever():
+    many = (np.random.default_rng(0).random((30, 20)) < 0.5).astype(int)
+    model = ChainClassifier(inference="exhaustive").fit(X, many)
+    with pytest.raises(ValueError, match=r"(?s)1048576.*BranchAndBound.*max_vectors"):
+        model.predict(X)
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "decide", "predict_top_k", "sample"])
+def test_before_fit(method):
+    with pytest.raises(NotFittedError):
+        getattr(ChainClassifier(), method)(X)
+
+
+@pytest.mark.parametrize("method", ["log_joint", "score"])
+def test_scores_before_fit(method):
+    with pytest.raises(NotFittedError):
+        getattr(ChainClassifier(), method)(X, Y)
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "decide"])
+def test_given_is_keyword_only(method):
+    with pytest.raises(TypeError):
+        getattr(FITTED, method)(X, Y)

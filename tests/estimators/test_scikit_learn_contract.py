@@ -1,0 +1,179 @@
+"""scikit-learn's own checks, and the ways in which people combine estimators."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.datasets import make_multilabel_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from montechain import (
+    Beam,
+    ChainClassifier,
+    ChainPopulationClassifier,
+    LogisticLink,
+    MonteCarlo,
+    OrderSearch,
+    SVMLink,
+)
+from montechain.metrics import SCORERS
+
+ESTIMATORS = [
+    ChainClassifier(),
+    ChainClassifier(loss="hamming", parents="tree", order=None),
+    ChainClassifier(inference="greedy", parents="none"),
+    ChainClassifier(inference=MonteCarlo(n_samples=20), loss="hamming"),
+    ChainClassifier(inference=Beam(width=2), parents=1),
+    ChainClassifier(estimator=SVMLink(tol=1e-10), loss="hamming"),
+    ChainClassifier(estimator=LogisticRegression()),
+    ChainClassifier(estimator=DecisionTreeClassifier(max_depth=3), inference="monte_carlo", loss="hamming"),
+    ChainPopulationClassifier(n_chains=3),
+    ChainPopulationClassifier(n_chains=3, combine="vote", bootstrap=True, loss="hamming"),
+    ChainPopulationClassifier(
+        order=OrderSearch(n_iterations=3, keep=2, validation=None), combine="algorithm-4", loss="hamming"
+    ),
+    ChainClassifier(order=OrderSearch(n_iterations=3, validation=None)),
+]
+
+
+def expected_failures(estimator):
+    """Return the checks that cannot hold, and why."""
+    if getattr(estimator, "bootstrap", False):
+        reason = "which rows are drawn depends on how many there are, so repeating a row is not weighting it"
+        return {
+            "check_sample_weight_equivalence_on_dense_data": reason,
+            "check_sample_weight_equivalence_on_sparse_data": reason,
+        }
+    return {}
+
+
+# One label has one order only, and a search that was asked for two says so.
+@pytest.mark.filterwarnings("ignore:`keep=2`, but only 1 order was found:UserWarning")
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_multilabel_classification(n_samples=120, n_features=8, n_classes=4, random_state=0)
+
+
+def test_grid_search_reaches_into_the_strategy(data):
+    X, Y = data
+    search = GridSearchCV(
+        ChainClassifier(inference=Beam(), random_state=0),
+        {"inference__width": [1, 3], "parents": ["all", "none"]},
+        cv=3,
+    ).fit(X, Y)
+    assert search.best_params_["inference__width"] in (1, 3)
+    assert search.best_estimator_.inference.width == search.best_params_["inference__width"]
+    assert 0.0 < search.best_score_ <= 1.0
+
+
+def test_grid_search_reaches_into_the_links(data):
+    X, Y = data
+    search = GridSearchCV(ChainClassifier(LogisticLink(), random_state=0), {"estimator__C": [0.01, 10.0]}, cv=2)
+    assert search.fit(X, Y).best_params_["estimator__C"] in (0.01, 10.0)
+
+
+def test_cross_val_predict_of_probabilities(data):
+    X, Y = data
+    marginals = cross_val_predict(ChainClassifier(random_state=0), X, Y, cv=3, method="predict_proba")
+    assert len(marginals) == Y.shape[1]
+    for marginal in marginals:
+        assert marginal.shape == (len(X), 2)
+        np.testing.assert_allclose(marginal.sum(axis=1), 1.0)
+
+
+def test_cross_validate_with_every_scorer(data):
+    X, Y = data
+    scores = cross_validate(ChainClassifier(random_state=0), X, Y, cv=2, scoring=dict(SCORERS))
+    for name in SCORERS:
+        assert np.isfinite(scores[f"test_{name}"]).all()
+
+
+def test_clones_start_anew(data):
+    X, Y = data
+    model = ChainClassifier(inference=Beam(width=4), random_state=0).fit(X, Y)
+    copy = clone(model)
+    assert not hasattr(copy, "chain_")
+    assert copy.inference is not model.inference
+    assert copy.inference.width == 4
+
+
+def test_a_pickled_model_predicts_alike(data):
+    X, Y = data
+    for model in (ChainClassifier(random_state=0), ChainClassifier(DecisionTreeClassifier(), random_state=0)):
+        model.fit(X, Y)
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+
+
+def test_given_travels_through_a_pipeline(data):
+    X, Y = data
+    known = np.full(Y.shape, np.nan)
+    known[:, 0] = 1 - Y[:, 0]
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = make_pipeline(StandardScaler(), ChainClassifier(random_state=0).set_predict_request(given=True))
+        predicted = model.fit(X, Y).predict(X, given=known)
+    np.testing.assert_array_equal(predicted[:, 0], 1 - Y[:, 0])
+
+
+def test_sample_weight_is_routed_to_the_links(data):
+    X, Y = data
+    weight = np.linspace(0.1, 2.0, len(X))
+    direct = ChainClassifier(LogisticRegression(max_iter=1000), order=None).fit(X, Y, sample_weight=weight)
+    plain = ChainClassifier(LogisticRegression(max_iter=1000), order=None).fit(X, Y)
+    with sklearn.config_context(enable_metadata_routing=True):
+        estimator = LogisticRegression(max_iter=1000).set_fit_request(sample_weight=True)
+        routed = ChainClassifier(estimator, order=None).fit(X, Y, sample_weight=weight)
+    np.testing.assert_allclose(routed.log_joint(X, Y), direct.log_joint(X, Y))
+    assert np.abs(plain.log_joint(X, Y) - direct.log_joint(X, Y)).max() > 1e-3
+
+
+def test_metadata_nobody_asked_for_is_refused(data):
+    X, Y = data
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = ChainClassifier(LogisticRegression())
+        with pytest.raises(Exception, match="sample_weight"):
+            model.fit(X, Y, sample_weight=np.ones(len(X)))
+
+
+def test_progress_callbacks_hear_of_every_link(data):
+    pytest.importorskip("sklearn.callback")
+    X, Y = data
+    heard = []
+
+    class Listener:
+        def setup(self, estimator, context):
+            heard.append("setup")
+
+        def teardown(self, estimator, context):
+            heard.append("teardown")
+
+        def on_fit_task_begin(self, estimator, context):
+            pass
+
+        def on_fit_task_end(self, estimator, context):
+            heard.append(context.task_name)
+
+    ChainClassifier().set_callbacks(Listener()).fit(X, Y)
+    assert heard == ["setup", *["link"] * 4, "fit", "teardown"]
+
+
+def test_verbose_prints_a_line_for_each_link(data, capsys):
+    X, Y = data
+    ChainClassifier(verbose=True, order=[2, 0, 1, 3]).fit(X, Y)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 4
+    assert lines[0].startswith("[ChainClassifier] link 1 of 4: label")
+    assert {line.split("label ")[1][0] for line in lines} == set("0123")

@@ -1,0 +1,291 @@
+"""`BranchAndBound` and what all strategies share of the enumeration, on both kinds of chains."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from montechain.inference import enumeration
+from montechain.inference.branch_and_bound import BranchAndBound
+from montechain.inference.greedy import Greedy
+from montechain.losses import check_loss
+from random_chains import (
+    as_generic,
+    log_proba_table,
+    random_given,
+    random_linear_chain,
+    random_table_chain,
+)
+
+SEEDS = st.integers(0, 2**32 - 1)
+PARENTS = st.sampled_from(["all", "none", "tree", 2])
+NO_LIMIT = 10**6
+N_ROWS = 4
+
+
+def make_case(seed, parents, is_known, is_generic):
+    rng = np.random.default_rng(seed)
+    scale = float(rng.choice([0.3, 1.0, 3.0]))
+    chain = random_linear_chain(rng, int(rng.integers(1, 6)), int(rng.integers(2, 5)), parents, scale=scale)
+    X = rng.normal(size=(N_ROWS, 3))
+    known = random_given(rng, N_ROWS, chain.n_classes) if is_known else None
+    vectors, table = log_proba_table(chain, X, known)
+    return (as_generic(chain) if is_generic else chain), X, known, vectors, table, rng
+
+
+def true_marginals(chain, vectors, table):
+    proba = np.exp(table - np.logaddexp.reduce(table, axis=1, keepdims=True))
+    return [
+        np.column_stack([proba[:, vectors[:, k] == c].sum(axis=1) for c in range(n)])
+        for k, n in enumerate(chain.n_classes)
+    ]
+
+
+def bound_loss(chain, name):
+    return check_loss(name, classes=[np.arange(n) for n in chain.n_classes], order=range(chain.n_labels))
+
+
+@given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), is_generic=st.booleans())
+@settings(deadline=None, max_examples=100)
+def test_finds_the_most_probable_vector_and_proves_it(seed, parents, is_known, is_generic):
+    chain, X, known, _, table, rng = make_case(seed, parents, is_known, is_generic)
+    decision = BranchAndBound(max_nodes=NO_LIMIT).most_probable(chain, X, given=known, rng=rng)
+    np.testing.assert_allclose(decision.log_proba, table.max(axis=1), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(chain.log_joint(X, decision.labels), decision.log_proba, rtol=0, atol=1e-9)
+    assert decision.certified.all()
+    assert (decision.regret <= 1e-9).all()
+
+
+@given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), is_generic=st.booleans())
+@settings(deadline=None, max_examples=60)
+def test_the_bound_holds_and_never_rises_with_the_budget(seed, parents, is_known, is_generic):
+    chain, X, known, _, table, rng = make_case(seed, parents, is_known, is_generic)
+    before = np.full(N_ROWS, np.inf)
+    for max_nodes in [1, 2, 3, 5, 8, 12, 20, 50, 100, NO_LIMIT]:
+        decision = BranchAndBound(max_nodes=max_nodes).most_probable(chain, X, given=known, rng=rng)
+        assert (decision.upper_bound >= table.max(axis=1) - 1e-9).all()
+        assert (decision.upper_bound <= before + 1e-12).all()
+        assert (decision.log_proba[decision.certified] >= table.max(axis=1)[decision.certified] - 1e-9).all()
+        before = decision.upper_bound
+
+
+def test_generic_search_calls_each_link_a_few_times_for_all_rows():
+    chain, X = random_table_chain(np.random.default_rng(0), [2, 3, 2, 2, 3], n_rows=50)
+    BranchAndBound().most_probable(chain, X, rng=np.random.default_rng(0))
+    assert chain.n_calls <= 2 * chain.n_labels
+    chain.n_calls = 0
+    enumeration.top_k(chain, X, 3)
+    assert chain.n_calls <= 2 * chain.n_labels
+
+
+@given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), is_generic=st.booleans(), k=st.integers(1, 30))
+@settings(deadline=None, max_examples=80)
+def test_top_k_is_sorted_distinct_and_best(seed, parents, is_known, is_generic, k):
+    chain, X, known, vectors, table, _ = make_case(seed, parents, is_known, is_generic)
+    top = BranchAndBound(max_nodes=NO_LIMIT).top_k(chain, X, k, given=known)
+    assert top.certified.all()
+    expected = -np.sort(-table, axis=1)[:, :k]
+    assert top.log_proba.shape == (N_ROWS, min(k, len(vectors)))
+    np.testing.assert_allclose(np.exp(top.log_proba), np.exp(expected), rtol=0, atol=1e-9)
+    for i in range(N_ROWS):
+        there = np.isfinite(top.log_proba[i])
+        assert there.sum() == min(k, np.isfinite(table[i]).sum())
+        assert len({tuple(vector) for vector in top.labels[i, there]}) == there.sum()
+        assert (top.labels[i, ~there] == -1).all()
+
+
+def test_top_k_of_a_generic_chain_is_not_certified_when_the_budget_cuts_prefixes_off():
+    chain, X = random_table_chain(np.random.default_rng(1), [3] * 5, n_rows=30, concentration=5.0)
+    top = enumeration.top_k(chain, X, 2, max_nodes=1)
+    assert not top.certified.all()
+    _, table = log_proba_table(chain, X)
+    best = -np.sort(-table, axis=1)[:, :2]
+    np.testing.assert_allclose(top.log_proba[top.certified], best[top.certified], atol=1e-9)
+
+
+@given(
+    seed=SEEDS,
+    parents=PARENTS,
+    is_known=st.booleans(),
+    is_generic=st.booleans(),
+    residual=st.sampled_from([0.0, 0.02, 0.2]),
+    max_nodes=st.sampled_from([4, NO_LIMIT]),
+)
+@settings(deadline=None, max_examples=100)
+def test_marginals_and_hamming_decisions_are_within_their_bounds(
+    seed, parents, is_known, is_generic, residual, max_nodes
+):
+    chain, X, known, vectors, table, rng = make_case(seed, parents, is_known, is_generic)
+    expected = true_marginals(chain, vectors, table)
+    strategy = BranchAndBound(max_nodes=max_nodes, residual=residual, frontier_samples=30)
+    found = enumeration.marginals(chain, X, given=known, residual=residual, max_nodes=max_nodes, n_samples=30, rng=rng)
+    for k, exact in enumerate(expected):
+        assert (found.lower[k] <= exact + 1e-9).all()
+        assert (exact <= found.lower[k] + found.unresolved[:, [k]] + 1e-9).all()
+        # An estimate is no better proven than its bounds, but it lies between them.
+        assert (found.lower[k] - 1e-9 <= found.proba[k]).all()
+        assert (found.proba[k] <= found.lower[k] + found.unresolved[:, [k]] + 1e-9).all()
+    if max_nodes == NO_LIMIT:
+        for proba, exact in zip(strategy.marginals(chain, X, given=known, rng=rng), expected, strict=True):
+            np.testing.assert_allclose(proba, exact, rtol=0, atol=residual + 1e-9)
+    decision = strategy.decide(chain, X, loss=bound_loss(chain, "hamming"), given=known, rng=rng)
+    rows = np.arange(N_ROWS)
+    risk = np.mean([1 - p[rows, decision.labels[:, k]] for k, p in enumerate(expected)], axis=0)
+    least = np.mean([1 - p.max(axis=1) for p in expected], axis=0)
+    assert (risk - least <= decision.regret + 1e-9).all()
+    assert (risk[decision.certified] <= least[decision.certified] + 1e-9).all()
+    if max_nodes == NO_LIMIT:
+        assert (decision.regret <= residual + 1e-9).all()
+        np.testing.assert_allclose(decision.expected_loss, risk, rtol=0, atol=residual + 1e-9)
+    if known is not None:
+        assert (decision.labels[known >= 0] == known[known >= 0]).all()
+
+
+@given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), residual=st.sampled_from([0.0, 0.05, 0.3]))
+@settings(deadline=None, max_examples=60)
+def test_generic_distribution_is_within_its_residual(seed, parents, is_known, residual):
+    chain, X, known, vectors, table, rng = make_case(seed, parents, is_known, True)
+    exact = np.exp(table - np.logaddexp.reduce(table, axis=1, keepdims=True))
+    place = {tuple(vector): v for v, vector in enumerate(vectors.tolist())}
+    for max_nodes in (3, NO_LIMIT):
+        found = enumeration.distribution(
+            chain, X, given=known, residual=residual, max_nodes=max_nodes, n_samples=20, rng=rng
+        )
+        assert max_nodes == 3 or not found.estimated.any()
+        for i in range(N_ROWS):
+            weights = np.zeros(len(vectors))
+            here = slice(found.indptr[i], found.indptr[i + 1])
+            for vector, weight in zip(found.labels[here], found.weights[here], strict=True):
+                weights[place[tuple(vector.tolist())]] += weight
+            difference = exact[i] - weights
+            assert max(difference.clip(0).sum(), -difference.clip(max=0).sum()) <= found.residual[i] + 1e-9
+            if found.estimated[i]:
+                assert weights.sum() == pytest.approx(1.0)
+
+
+@given(seed=SEEDS, parents=PARENTS, is_generic=st.booleans())
+@settings(deadline=None, max_examples=60)
+def test_evidence_is_the_mass_that_agrees(seed, parents, is_generic):
+    chain, X, known, _, table, rng = make_case(seed, parents, True, is_generic)
+    found = enumeration.log_evidence(chain, X, known, rng=rng)
+    np.testing.assert_allclose(found, np.logaddexp.reduce(table, axis=1), rtol=0, atol=2e-6)
+
+
+@pytest.mark.parametrize("is_generic", [False, True])
+def test_draws_from_the_frontier_estimate_without_bias(is_generic):
+    rng = np.random.default_rng(0)
+    chain = random_linear_chain(rng, 5, 3, scale=0.7)
+    X = rng.normal(size=(1, 3))
+    known = np.array([[-1, -1, -1, 1, -1]], dtype=np.int32)
+    vectors, table = log_proba_table(chain, X, known)
+    view = as_generic(chain) if is_generic else chain
+    found = enumeration.marginals(view, X, given=known, residual=0.0, max_nodes=4, n_samples=20_000, rng=rng)
+    assert found.estimated.all()
+    for proba, exact in zip(found.proba, true_marginals(chain, vectors, table), strict=True):
+        np.testing.assert_allclose(proba, exact, atol=0.015)
+    evidence = enumeration.log_evidence(view, X, known, max_nodes=4, n_samples=20_000, rng=rng)
+    np.testing.assert_allclose(evidence, np.logaddexp.reduce(table, axis=1), atol=0.02)
+
+
+@pytest.mark.parametrize("is_generic", [False, True])
+@pytest.mark.parametrize("loss", ["exact_match", "hamming", "f1", "jaccard"])
+def test_a_row_is_decided_alike_alone_and_in_a_batch(monkeypatch, is_generic, loss):
+    rng = np.random.default_rng(4)
+    chain = random_linear_chain(rng, 5, 2, scale=0.5)
+    view = as_generic(chain) if is_generic else chain
+    X = rng.normal(size=(9, 3))
+    strategy = BranchAndBound(max_nodes=6, residual=0.0, frontier_samples=10)
+    loss = bound_loss(chain, loss)
+    # Small blocks, so that the rows do not all share one.
+    monkeypatch.setattr("montechain.inference.branch_and_bound.ROWS_AT_ONCE", 4)
+    together = strategy.decide(view, X, loss=loss, rng=np.random.default_rng(7)).labels
+    for i in range(9):
+        alone = strategy.decide(view, X[[i]], loss=loss, rng=np.random.default_rng(7)).labels
+        np.testing.assert_array_equal(alone[0], together[i])
+
+
+@pytest.mark.parametrize("is_generic", [False, True])
+def test_marginals_in_blocks_equal_those_at_once(monkeypatch, is_generic):
+    rng = np.random.default_rng(5)
+    chain = random_linear_chain(rng, 4, 3)
+    view = as_generic(chain) if is_generic else chain
+    X = rng.normal(size=(9, 3))
+    at_once = BranchAndBound().marginals(view, X, rng=np.random.default_rng(0))
+    monkeypatch.setattr(enumeration, "ROWS_AT_ONCE", 4)
+    for a, b in zip(at_once, BranchAndBound().marginals(view, X, rng=np.random.default_rng(0)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("is_generic", [False, True])
+def test_known_classes_that_are_impossible_are_kept(is_generic):
+    from montechain.chain import Chain
+    from montechain.links.linear import FittedLinearLink
+
+    never = FittedLinearLink.constant(np.array([0.0, -np.inf]), 1, ())
+    free = FittedLinearLink.constant(np.log([0.3, 0.7]), 1, (2,))
+    chain = Chain([0, 1], [(), (0,)], [never, free])
+    if is_generic:
+        chain = impossible_table()
+    X = np.zeros((1, 1))
+    known = np.array([[1, -1]], dtype=np.int32)
+    rng = np.random.default_rng(0)
+    for loss in ("exact_match", "hamming", "f1"):
+        decision = BranchAndBound().decide(chain, X, loss=bound_loss(chain, loss), given=known, rng=rng)
+        assert decision.labels[0, 0] == 1
+        assert decision.log_proba[0] == -np.inf
+    first, second = BranchAndBound().marginals(chain, X, given=known, rng=rng)
+    np.testing.assert_array_equal(first, [[0.0, 1.0]])
+    np.testing.assert_allclose(second.sum(axis=1), 1.0)
+    assert enumeration.log_evidence(chain, X, known, rng=rng)[0] == -np.inf
+
+
+def impossible_table():
+    from random_chains import TableChain
+
+    class Quiet(TableChain):
+        def conditional(self, X, prefix):
+            with np.errstate(divide="ignore"):
+                return super().conditional(X, prefix)
+
+    return Quiet([2, 2], [{(): [1.0, 0.0], (0,): [0.3, 0.7], (1,): [0.3, 0.7]}])
+
+
+def test_every_strategy_has_marginals_and_top_k():
+    rng = np.random.default_rng(2)
+    chain = random_linear_chain(rng, 3, 3)
+    X = rng.normal(size=(2, 3))
+    vectors, table = log_proba_table(chain, X)
+    for proba, exact in zip(Greedy().marginals(chain, X, rng=rng), true_marginals(chain, vectors, table), strict=True):
+        np.testing.assert_allclose(proba, exact, atol=0.01)
+    np.testing.assert_allclose(Greedy().top_k(chain, X, 2).log_proba, -np.sort(-table, axis=1)[:, :2], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"max_nodes": 0}, r"`max_nodes=0` .* Try `BranchAndBound\(max_nodes="),
+        ({"max_nodes": -3}, "`max_nodes=-3`"),
+        ({"max_nodes": 2.5}, r"`max_nodes=2.5` is not a positive integer"),
+        ({"max_nodes": True}, "`max_nodes=True`"),
+        ({"residual": 1.0}, r"`residual=1.0` .* \[0, 1\)"),
+        ({"residual": -0.1}, "`residual=-0.1`"),
+        ({"residual": float("nan")}, "`residual=nan`"),
+        ({"residual": "small"}, "`residual='small'`"),
+        ({"frontier_samples": 0}, "`frontier_samples=0`"),
+    ],
+)
+@pytest.mark.parametrize("method", ["most_probable", "distribution", "marginals"])
+def test_bad_parameters_are_refused_with_advice(parameters, message, method):
+    rng = np.random.default_rng(0)
+    chain = random_linear_chain(rng, 2)
+    with pytest.raises(ValueError, match=message):
+        getattr(BranchAndBound(**parameters), method)(chain, np.zeros((1, 3)), rng=rng)
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, True])
+def test_bad_k_is_refused(k):
+    chain = random_linear_chain(np.random.default_rng(0), 2)
+    with pytest.raises(ValueError, match=f"`k={k}` is not a positive integer"):
+        BranchAndBound().top_k(chain, np.zeros((1, 3)), k)

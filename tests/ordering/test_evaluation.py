@@ -1,0 +1,396 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_multilabel_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+from montechain.chain import Chain
+from montechain.inference import Beam, Greedy, MonteCarlo
+from montechain.links import EstimatorLink, LogisticLink, SVMLink
+from montechain.ordering.evaluation import OrderEvaluator
+from montechain.ordering.validation import hold_out, split_rows
+from montechain.parents import arrange
+from random_chains import log_proba_table
+
+PAPER = ("J_EM", "J_EM_prod", "J_Ham", "J_Ham_prod")
+
+
+def data(n_rows=90, n_labels=4, n_classes=(2, 3, 2, 2), unknown=0.0, seed=0):
+    """Return inputs and codes of labels with two or three classes, some of them unknown."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 5))
+    codes = np.zeros((n_rows, n_labels), dtype=np.int32)
+    for label in range(n_labels):
+        score = X @ rng.normal(size=5) + (codes[:, :label].sum(axis=1) - 1 if label else 0) + rng.normal(size=n_rows)
+        codes[:, label] = np.digitize(score, np.quantile(score, np.arange(1, n_classes[label]) / n_classes[label]))
+    codes[rng.random(codes.shape) < unknown] = -1
+    return X, codes, list(n_classes)
+
+
+def reference(X, codes, n_classes, order, splits, on, learner, parents="all"):
+    """Return the four payoffs as printed, from tables of all label vectors."""
+    order, graph = arrange(parents, order, codes, n_classes)
+    total = dict.fromkeys(PAPER, 0.0)
+    for train, test in splits:
+        chain = Chain.learn(learner, X[train], codes[train], n_classes, order, graph)
+        vectors, log_table = log_proba_table(chain, X[test])
+        table = np.exp(log_table)
+        for n, row in enumerate(table):
+            y = vectors[row.argmax()] if on == "prediction" else codes[test[n], list(order)]
+            known = y >= 0
+            joint = row[(vectors[:, known] == y[known]).all(axis=1)].sum()
+            labels = [row[vectors[:, k] == y[k]].sum() for k in np.flatnonzero(known)]
+            total["J_EM"] += joint
+            total["J_EM_prod"] += np.log(joint)
+            total["J_Ham"] += sum(labels)
+            total["J_Ham_prod"] += np.log(sum(labels)) if labels else 0.0
+    return total
+
+
+@pytest.mark.parametrize("on", ["prediction", "truth"])
+@pytest.mark.parametrize("validation", [1 / 3, None, KFold(3)], ids=["share", "none", "folds"])
+@pytest.mark.parametrize("learner", [LogisticLink(tol=1e-9), EstimatorLink(GaussianNB())], ids=["linear", "generic"])
+def test_payoffs_of_the_paper(on, validation, learner):
+    X, codes, n_classes = data()
+    evaluator = OrderEvaluator(
+        learner, X, codes, n_classes, payoff="J_EM_prod", on=on, record=PAPER, validation=validation, seed=3
+    )
+    splits = split_rows(validation, X, codes, np.random.default_rng([3, 0]))
+    for order in ((2, 0, 3, 1), (1, 2, 0, 3)):
+        expected = reference(X, codes, n_classes, order, splits, on, learner)
+        got = evaluator.payoffs(order)
+        assert got["J_EM_prod"] == evaluator.payoff(order)
+        # Marginals are enumerated up to a residual.
+        for name in PAPER:
+            np.testing.assert_allclose(got[name], expected[name], rtol=1e-3 if "Ham" in name else 1e-6)
+
+
+def test_payoffs_on_unknown_true_labels():
+    X, codes, n_classes = data(unknown=0.15)
+    # Without parents nothing has to be filled, so that the reference fits the same links.
+    evaluator = OrderEvaluator(
+        LogisticLink(tol=1e-9), X, codes, n_classes, on="truth", record=PAPER, parents="none", validation=None
+    )
+    splits = split_rows(None, X, codes, np.random.default_rng(0))
+    expected = reference(X, codes, n_classes, (0, 1, 2, 3), splits, "truth", LogisticLink(tol=1e-9), parents="none")
+    got = evaluator.payoffs((0, 1, 2, 3))
+    for name in PAPER:
+        np.testing.assert_allclose(got[name], expected[name], rtol=1e-6)
+
+
+@pytest.mark.parametrize("validation", [1 / 3, KFold(2), None])
+@pytest.mark.parametrize("learner", [LogisticLink(), EstimatorLink(DecisionTreeClassifier(max_depth=2), 0)])
+def test_unknown_labels_are_filled_once_for_all_orders(validation, learner):
+    X, codes, n_classes = data(unknown=0.2)
+    options = {"validation": validation, "on": "truth", "record": ["exact_match", "J_Ham"], "start": (3, 2, 1, 0)}
+    evaluator = OrderEvaluator(learner, X, codes, n_classes, **options)
+    for fold in evaluator._folds:
+        assert (fold.filled >= 0).all()
+        assert (fold.cache.filled >= 0).all()
+        known = fold.cache.codes >= 0
+        assert not known.all()
+        np.testing.assert_array_equal(fold.cache.filled[known], fold.cache.codes[known])
+    values = {order: evaluator.payoffs(order) for order in itertools.permutations(range(4))}
+    assert np.isfinite([list(value.values()) for value in values.values()]).all()
+    again = OrderEvaluator(learner, X, codes, n_classes, **options)
+    np.testing.assert_array_equal(again._folds[0].filled, evaluator._folds[0].filled)
+
+
+def test_links_of_an_order_are_counted_once():
+    X, codes, n_classes = data()
+    evaluator = OrderEvaluator(LogisticLink(), X, codes, n_classes)
+    evaluator.payoff((0, 1, 2, 3))
+    assert evaluator.n_links_fitted == 4
+    evaluator.payoff((0, 2, 1, 3))
+    assert evaluator.n_links_fitted == 6
+    evaluator.payoffs((0, 2, 1, 3))
+    evaluator.payoff((0, 1, 2, 3))
+    assert evaluator.n_links_fitted == 6
+    for order in itertools.permutations(range(4)):
+        evaluator.payoff(order)
+    assert evaluator.n_links_fitted == 4 * 2**3
+
+
+@pytest.mark.parametrize("learner", [LogisticLink(), SVMLink(), EstimatorLink(DecisionTreeClassifier(max_depth=3), 1)])
+def test_cached_payoffs_are_those_of_fitting_everything_anew(learner):
+    X, codes, n_classes = data()
+    options = {"record": PAPER, "warm_start": False}
+    cached = OrderEvaluator(learner, X, codes, n_classes, **options)
+    afresh = OrderEvaluator(learner, X, codes, n_classes, max_cache_bytes=0, **options)
+    assert cached.tolerance == 0.0
+    for order in itertools.permutations(range(4)):
+        assert cached.payoffs(order) == afresh.payoffs(order)  # to the last bit
+    assert (cached.n_links_fitted, cached.n_bytes > 0) == (32, True)
+    # The payoffs that are recorded need no more fits than the main one: the orders' payoffs are asked for together.
+    assert (afresh.n_links_fitted, afresh.n_bytes) == (24 * 4, 0)
+
+
+def test_warm_starts_keep_payoffs_within_the_tolerance():
+    X, Y = make_multilabel_classification(n_samples=300, n_features=20, n_classes=6, random_state=0)
+    codes = Y.astype(np.int32)
+    warm = OrderEvaluator(LogisticLink(), X, codes, [2] * 6, record=PAPER)
+    cold = OrderEvaluator(LogisticLink(), X, codes, [2] * 6, record=PAPER, warm_start=False)
+    assert warm.tolerance == 1e-6
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        order = tuple(rng.permutation(6).tolist())
+        left, right = warm.payoffs(order), cold.payoffs(order)
+        for name in PAPER:
+            np.testing.assert_allclose(left[name], right[name], rtol=1e-6)
+
+
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_a_small_cache_gives_the_same_payoffs(warm_start):
+    X, codes, n_classes = data()
+    large = OrderEvaluator(LogisticLink(), X, codes, n_classes, warm_start=warm_start)
+    large.payoff((0, 1, 2, 3))
+    small = OrderEvaluator(
+        LogisticLink(), X, codes, n_classes, warm_start=warm_start, max_cache_bytes=int(1.5 * large.n_bytes)
+    )
+    for order in itertools.permutations(range(4)):
+        np.testing.assert_allclose(large.payoff(order), small.payoff(order), rtol=1e-6 if warm_start else 0)
+        assert small.n_bytes <= 1.5 * large.n_bytes
+    assert small.n_links_fitted > large.n_links_fitted
+
+
+def test_scorers():
+    X, codes, _ = data(n_classes=(2, 2, 2, 2))
+    evaluator = OrderEvaluator(
+        LogisticLink(), X, codes, [2] * 4, payoff="accuracy", record=["exact_match", "f1_micro", "joint_log_loss"]
+    )
+    values = evaluator.payoffs((0, 1, 2, 3))
+    assert values["accuracy"] == values["exact_match"]
+    assert 0.0 < values["f1_micro"] <= 1.0
+    truth = OrderEvaluator(LogisticLink(), X, codes, [2] * 4, payoff="J_EM_prod", on="truth")
+    n_validation = len(truth._folds[0].codes)
+    np.testing.assert_allclose(values["joint_log_loss"], truth.payoff((0, 1, 2, 3)) / n_validation)
+
+
+def test_a_scorer_of_ones_own_sees_a_fitted_classifier():
+    X, codes, n_classes = data()
+    classes = [np.array(["no", "yes"]), np.array(["high", "low", "middle"]), np.array([0, 1]), np.array([0, 1])]
+    seen = []
+
+    def scorer(estimator, X, Y):
+        seen.append((estimator, X, Y))
+        part = estimator.predict(X[:7])
+        np.testing.assert_array_equal(part, estimator.predict(X)[:7])
+        for left, right in zip(estimator.predict_proba(X), estimator.predict_proba(X[:7]), strict=True):
+            np.testing.assert_allclose(left.sum(axis=1), 1.0)
+            np.testing.assert_allclose(left[:7], right)
+        np.testing.assert_allclose(estimator.log_joint(X, estimator.predict(X)), estimator.decide(X).log_proba)
+        return (estimator.predict(X) == Y).all(axis=1).mean()
+
+    evaluator = OrderEvaluator(
+        LogisticLink(), X, codes, n_classes, payoff=scorer, record=["exact_match"], classes=classes, validation=KFold(3)
+    )
+    values = evaluator.payoffs((2, 1, 0, 3))
+    np.testing.assert_allclose(values["scorer"], values["exact_match"])
+    assert len(seen) == 3
+    assert set(seen[0][2][:, 1]) <= {"high", "low", "middle"}
+    with pytest.raises(NotImplementedError, match="cannot fit"):
+        seen[0][0].fit(X, codes)
+
+
+def test_scorers_on_unknown_labels():
+    X, codes, n_classes = data(unknown=0.2)
+    evaluator = OrderEvaluator(LogisticLink(), X, codes, n_classes, payoff="exact_match", record=["hamming"])
+    values = evaluator.payoffs((0, 1, 2, 3))
+    assert 0.0 <= values["exact_match"] <= values["hamming"] <= 1.0
+
+
+def test_two_payoffs_of_one_name():
+    X, codes, n_classes = data()
+    with pytest.raises(ValueError, match="two different payoffs are called '<lambda>'"):
+        OrderEvaluator(LogisticLink(), X, codes, n_classes, payoff=lambda e, X, Y: 0.0, record=[lambda e, X, Y: 1.0])
+
+
+@pytest.mark.parametrize("inference", ["greedy", Greedy(), Beam(2), MonteCarlo(20), "exhaustive"])
+@pytest.mark.parametrize("learner", [LogisticLink(), EstimatorLink(GaussianNB())])
+def test_labels_are_those_of_the_estimators_own_inference(inference, learner):
+    X, codes, n_classes = data()
+    exact = OrderEvaluator(learner, X, codes, n_classes)
+    other = OrderEvaluator(learner, X, codes, n_classes, inference=inference)
+    order = (3, 1, 0, 2)
+    assert other.payoff(order) <= exact.payoff(order) * (1 + 1e-9)
+    assert other.payoff(order) >= 0.5 * exact.payoff(order)
+    if inference == "exhaustive":
+        np.testing.assert_allclose(other.payoff(order), exact.payoff(order))
+
+
+def test_the_loss_decides_what_is_predicted():
+    X, codes, n_classes = data()
+    joint = OrderEvaluator(LogisticLink(), X, codes, n_classes, record=["J_Ham"])
+    single = OrderEvaluator(LogisticLink(), X, codes, n_classes, record=["J_Ham"], loss="hamming")
+    order = (0, 1, 2, 3)
+    assert joint.payoff(order) > single.payoff(order)
+    assert joint.payoffs(order)["J_Ham"] < single.payoffs(order)["J_Ham"]
+
+
+@pytest.mark.parametrize("learner", [LogisticLink(), SVMLink(), EstimatorLink(GaussianNB())])
+def test_link_payoffs_sum_up_to_the_log_likelihood(learner):
+    X, codes, n_classes = data()
+    evaluator = OrderEvaluator(learner, X, codes, n_classes, payoff="J_EM_prod", on="truth", validation=KFold(2))
+    order = (2, 0, 3, 1)
+    total = sum(evaluator.link_payoff(label, frozenset(order[:k])) for k, label in enumerate(order))
+    np.testing.assert_allclose(total, evaluator.payoff(order), rtol=1e-9)
+    assert evaluator.n_links_fitted == 2 * 4
+
+
+def test_link_payoffs_with_unknown_labels_count_known_ones():
+    X, codes, n_classes = data(unknown=0.3)
+    evaluator = OrderEvaluator(LogisticLink(), X, codes, n_classes, validation=None)
+    (link,) = evaluator._folds[0].cache.links([evaluator._link(2, {1, 3})])
+    log_proba = link.log_proba(X, evaluator._folds[0].filled[:, [1, 3]])
+    known = np.flatnonzero(codes[:, 2] >= 0)
+    np.testing.assert_allclose(
+        evaluator.link_payoff(2, frozenset({1, 3})), log_proba[known, codes[known, 2]].sum(), rtol=1e-9
+    )
+
+
+def test_links_can_be_fitted_in_advance():
+    X, codes, n_classes = data()
+    evaluator = OrderEvaluator(LogisticLink(), X, codes, n_classes)
+    evaluator.prefetch([(0, frozenset()), (1, frozenset({0})), (2, frozenset({0, 1})), (3, {0, 1, 2})])
+    assert evaluator.n_links_fitted == 4
+    evaluator.payoff((0, 1, 2, 3))
+    evaluator.link_payoff(2, frozenset({1, 0}))
+    assert evaluator.n_links_fitted == 4
+
+
+def test_parents_of_other_kinds():
+    X, codes, n_classes = data()
+    none = OrderEvaluator(LogisticLink(), X, codes, n_classes, parents="none")
+    assert none.payoff((0, 1, 2, 3)) == none.payoff((3, 1, 0, 2))
+    assert none.n_links_fitted == 4
+    assert none.distinct((0, 1, 2, 3)) == none.distinct((3, 1, 0, 2))
+    tree = OrderEvaluator(LogisticLink(), X, codes, n_classes, parents="tree")
+    for order in itertools.permutations(range(4)):
+        tree.payoff(order)
+    assert len({tree.distinct(order) for order in itertools.permutations(range(4))}) == 4  # one for each root
+    assert tree.n_links_fitted <= 4 + 2 * 3  # a label may be a root or hang on any neighbour
+    with pytest.raises(ValueError, match="built link by link"):
+        tree.link_payoff(0, frozenset())
+    two = OrderEvaluator(LogisticLink(), X, codes, n_classes, parents=2)
+    two.payoff((0, 1, 2, 3))
+    assert all(len(entry.problem.parents) <= 2 for entry in two._folds[0].cache._entries.values())
+    assert two._link(3, frozenset({0, 1, 2})).parents == arrange(2, (0, 1, 2, 3), codes, n_classes)[1][3]
+    graph = OrderEvaluator(LogisticLink(), X, codes, n_classes, parents={0: [3]})
+    assert graph.payoff((0, 1, 2, 3)) == graph.payoff((3, 2, 1, 0))
+
+
+def test_weights_are_repetitions_of_rows():
+    X, codes, n_classes = data()
+    weight = np.random.default_rng(0).integers(0, 3, len(X))
+    rows = np.repeat(np.arange(len(X)), weight)
+    weighted = OrderEvaluator(
+        LogisticLink(), X, codes, n_classes, record=PAPER, validation=None, sample_weight=weight.astype(float)
+    )
+    repeated = OrderEvaluator(LogisticLink(), X[rows], codes[rows], n_classes, record=PAPER, validation=None)
+    for name, value in weighted.payoffs((1, 0, 3, 2)).items():
+        np.testing.assert_allclose(value, repeated.payoffs((1, 0, 3, 2))[name], rtol=1e-5)
+
+
+def test_weights_and_fit_params_are_split_with_the_rows():
+    X, codes, n_classes = data()
+    seen = []
+
+    class Spy(LogisticRegression):
+        def fit(self, X, y, sample_weight=None, row_number=None):
+            seen.append((len(X), len(sample_weight), len(row_number)))
+            return super().fit(X, y, sample_weight)
+
+    evaluator = OrderEvaluator(
+        EstimatorLink(Spy()), X, codes, n_classes, sample_weight=np.ones(len(X)),
+        fit_params={"row_number": np.arange(len(X))},
+    )  # fmt: skip
+    evaluator.payoff((0, 1, 2, 3))
+    assert set(seen) == {(60, 60, 60)}
+
+
+def test_data_frames_keep_their_columns():
+    X, codes, n_classes = data()
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    seen = []
+
+    class Spy(GaussianNB):
+        def fit(self, X, y):
+            seen.append(tuple(X.columns))
+            return super().fit(X, y)
+
+    evaluator = OrderEvaluator(EstimatorLink(Spy()), frame, codes, n_classes, names=["w", "x", "y", "z"])
+    plain = OrderEvaluator(EstimatorLink(GaussianNB()), X, codes, n_classes)
+    np.testing.assert_allclose(evaluator.payoff((0, 2, 1, 3)), plain.payoff((0, 2, 1, 3)))
+    assert [columns[5:] for columns in seen] == [(), ("w",), ("w", "y"), ("w", "x=0", "x=1", "x=2", "y")]
+
+
+def test_a_fresh_evaluator_has_the_same_rows_and_no_links():
+    X, codes, n_classes = data(unknown=0.1)
+    evaluator = OrderEvaluator(LogisticLink(), X, codes, n_classes, warm_start=False)
+    value = evaluator.payoff((0, 1, 2, 3))
+    other = evaluator.fresh()
+    assert other.n_links_fitted == 0
+    assert other.payoff((0, 1, 2, 3)) == value
+    assert other.n_links_fitted == 4
+    assert evaluator.n_links_fitted == 8  # four of them for the chain that filled the unknown labels
+
+
+def test_faults_are_said_before_anything_is_fitted():
+    X, codes, n_classes = data()
+    for options, message in (
+        ({"payoff": "J_EN"}, "J_EM"),
+        ({"record": ["J_Hamm"]}, "J_Ham"),
+        ({"on": "predictions"}, "prediction"),
+        ({"loss": "haming"}, "hamming"),
+        ({"inference": "bean"}, "beam"),
+        ({"parents": "tee"}, "tree"),
+        ({"validation": 2}, "share of the rows"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            OrderEvaluator(LogisticLink(), X, codes, n_classes, **options)
+
+
+def test_rows_are_worked_through_in_chunks(monkeypatch):
+    X, codes, n_classes = data(n_rows=400, unknown=0.1)
+    options = {"record": PAPER, "validation": None, "on": "truth"}
+    whole = OrderEvaluator(LogisticLink(), X, codes, n_classes, **options).payoffs((0, 1, 2, 3))
+    monkeypatch.setitem(OrderEvaluator.payoff.__globals__, "CHUNK_CELLS", 4 * 70)
+    pieces = OrderEvaluator(LogisticLink(), X, codes, n_classes, **options).payoffs((0, 1, 2, 3))
+    for name in PAPER:
+        np.testing.assert_allclose(pieces[name], whole[name], rtol=1e-12)
+
+
+def test_many_labels_take_bounded_memory():
+    n_labels = 60
+    X, Y = make_multilabel_classification(n_samples=300, n_features=10, n_classes=n_labels, n_labels=3, random_state=0)
+    budget = 2**20
+    evaluator = OrderEvaluator(
+        LogisticLink(C=0.1), X, Y.astype(np.int32), [2] * n_labels, inference=Greedy(), max_cache_bytes=budget
+    )
+    rng = np.random.default_rng(0)
+    order = list(range(n_labels))
+    for _ in range(6):
+        first, second = rng.choice(n_labels, 2, replace=False)
+        order[first], order[second] = order[second], order[first]
+        evaluator.payoff(tuple(order))
+        assert evaluator.n_bytes <= budget
+    held = sum(
+        entry.link.coef.nbytes + entry.margins.nbytes + entry.effects.nbytes
+        for entry in evaluator._folds[0].cache._entries.values()
+    )
+    assert 0 < held <= budget
+    assert held < n_labels**2 * len(X) * 8 / 4  # far from L² N
+
+
+def test_hold_out_is_what_a_share_means():
+    X, codes, n_classes = data()
+    evaluator = OrderEvaluator(LogisticLink(), X, codes, n_classes, validation=0.25, seed=5)
+    _, test = hold_out(codes, 0.25, np.random.default_rng([5, 0]))
+    np.testing.assert_array_equal(evaluator._folds[0].codes, codes[test])

@@ -1,0 +1,279 @@
+"""Proposals: laws for all of them, then the distribution of each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+from sklearn.base import clone
+
+from montechain.ordering.proposals import (
+    PROPOSALS,
+    Insertion,
+    LocalSwap,
+    Swap,
+    TemperedSwap,
+    check_proposal,
+)
+from reference import ordering as reference
+
+ALL = [Swap(), TemperedSwap(), TemperedSwap(beta=0.5, warmup=3), LocalSwap(), LocalSwap(reach=1), Insertion()]
+ALL += [Insertion(reach=2)]
+
+SIGNIFICANCE = 1e-5
+"""Of one test: there are about fifty, and none of them should fail by chance when draws change."""
+
+
+def draws(proposal, order, t, n_draws, seed=0):
+    rng = np.random.default_rng(seed)
+    return Counter(proposal.propose(order, t, rng) for _ in range(n_draws))
+
+
+def assert_distributed(counts, probabilities):
+    """Chi-square test, with rare outcomes put together."""
+    assert set(counts) <= {outcome for outcome, p in probabilities.items() if p > 0}
+    n_draws = sum(counts.values())
+    frequent = [outcome for outcome, p in probabilities.items() if p * n_draws >= 5]
+    observed = np.array([counts[outcome] for outcome in frequent], dtype=float)
+    expected = np.array([probabilities[outcome] * n_draws for outcome in frequent])
+    rest = n_draws - expected.sum()
+    if rest > 1e-6 * n_draws:
+        observed, expected = np.r_[observed, n_draws - observed.sum()], np.r_[expected, rest]
+    if len(expected) > 1:
+        assert chisquare(observed, expected * (n_draws / expected.sum())).pvalue > SIGNIFICANCE
+    else:
+        assert observed[0] == n_draws
+
+
+# Laws
+
+
+@pytest.mark.parametrize("proposal", ALL, ids=str)
+@given(seed=st.integers(0, 2**32 - 1), n_labels=st.integers(2, 30), t=st.integers(1, 10**6))
+@settings(max_examples=50)
+def test_a_candidate_is_another_permutation(proposal, seed, n_labels, t):
+    rng = np.random.default_rng(seed)
+    order = reference.random_order(rng, n_labels)
+    candidate = proposal.propose(order, t, rng)
+    assert type(candidate) is tuple
+    assert all(type(label) is int for label in candidate)
+    assert sorted(candidate) == list(range(n_labels))
+    assert candidate != order
+
+
+@pytest.mark.parametrize("proposal", ALL, ids=str)
+def test_fewer_than_two_labels_stay(proposal):
+    rng = np.random.default_rng(0)
+    assert proposal.propose((0,), 1, rng) == (0,)
+    assert proposal.propose((), 1, rng) == ()
+
+
+@pytest.mark.parametrize("proposal", ALL, ids=str)
+def test_two_labels_are_exchanged(proposal):
+    rng = np.random.default_rng(0)
+    assert all(proposal.propose((0, 1), t, rng) == (1, 0) for t in (1, 10, 10**9))
+
+
+@pytest.mark.parametrize("proposal", ALL, ids=str)
+@pytest.mark.parametrize("n_labels", [2, 3, 4, 5])
+def test_every_order_is_reached(proposal, n_labels):
+    def neighbours(order):
+        return draws(proposal, order, 1, 60)
+
+    start = tuple(range(n_labels))
+    assert reference.reachable(start, neighbours) == set(permutations(start))
+
+
+@pytest.mark.parametrize("proposal", ALL, ids=str)
+def test_a_step_and_its_return_are_equally_likely(proposal):
+    order, n_draws = (0, 1, 2, 3), 4000
+    there = draws(proposal, order, 40, n_draws, seed=1)
+    for candidate, count in there.items():
+        back = draws(proposal, candidate, 40, n_draws, seed=2)[order]
+        assert abs(count - back) <= 4 * np.sqrt(count + back + 1)
+
+
+@pytest.mark.parametrize("proposal", ALL, ids=str)
+def test_the_seed_decides(proposal):
+    walks = []
+    for seed in (0, 0, 1):
+        rng, order, walk = np.random.default_rng(seed), tuple(range(7)), []
+        for t in range(1, 30):
+            order = proposal.propose(order, t, rng)
+            walk.append(order)
+        walks.append(walk)
+    assert walks[0] == walks[1] != walks[2]
+
+
+@pytest.mark.parametrize("proposal", ALL, ids=str)
+def test_clones_are_equal(proposal):
+    assert clone(proposal).get_params() == proposal.get_params()
+
+
+# Members
+
+
+@pytest.mark.parametrize("n_labels", [2, 3, 6])
+def test_swap_is_uniform_over_pairs(n_labels):
+    order = tuple(range(10, 10 + n_labels))
+    pairs = reference.swaps(order)
+    assert_distributed(draws(Swap(), order, 1, 10_000), dict.fromkeys(pairs, 1 / len(pairs)))
+
+
+@pytest.mark.parametrize("n_labels", [2, 3, 6, 14])
+@pytest.mark.parametrize("beta", [0.001, 0.03, 0.5])
+@pytest.mark.parametrize("t", [1, 20, 300])
+def test_tempered_swap_follows_the_formula(n_labels, beta, t):
+    order = tuple(range(n_labels))
+    expected = Counter()
+    for (first, second), probability in reference.tempered_pairs(n_labels, t, beta).items():
+        expected[reference.exchange(order, first - 1, second - 1)] += probability
+    counts = draws(TemperedSwap(beta=beta), order, t, 6000, seed=[n_labels, t, round(1000 * beta)])
+    assert_distributed(counts, expected)
+
+
+class Recorded:
+    """A generator that hands out the given uniforms."""
+
+    def __init__(self, *uniforms):
+        self.uniforms = list(uniforms)
+
+    def random(self):
+        return self.uniforms.pop(0)
+
+
+@pytest.mark.parametrize("t", [1, 30, 400])
+@pytest.mark.parametrize("beta", [0.03, 0.2])
+def test_each_position_of_tempered_swap_follows_its_own_formula(t, beta):
+    # A swap does not tell which position was drawn first; the inverse of the distribution function does. The grid of
+    # uniforms is finer than any position's share, so shares are found to 1/n.
+    n_labels, n = 5, 1000
+    order, grid = tuple(range(n_labels)), (np.arange(n) + 0.5) / n
+    pairs = reference.tempered_pairs(n_labels, t, beta)
+    first = {k: sum(p for (drawn, _), p in pairs.items() if drawn == k) for k in range(1, n_labels + 1)}
+    bounds = np.cumsum([0.0, *first.values()])
+
+    def swapped_positions(u, v):
+        candidate = TemperedSwap(beta=beta).propose(order, t, Recorded(u, v))
+        return {k + 1 for k in range(n_labels) if candidate[k] != order[k]}
+
+    for k in first:
+        if first[k] < 1e-9:
+            continue
+        middle = (bounds[k - 1] + bounds[k]) / 2
+        second = Counter()
+        for v in grid:
+            positions = swapped_positions(middle, v)
+            assert k in positions
+            second.update(positions - {k})
+        for m in set(first) - {k}:
+            assert second[m] / n == pytest.approx(pairs[k, m] / first[k], abs=1.01 / n)
+
+
+def test_the_second_position_has_the_base_of_the_others():
+    # With L - 1 = 1 the second formula is uniform, with 2 it is not that of the first.
+    pairs = reference.tempered_pairs(3, 100, 0.03)
+    ratio = (pairs[1, 3] / pairs[1, 2]) / (2 ** (3 / 2 - 3 / 3))
+    assert ratio == pytest.approx(1.0)
+    expected = Counter()
+    for (first, second), probability in pairs.items():
+        expected[reference.exchange((0, 1, 2), first - 1, second - 1)] += probability
+    assert_distributed(draws(TemperedSwap(beta=0.03), (0, 1, 2), 100, 10_000), expected)
+
+
+def test_tempered_swap_is_uniform_during_warmup():
+    order = tuple(range(5))
+    uniform = dict.fromkeys(reference.swaps(order), 1 / 10)
+    proposal = TemperedSwap(beta=10.0, warmup=7)
+    assert_distributed(draws(proposal, order, 7, 10_000), uniform)
+    assert set(draws(proposal, order, 8, 200)) == {(0, 1, 2, 4, 3)}
+
+
+@pytest.mark.parametrize(("beta", "t"), [(1e4, 1), (0.03, 10**7), (1e308, 10**6), (1e-3, 10**12)])
+def test_great_beta_or_time_leaves_the_last_positions(beta, t):
+    for n_labels in (3, 10, 40):
+        order = tuple(range(n_labels))
+        expected = (*order[:-2], order[-1], order[-2])
+        assert set(draws(TemperedSwap(beta=beta), order, t, 100)) == {expected}
+
+
+def test_extreme_uniforms_draw_positions_that_have_weight():
+    order, nearly_one = tuple(range(5)), np.nextafter(1.0, 0.0)
+    for u in (0.0, nearly_one):
+        for v in (0.0, nearly_one):
+            assert TemperedSwap(beta=1e9).propose(order, 1, Recorded(u, v)) == (0, 1, 2, 4, 3)
+    assert TemperedSwap().propose(order, 1, Recorded(0.0, 0.0)) == (1, 0, 2, 3, 4)
+
+
+@pytest.mark.parametrize(("n_labels", "reach"), [(2, 1), (6, 1), (6, 2), (6, 3), (6, 100), (10, 2)])
+def test_local_swap_is_uniform_over_near_pairs(n_labels, reach):
+    order = tuple(range(n_labels))
+    near = [(i, j) for i in order for j in order if 0 < j - i <= reach]
+    expected = {reference.exchange(order, i, j): 1 / len(near) for i, j in near}
+    assert_distributed(draws(LocalSwap(reach=reach), order, 1, 10_000), expected)
+
+
+@pytest.mark.parametrize(("n_labels", "reach"), [(2, None), (6, None), (6, 1), (6, 3), (6, 100)])
+def test_insertion_is_uniform_over_moves(n_labels, reach):
+    order, expected = tuple(range(n_labels)), Counter()
+    moves = [(i, j) for i in order for j in order if i != j and (reach is None or abs(i - j) <= reach)]
+    for i, j in moves:
+        rest = [label for label in order if label != i]
+        expected[(*rest[:j], i, *rest[j:])] += 1 / len(moves)
+    assert_distributed(draws(Insertion(reach=reach), order, 1, 10_000), expected)
+    if reach is None:
+        assert sorted(expected) == reference.insertions(order)
+
+
+# Names and parameters
+
+
+def test_proposals_by_name():
+    for name, kind in PROPOSALS.items():
+        assert type(check_proposal(name)) is kind
+    given_one = LocalSwap(reach=3)
+    assert check_proposal(given_one) is given_one
+
+
+@pytest.mark.parametrize(
+    ("proposal", "hint"),
+    [
+        ("tempered", "; did you mean 'tempered_swap'?"),
+        ("Swap", "; did you mean 'swap'?"),
+        ("xyz", "."),
+        (None, "."),
+        (Swap, "."),
+    ],
+)
+def test_unknown_proposals(proposal, hint):
+    with pytest.raises(ValueError, match="is not known") as error:
+        check_proposal(proposal)
+    assert f"is not known{hint} Allowed are 'swap', 'tempered_swap', 'local_swap', 'insertion'" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "proposal",
+    [LocalSwap(reach=v) for v in (0, -1, 1.5, True, None, "2")] + [Insertion(reach=v) for v in (0, 1.5, False, "2")],
+    ids=str,
+)
+@pytest.mark.parametrize("order", [(0,), (0, 1, 2)])
+def test_bad_reach(proposal, order):
+    with pytest.raises(ValueError, match=r"`reach=.*` of \w+ must be a positive integer, e.g. \w+\(reach=\d\)"):
+        proposal.propose(order, 1, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("beta", [0, -0.1, np.inf, np.nan, True, None, "0.03"])
+def test_bad_beta(beta):
+    with pytest.raises(ValueError, match=r"`beta=.*` of TemperedSwap must be a positive number, e.g."):
+        TemperedSwap(beta=beta).propose((0, 1, 2), 1, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("warmup", [-1, 1.5, True, None, "2"])
+def test_bad_warmup(warmup):
+    with pytest.raises(ValueError, match=r"`warmup=.*` of TemperedSwap must be a number of iterations, e.g."):
+        TemperedSwap(warmup=warmup).propose((0, 1, 2), 1, np.random.default_rng(0))

@@ -1,0 +1,112 @@
+"""Voting."""
+
+from __future__ import annotations
+
+import collections
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from montechain.chain import Chain
+from montechain.inference.branch_and_bound import BranchAndBound
+from montechain.inference.exhaustive import Exhaustive
+from montechain.inference.greedy import Greedy
+from montechain.links.linear import FittedLinearLink
+from montechain.losses import check_loss
+from montechain.population import Population, Vote
+from random_chains import random_given
+from random_populations import as_generic_population, bound_loss, random_population
+
+
+def seeded(seed=0):
+    return np.random.default_rng(seed)
+
+
+def first_errors_weigh_more(y, y_hat):
+    return float((y != y_hat) @ (0.5 ** np.arange(len(y)))) / 2
+
+
+@given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans(), is_generic=st.booleans(),
+       loss=st.sampled_from(["exact_match", "hamming", first_errors_weigh_more]))  # fmt: skip
+@settings(max_examples=60)
+def test_equals_counting_votes(seed, is_known, is_generic, loss):
+    rng = seeded(seed)
+    population = random_population(rng, n_labels=int(rng.integers(1, 4)), max_classes=3)
+    X = rng.normal(size=(3, 3))
+    known = random_given(rng, 3, population.n_classes) if is_known else None
+    view = as_generic_population(population) if is_generic else population
+    classes = [np.arange(k) for k in population.n_classes]
+    for inference in (Greedy(), Exhaustive()):
+        arguments = {"loss": bound_loss(loss, population), "inference": inference, "given": known}
+        found = Vote().decide(view, X, rng=seeded(), **arguments)
+        shares = Vote().marginals(view, X, rng=seeded(), **arguments)
+        votes = collections.defaultdict(float)
+        for chain, weight in zip(population.chains, population.weights, strict=True):
+            order = list(chain.order)
+            own_loss = check_loss(loss, classes=classes, order=order)
+            own_known = None if known is None else np.ascontiguousarray(known[:, order])
+            decision = inference.decide(chain, X, loss=own_loss, given=own_known, rng=seeded())
+            for i in range(3):
+                for k, label in enumerate(order):
+                    votes[i, label, int(decision.labels[i, k])] += weight
+        for i in range(3):
+            for label, n in enumerate(population.n_classes):
+                counted = [votes[i, label, c] for c in range(n)]
+                np.testing.assert_allclose(shares[label][i], counted, rtol=0, atol=1e-12)
+                assert counted[found.labels[i, label]] >= max(counted) - 1e-9
+
+
+def test_without_a_loss_the_shares_are_those_for_exact_match():
+    rng = seeded(1)
+    population = random_population(rng, n_labels=4, n_chains=4)
+    X = rng.normal(size=(5, 3))
+    loss = bound_loss("exact_match", population)
+    shares = Vote().marginals(population, X, inference=BranchAndBound(), rng=seeded())
+    expected = Vote().marginals(population, X, inference=BranchAndBound(), loss=loss, rng=seeded())
+    for share, other in zip(shares, expected, strict=True):
+        np.testing.assert_array_equal(share, other)
+        np.testing.assert_allclose(share.sum(axis=1), 1.0)
+
+
+def constant_chain(order, classes):
+    """Return a chain of three-class labels that is sure of these classes, by label."""
+    links = [
+        FittedLinearLink.constant(np.log(np.where(np.arange(3) == classes[label], 0.98, 0.01)), 1, ())
+        for label in order
+    ]
+    return Chain(order, [()] * len(order), links)
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        ([1, 1, 1], [2, 0]),  # one vote for each class of the second label: the first class
+        ([0.1, 0.2, 0.3], [2, 0]),  # 0.1 + 0.2 is not 0.3 in binary, and yet a tie
+        ([0.1, 0.2, 0.4], [2, 0]),
+        ([0.4, 0.1, 0.1], [2, 1]),
+    ],
+)
+def test_ties_go_to_the_first_class(weights, expected):
+    chains = [constant_chain([0, 1], [2, 1]), constant_chain([1, 0], [2, 2]), constant_chain([1, 0], [0, 0])]
+    if weights[2] == 0.3:
+        chains = [constant_chain([0, 1], [2, 1]), constant_chain([1, 0], [2, 1]), constant_chain([1, 0], [2, 0])]
+    if weights[2] == 0.4:
+        chains = [constant_chain([0, 1], [2, 1]), constant_chain([1, 0], [2, 2]), constant_chain([1, 0], [2, 0])]
+    population = Population(chains, weights)
+    loss = bound_loss("exact_match", population)
+    found = Vote().decide(population, np.zeros((1, 1)), loss=loss, inference=Greedy(), rng=seeded())
+    assert found.labels[0].tolist() == expected
+
+
+def test_a_row_on_which_all_chains_agree_with_proof_is_certified():
+    agreeing = Population([constant_chain([0, 1], [2, 1]), constant_chain([1, 0], [2, 1])])
+    arguments = {"loss": bound_loss("exact_match", agreeing), "inference": BranchAndBound(), "rng": seeded()}
+    assert Vote().decide(agreeing, np.zeros((1, 1)), **arguments).certified.all()
+    split = Population([constant_chain([0, 1], [2, 1]), constant_chain([1, 0], [0, 0])])
+    found = Vote().decide(split, np.zeros((1, 1)), **arguments)
+    assert found.labels[0].tolist() == [0, 0]
+    assert found.certified.all() == (found.upper_bound[0] <= found.log_proba[0] + 1e-9)
+    arguments["loss"] = bound_loss("hamming", split)
+    assert not Vote().decide(split, np.zeros((1, 1)), **arguments).certified.any()

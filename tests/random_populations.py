@@ -1,0 +1,61 @@
+"""Small random populations for tests."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from montechain.chain import Chain
+from montechain.links.linear import ONE_VERSUS_REST, PAIRWISE, SOFTMAX, FittedLinearLink, n_scores
+from montechain.losses import check_loss
+from montechain.population.base import Population
+from random_chains import RESPONSES, as_generic, random_parents
+
+
+def random_chain(rng, n_classes, parents="all", scale=1.0, n_features=3):
+    """Return a label-linear chain in a random order over labels with these numbers of classes."""
+    order = rng.permutation(len(n_classes))
+    sizes = [int(n_classes[label]) for label in order]
+    structure = random_parents(rng, len(n_classes), parents)
+    links = []
+    for k, size in enumerate(sizes):
+        kind = int(rng.choice(RESPONSES))
+        if size == 2 and kind == ONE_VERSUS_REST:
+            kind = SOFTMAX
+        width = n_scores(kind, size)
+        links.append(
+            FittedLinearLink(
+                n_classes=size,
+                response=kind,
+                coef=scale * rng.normal(size=(n_features, width)),
+                intercept=scale * rng.normal(size=width),
+                parent_effects=tuple(scale * rng.normal(size=(sizes[j], width)) for j in structure[k]),
+                score_weight=rng.uniform(1, 9, size=width) if kind == PAIRWISE else None,
+            )
+        )
+    return Chain(order, structure, links)
+
+
+def random_population(rng, n_labels=None, max_classes=4, n_chains=None, parents="all", scale=None):
+    """Return a population of label-linear chains with random orders and weights; what is None is random."""
+    n_labels = int(rng.integers(1, 5)) if n_labels is None else n_labels
+    n_chains = int(rng.integers(1, 5)) if n_chains is None else n_chains
+    n_classes = rng.integers(2, max_classes + 1, size=n_labels)
+    scale = float(rng.choice([0.3, 1, 3])) if scale is None else scale
+    chains = [random_chain(rng, n_classes, parents, scale) for _ in range(n_chains)]
+    return Population(chains, rng.dirichlet(np.full(n_chains, 0.7)) + 1e-6)
+
+
+def as_generic_population(population):
+    """Return the same population with the scores of its chains hidden."""
+    views = []
+    for chain in population.chains:
+        view = as_generic(chain)
+        view.order = chain.order
+        views.append(view)
+    return Population(views, population.weights)
+
+
+def bound_loss(name, population):
+    """Return a loss that is bound to the order of the labels."""
+    classes = [np.arange(k) for k in population.n_classes]
+    return check_loss(name, classes=classes, order=range(population.n_labels))

@@ -1,0 +1,81 @@
+"""All 720 orders of Music: the optimum of each payoff, where a strict climb can end, and how often it gets there."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from montechain import LogisticLink, OrderSearch
+from montechain.ordering import AllOrders, OrderEvaluator, Strict, Swap, local_optima, search
+from tests.real_data import load_split
+
+PAYOFFS = ("J_EM", "J_EM_prod", "J_Ham", "J_Ham_prod")
+N_STARTS = 100
+
+pytestmark = pytest.mark.real_data
+
+
+@pytest.fixture(scope="module")
+def music(data_folder):
+    """Return the payoffs of every order on all 593 rows, as in the paper's trace, and the evaluator."""
+    split = load_split("music", data_folder)
+    X = np.vstack([split.X_train, split.X_test])
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    codes = np.vstack([split.Y_train, split.Y_test])
+    evaluator = OrderEvaluator(
+        LogisticLink(), X, codes, [2] * 6, payoff="J_EM", record=PAYOFFS[1:], validation=None, warm_start=False
+    )
+    table = {order: evaluator.payoffs(order) for order in itertools.permutations(range(6))}
+    return evaluator, table
+
+
+def test_all_orders_take_192_links(music):
+    evaluator, table = music
+    assert len(table) == 720
+    assert evaluator.n_links_fitted == 192
+
+
+def test_exhaustive_search_finds_the_optimum(music):
+    evaluator, table = music
+    result = AllOrders(keep=3).find(evaluator, start=tuple(range(6)), rng=np.random.default_rng(0))
+    ranked = sorted((row["J_EM"] for row in table.values()), reverse=True)
+    assert result.payoffs == ranked[:3]
+    assert table[result.orders[0]]["J_EM"] == ranked[0]
+
+
+@pytest.mark.parametrize("payoff", PAYOFFS)
+def test_a_strict_climb_ends_where_no_swap_improves(music, payoff, capsys):
+    _, table = music
+    payoffs = {order: row[payoff] for order, row in table.items()}
+    optima = local_optima(payoffs)
+    optimum = max(payoffs, key=payoffs.get)
+    assert optimum in optima
+    hits, ends = 0, []
+    for seed in range(N_STARTS):
+        rng = np.random.default_rng(seed)
+        start = tuple(int(label) for label in rng.permutation(6))
+        steps = search(payoffs.__getitem__, start, Swap(), Strict(), rng)
+        end = list(itertools.islice(steps, 400))[-1].order
+        assert end in optima
+        hits += end == optimum
+        ends.append(payoffs[end])
+    assert hits > 0
+    # Restarts: the best of the first few runs is the optimum.
+    first_hit = int(np.argmax(np.array(ends) == payoffs[optimum])) + 1
+    with capsys.disabled():
+        print(f"\nMusic, {payoff}: optimum {optimum} at {payoffs[optimum]:.4f}; {len(optima)} orders that no swap "
+              f"improves; {hits} of {N_STARTS} climbs end in the optimum, the first after {first_hit} restarts")  # fmt: skip
+
+
+def test_with_restarts_the_search_reaches_the_optimum(music):
+    evaluator, table = music
+    best = max(row["J_EM"] for row in table.values())
+    finder = OrderSearch(n_iterations=200, n_restarts=12, record=("J_EM_prod", "J_Ham"))
+    result = finder.find(evaluator, start=tuple(range(6)), rng=np.random.default_rng(1))
+    assert result.payoffs[0] == best
+    assert {"iteration", "order", "payoff", "accepted", "J_EM_prod", "J_Ham", "n_links_fitted", "seconds"} <= set(
+        result.trace[0]
+    )
+    assert evaluator.n_links_fitted == 192
