@@ -42,6 +42,11 @@ class ChainBase(ABC):
         """Number of labels L."""
         return len(self.n_classes)
 
+    @property
+    def n_scores(self) -> int:
+        """Number of label-linear scores of a row; 0 if some link is not label-linear."""
+        return 0
+
     @abstractmethod
     def conditional(self, X: Any, prefix: np.ndarray) -> np.ndarray:
         """Return log p(class of position k | x, prefix), of shape (n, K), where k is the prefix's length.
@@ -185,6 +190,10 @@ class Chain(ChainBase):
     def conditional(self, X: Any, prefix: np.ndarray) -> np.ndarray:  # noqa: D102
         k = prefix.shape[1]
         return self.links[k].log_proba(X, prefix[:, list(self.parents[k])])
+
+    @property
+    def n_scores(self) -> int:  # noqa: D102
+        return 0 if self.scorer is None else len(self.scorer.intercept)
 
     def scores(self, X: Any) -> LinearScores | None:  # noqa: D102
         return None if self.scorer is None else self.scorer.scores(X)

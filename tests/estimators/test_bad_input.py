@@ -42,7 +42,10 @@ FIT = {
     ),
     "continuous": (ChainClassifier(), X, X, r"continuous.*column 0 of y"),
     "all unknown": (ChainClassifier(), X, np.column_stack([Y, np.full(30, np.nan)]), r"column 3 of y is all unknown"),
-    "order": (ChainClassifier(order=[0, 2, 2]), X, Y, r"`order=\[0, 2, 2\]` is not a permutation of 3 labels: 1 is missing, 2 is repeated"),
+    "order": (
+        ChainClassifier(order=[0, 2, 2]), X, Y,
+        r"`order=\[0, 2, 2\]` is not a permutation of 3 labels: 1 is missing, 2 is repeated",
+    ),
     "short order": (ChainClassifier(order=[0, 1]), X, Y, r"2 is missing"),
     "order out of range": (ChainClassifier(order=[0, 1, 3]), X, Y, r"3 is out of range"),
     "order name": (ChainClassifier(order="randm"), X, Y, r"did you mean 'random'"),
@@ -73,9 +76,8 @@ def test_fit(case):
 
 
 FITTED = ChainClassifier(random_state=0).fit(X, Y)
-NAMED = ChainClassifier(random_state=0).fit(
-    pd.DataFrame(X, columns=["a", "b", "c"]), pd.DataFrame(Y, columns=["u", "v", "w"])
-)
+TABLE = pd.DataFrame(X, columns=["a", "b", "c"])
+NAMED = ChainClassifier(random_state=0).fit(TABLE, pd.DataFrame(Y, columns=["u", "v", "w"]))
 
 USE = {
     "features": (lambda: FITTED.predict(X[:, :2]), r"X has 2 features, but ChainClassifier is expecting 3"),
@@ -84,7 +86,7 @@ USE = {
     "given class": (lambda: FITTED.predict(X, given=np.full((30, 3), 2)), r"column 0 of given holds 2.*\[0, 1\]"),
     "given rows": (lambda: FITTED.predict(X, given=Y[:5]), r"`X` has 30 rows but `given` has 5"),
     "given columns": (lambda: FITTED.predict(X, given=Y[:, :2]), r"`given` has 2 columns for 3 labels"),
-    "given name": (lambda: NAMED.predict(pd.DataFrame(X, columns=["a", "b", "c"]), given=pd.DataFrame({"z": Y[:, 0]})), r"'z', which is no target"),
+    "given name": (lambda: NAMED.predict(TABLE, given=pd.DataFrame({"z": Y[:, 0]})), r"'z', which is no target"),
     "unseen class": (lambda: FITTED.log_joint(X, np.where(Y == 1, 9, Y)), r"holds 9, which is not one of its classes"),
     "log_joint rows": (lambda: FITTED.log_joint(X, Y[:2]), r"`X` has 30 rows but `y` has 2"),
     "k": (lambda: FITTED.predict_top_k(X, 0), r"k=0"),

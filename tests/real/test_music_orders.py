@@ -65,8 +65,8 @@ def test_a_strict_climb_ends_where_no_swap_improves(music, payoff, capsys):
     # Restarts: the best of the first few runs is the optimum.
     first_hit = int(np.argmax(np.array(ends) == payoffs[optimum])) + 1
     with capsys.disabled():
-        print(f"\nMusic, {payoff}: optimum {optimum} at {payoffs[optimum]:.4f}; {len(optima)} orders that no swap "
-              f"improves; {hits} of {N_STARTS} climbs end in the optimum, the first after {first_hit} restarts")  # fmt: skip
+        print(f"\nMusic, {payoff}: optimum {optimum} at {payoffs[optimum]:.4f}; {len(optima)} orders that no swap")
+        print(f"improves; {hits} of {N_STARTS} climbs end in the optimum, the first after {first_hit} restarts")
 
 
 def test_with_restarts_the_search_reaches_the_optimum(music):

@@ -162,7 +162,7 @@ class ChainClassifier(ChainsClassifier):
 
     @property
     def _n_scores(self) -> int:
-        return 0 if self.chain_.scorer is None else len(self.chain_.scorer.intercept)
+        return self.chain_.n_scores
 
     def _by_position(self, codes: np.ndarray | None) -> np.ndarray | None:
         """Return columns in the order of the labels as columns in the order of the chain; None stays None."""

@@ -266,8 +266,8 @@ class ChainsClassifier(CallbackSupportMixin, TargetsClassifier):
             return fit_params
         if isinstance(learner, EstimatorLink) and not has_fit_parameter(learner.estimator, "sample_weight"):
             raise TypeError(
-                f"`sample_weight` was given, but {type(learner.estimator).__name__}.fit does not take it. Leave it out, "
-                "or use an estimator that does, such as LogisticLink()."
+                f"`sample_weight` was given, but {type(learner.estimator).__name__}.fit does not take it. Leave it "
+                "out, or use an estimator that does, such as LogisticLink()."
             )
         return {**fit_params, "sample_weight": _check_sample_weight(sample_weight, X)}
 
@@ -287,7 +287,10 @@ class ChainsClassifier(CallbackSupportMixin, TargetsClassifier):
         """Return several vectors per row, of shape (n, S, L), in the user's classes."""
         vectors = decode(np.maximum(labels, 0).reshape(-1, labels.shape[-1]), self._classes).reshape(labels.shape)
         missing = labels == UNKNOWN  # fewer than k vectors agree with what is known
-        return np.where(missing, None, vectors.astype(object)) if missing.any() else vectors
+        if missing.any():
+            vectors = vectors.astype(object)
+            vectors[missing] = None
+        return vectors
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where metadata goes: see scikit-learn's guide to metadata routing."""

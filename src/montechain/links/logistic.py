@@ -20,8 +20,8 @@ from montechain.links.solver import class_counts, solve_logistic
 __all__ = ["LogisticLink", "check_positive", "check_weights", "refuse_fit_params"]
 
 SMALL = 2**16
-"""Up to so many numbers in X, links are learned to `TIGHT`: that takes no time worth mentioning, and a row of weight two
-is then the same as two rows, whichever way the solver takes."""
+"""Up to so many numbers in X, links are learned to `TIGHT`: that takes no time worth mentioning, and a row of weight
+two is then the same as two rows, whichever way the solver takes."""
 TIGHT = 1e-10
 
 
@@ -48,8 +48,8 @@ class LogisticLink(LinkLearner):
         ``"balanced"`` is the inverse frequency of the class, scaled as in scikit-learn.
     tol : float, default=1e-6
         A link is learned when no entry of the gradient of its objective, divided by the sum of weights, exceeds this.
-        Small problems are solved more exactly. scikit-learn's default is a hundred times as much, which leaves probabilities off by a few hundredths where the
-        inputs are sparse or small.
+        Small problems are solved more exactly. scikit-learn's default is a hundred times as much, which leaves
+        probabilities off by a few hundredths where the inputs are sparse or small.
     max_iter : int, default=1000
         Iterations after which the solver gives up, with a `ConvergenceWarning`.
 
