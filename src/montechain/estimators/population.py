@@ -243,8 +243,8 @@ class ChainPopulationClassifier(ChainsClassifier):
 
     @property
     def _n_scores(self) -> int:
-        scorers = [chain.scorer for chain in self.population_.chains]
-        return 0 if None in scorers else sum(len(scorer.intercept) for scorer in scorers)
+        widths = [chain.n_scores for chain in self.population_.chains]
+        return sum(widths) if all(widths) else 0
 
 
 def weights_of(result: SearchResult) -> np.ndarray:
