@@ -226,12 +226,12 @@ def decode(codes: np.ndarray, classes: Sequence[np.ndarray], like: TargetFormat 
     """
     codes = np.asarray(codes)
     _refuse_unknown(codes)
-    dtype = common_dtype(classes)
     first = classes[0]
     # The commonest case, binary labels alike in all columns, is one look-up.
-    if dtype.kind != "O" and all(len(c) == len(first) and (c is first or (c == first).all()) for c in classes):
-        values = np.asarray(first, dtype=dtype)[codes]
+    if first.dtype.kind != "O" and all(c is first or _are_equal(c, first) for c in classes):
+        values = first[codes]
     else:
+        dtype = common_dtype(classes)
         values = np.empty(codes.shape, dtype=dtype)
         for j, column_classes in enumerate(classes):
             values[:, j] = (_as_objects(column_classes) if dtype.kind == "O" else column_classes)[codes[:, j]]
@@ -637,6 +637,10 @@ def _plain(value: Any) -> Any:
 
 def _plain_arrow_type(module: Any, dtype: Any) -> Any:
     return dtype.value_type if dtype is not None and module.types.is_dictionary(dtype) else dtype
+
+
+def _are_equal(one: np.ndarray, other: np.ndarray) -> bool:
+    return one.dtype == other.dtype and len(one) == len(other) and bool((one == other).all())
 
 
 def _refuse_unknown(codes: np.ndarray) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,9 @@ class TargetsClassifier(ClassifierMixin, BaseEstimator):
         return decode_frame(codes, self._classes, layout.names or (), layout.namespace, index, layout.dtypes)
 
     def _seed(self) -> int:
+        # The common cases need no Mersenne twister, whose making takes longer than many a prediction.
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def predict(self, X: Any, *, given: Any = None) -> Any:

@@ -1,0 +1,325 @@
+"""ChainPopulationClassifier, and orders that are searched for, as users meet them."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import chisquare
+from sklearn.datasets import make_multilabel_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
+from sklearn.tree import DecisionTreeClassifier
+
+from montechain import (
+    Algorithm4,
+    AllOrders,
+    BeamOrder,
+    BranchAndBound,
+    ChainClassifier,
+    ChainPopulationClassifier,
+    Greedy,
+    LocalSwap,
+    OrderSearch,
+    SubsetOrder,
+    TemperedSwap,
+)
+from montechain.estimators.population import weights_of
+from montechain.ordering import SearchResult
+from tests.estimators.test_chain import make_bridges
+
+
+@pytest.fixture(scope="module")
+def binary():
+    return make_multilabel_classification(n_samples=150, n_features=8, n_classes=5, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def bridges():
+    return make_bridges()
+
+
+def mixture_table(model, X):
+    """Return every label vector (by label) and its log-probability under the mixture, by direct enumeration."""
+    n_classes = [len(classes) for classes in model.classes_]
+    vectors = np.array(list(itertools.product(*map(range, n_classes))), dtype=np.int32)
+    table = np.empty((len(X), len(vectors)))
+    for v, vector in enumerate(vectors):
+        by_chain = [
+            chain.log_joint(X, np.tile(vector[list(chain.order)], (len(X), 1))) for chain in model.population_.chains
+        ]
+        table[:, v] = logsumexp(np.column_stack(by_chain), axis=1, b=model.weights_)
+    return vectors, table
+
+
+ORDERS = [[0, 1, 2], [2, 1, 0], [1, 2, 0]]
+
+
+def test_every_method_answers_for_the_mixture(bridges):
+    X, Y = bridges
+    model = ChainPopulationClassifier(
+        order=ORDERS, weights=[1, 2, 3], inference=BranchAndBound(residual=0.0), random_state=0
+    ).fit(X, Y)
+    vectors, table = mixture_table(model, X)
+    np.testing.assert_allclose(np.exp(table).sum(axis=1), 1.0)
+    np.testing.assert_allclose(model.weights_, [1 / 6, 1 / 3, 1 / 2])
+    decision = model.decide(X)
+    np.testing.assert_allclose(decision.log_proba, table.max(axis=1), atol=1e-9)
+    assert decision.certified.all()
+    best = vectors[table.argmax(axis=1)]
+    np.testing.assert_array_equal(model.predict(X)["lanes"], model.classes_[2][best[:, 2]])
+    for label, marginal in enumerate(model.predict_proba(X)):
+        joint = np.exp(table)
+        expected = np.column_stack([joint[:, vectors[:, label] == c].sum(axis=1) for c in range(marginal.shape[1])])
+        np.testing.assert_allclose(marginal, expected, atol=1e-9)
+    np.testing.assert_allclose(model.predict_top_k(X, 3).log_proba, -np.sort(-table, axis=1)[:, :3], atol=1e-9)
+    codes = np.column_stack([np.searchsorted(c, Y[name]) for c, name in zip(model.classes_, Y, strict=True)])
+    index = np.ravel_multi_index(codes.T, [len(c) for c in model.classes_])
+    np.testing.assert_allclose(model.log_joint(X, Y), table[np.arange(len(X)), index], atol=1e-9)
+
+
+def test_given_is_conditioning_the_mixture(bridges):
+    X, Y = bridges
+    model = ChainPopulationClassifier(order=ORDERS, inference=BranchAndBound(residual=0.0), random_state=0).fit(X, Y)
+    vectors, table = mixture_table(model, X)
+    table = np.where(vectors[:, 1][None] == Y["span"].to_numpy()[:, None], table, -np.inf)
+    known = Y[["span"]]
+    np.testing.assert_allclose(model.decide(X, given=known).log_proba, table.max(axis=1), atol=1e-9)
+    joint = np.exp(table - logsumexp(table, axis=1, keepdims=True))
+    expected = np.column_stack([joint[:, vectors[:, 0] == c].sum(axis=1) for c in range(3)])
+    np.testing.assert_allclose(model.predict_proba(X, given=known)[0], expected, atol=1e-5)
+    assert (model.sample(X, 3, given=known)[:, :, 1] == Y["span"].to_numpy()[:, None]).all()
+
+
+@pytest.mark.parametrize("known_label", [None, 0, 2])
+def test_samples_come_from_the_mixture(bridges, known_label):
+    X, Y = bridges
+    model = ChainPopulationClassifier(order=ORDERS, random_state=2).fit(X, Y)
+    vectors, table = mixture_table(model, X[:1])
+    known = None
+    if known_label is not None:
+        known = Y.iloc[:1, [known_label]]
+        code = np.flatnonzero(model.classes_[known_label] == known.iloc[0, 0])[0]
+        table = np.where(vectors[:, known_label] == code, table, -np.inf)
+    expected = np.exp(table[0] - logsumexp(table[0])) * 3000
+    draws = model.sample(X[:1], 3000, given=known)[0]
+    codes = np.column_stack([np.searchsorted(c, draws[:, j].astype(c.dtype)) for j, c in enumerate(model.classes_)])
+    observed = np.array([(codes == vector).all(axis=1).sum() for vector in vectors])
+    likely = expected > 8
+    observed = np.append(observed[likely], observed[~likely].sum())
+    expected = np.append(expected[likely], expected[~likely].sum())
+    positive = expected > 1
+    observed, expected = observed[positive], expected[positive]
+    assert chisquare(observed, expected * observed.sum() / expected.sum()).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("combine", ["mixture", "algorithm-4", "vote", Algorithm4(n_orders=5, n_samples=10)])
+@pytest.mark.parametrize("estimator", [None, RandomForestClassifier(n_estimators=5)])
+@pytest.mark.parametrize("loss", ["exact_match", "hamming"])
+def test_every_combination_learns(bridges, combine, estimator, loss):
+    X, Y = bridges
+    model = ChainPopulationClassifier(estimator, n_chains=3, combine=combine, loss=loss, random_state=0).fit(X, Y)
+    assert model.score(X, Y) > 0.4
+    known = Y.astype(object).mask(np.random.default_rng(0).random(Y.shape) < 0.5)
+    completed = model.predict(X, given=known)
+    assert ((completed == Y) | known.isna()).to_numpy().all()
+    for marginal in model.predict_proba(X):
+        np.testing.assert_allclose(marginal.sum(axis=1), 1.0)
+
+
+def test_an_ensemble_of_classifier_chains(binary):
+    """ECC: random orders, rows drawn with replacement, a vote on each label."""
+    X, Y = binary
+    model = ChainPopulationClassifier(
+        n_chains=5, bootstrap=True, combine="vote", inference="greedy", random_state=0
+    ).fit(X, Y)
+    rng = np.random.default_rng(0)
+    decided = [Greedy().most_probable(chain, X, rng=rng).labels for chain in model.population_.chains]
+    votes = np.mean(
+        [y[:, np.argsort(chain.order)] for y, chain in zip(decided, model.population_.chains, strict=True)], axis=0
+    )
+    np.testing.assert_array_equal(model.predict(X), (votes > 0.5).astype(int))
+    np.testing.assert_allclose(model.predict_proba(X)[0][:, 1], votes[:, 0])
+    first, second = model.population_.chains[:2]
+    assert first.order != second.order
+
+
+def test_rows_of_each_chain(binary):
+    X, Y = binary
+    X = np.column_stack([np.linspace(0, 1, len(X)), X])  # tells the rows apart
+    seen = []
+
+    class Remembering(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            seen.append((len(X), len(np.unique(X[:, 0]))))
+            return super().fit(X, y, sample_weight=sample_weight)
+
+    options = {"estimator": Remembering(), "n_chains": 2, "random_state": 0}
+    ChainPopulationClassifier(**options, max_samples=0.5).fit(X, Y)
+    assert set(seen) == {(75, 75)}
+    seen.clear()
+    ChainPopulationClassifier(**options, bootstrap=True).fit(X, Y, sample_weight=np.ones(150))
+    assert {n for n, _ in seen} == {150}
+    assert all(distinct < 130 for _, distinct in seen)
+
+
+def test_links_that_chains_share_are_learned_once(binary):
+    X, Y = binary
+    calls = []
+
+    class Counting(DecisionTreeClassifier):
+        def fit(self, X, y):
+            calls.append(X.shape)
+            return super().fit(X, y)
+
+    ChainPopulationClassifier(
+        Counting(max_depth=2), order=[[0, 1, 2, 3, 4], [1, 0, 2, 3, 4], [0, 1, 2, 4, 3]], random_state=0
+    ).fit(X, Y)
+    assert len(calls) == 9  # 15 links, of which those after a swapped pair are the same
+
+
+def test_unknown_labels(bridges):
+    X, Y = bridges
+    holes = Y.astype(object).mask(np.random.default_rng(0).random(Y.shape) < 0.2)
+    model = ChainPopulationClassifier(n_chains=3, random_state=0).fit(X, holes)
+    assert model.score(X, Y) > 0.4
+    searched = ChainPopulationClassifier(
+        order=OrderSearch(n_iterations=4, keep=2, pool="evaluated"), random_state=0
+    ).fit(X, holes)
+    assert searched.score(X, Y) > 0.4
+    assert np.isfinite(model.log_joint(X, holes)).all()
+
+
+# -- searched orders --------------------------------------------------------------------------
+
+
+def test_the_order_found_is_the_best_of_the_trace(binary):
+    X, Y = binary
+    model = ChainClassifier(order=OrderSearch(n_iterations=15), random_state=0).fit(X, Y)
+    trace = pd.DataFrame(model.search_trace_)
+    assert tuple(model.order_) == trace.loc[trace["payoff"].idxmax(), "order"]
+    assert trace["iteration"].tolist() == list(range(16))
+    assert trace["payoff"].is_monotonic_increasing
+    assert {"candidate", "candidate_payoff", "accepted", "n_links_fitted", "seconds"} <= set(trace.columns)
+    refitted = ChainClassifier(order=list(model.order_)).fit(X, Y)
+    np.testing.assert_allclose(model.log_joint(X, Y), refitted.log_joint(X, Y), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        OrderSearch(LocalSwap(reach=1), n_iterations=4),
+        OrderSearch(TemperedSwap(beta=0.1), payoff="J_Ham", n_iterations=4),
+        OrderSearch(payoff="J_EM_prod", on="truth", n_iterations=4, validation=KFold(3)),
+        OrderSearch(payoff="f1_macro", n_iterations=4),
+        OrderSearch(payoff="J_Ham_prod", n_iterations=4, validation=None, n_restarts=2),
+        AllOrders(),
+        SubsetOrder(),
+        BeamOrder(width=2),
+    ],
+    ids=repr,
+)
+def test_every_way_to_an_order(binary, order):
+    X, Y = binary
+    model = ChainClassifier(order=order, random_state=0).fit(X, Y)
+    assert sorted(model.order_) == list(range(5))
+    assert len(model.search_trace_) > 0
+    again = ChainClassifier(order=order, random_state=0, n_jobs=2).fit(X, Y)
+    np.testing.assert_array_equal(again.order_, model.order_)
+
+
+def test_orders_for_trees_of_any_classifier(bridges):
+    X, Y = bridges
+    model = ChainClassifier(
+        DecisionTreeClassifier(max_depth=3), order=OrderSearch(n_iterations=6), parents=1, random_state=0
+    ).fit(X, Y)
+    assert max(map(len, model.parents_)) == 1
+
+
+def test_a_searched_population_is_weighted_by_its_payoffs(binary):
+    X, Y = binary
+    for payoff in ("J_EM", "J_EM_prod"):
+        search = OrderSearch(payoff=payoff, n_iterations=20, keep=3, pool="evaluated")
+        model = ChainPopulationClassifier(order=search, random_state=0).fit(X, Y)
+        payoffs = sorted({row["candidate_payoff"] for row in model.search_trace_}, reverse=True)[:3]
+        weights = np.array(payoffs) if payoff == "J_EM" else np.exp(np.array(payoffs) - payoffs[0])
+        np.testing.assert_allclose(model.weights_, weights / weights.sum())
+        assert len({tuple(order) for order in model.orders_}) == 3
+
+
+def test_weights_of_payoffs_that_cannot_be_weights():
+    with pytest.raises(ValueError, match="weights="):
+        weights_of(SearchResult([(0, 1)], [-0.5], logarithmic=False))
+
+
+def test_fewer_orders_than_wanted_are_kept_with_a_warning(bridges):
+    X, Y = bridges
+    with pytest.warns(UserWarning, match="keep=10"):
+        model = ChainPopulationClassifier(order=OrderSearch(n_iterations=40, keep=10), random_state=0).fit(X, Y)
+    assert 1 <= len(model.orders_) <= 6
+
+
+def test_an_interrupted_search_keeps_the_best_so_far(binary):
+    X, Y = binary
+
+    def stop(signal_number, frame):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 1.0)
+    try:
+        with pytest.warns(UserWarning, match="interrupted"):
+            model = ChainClassifier(order=OrderSearch(n_iterations=10**6), random_state=0).fit(X, Y)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert model.predict(X).shape == Y.shape
+    assert 0 < len(model.search_trace_) < 10**6
+
+
+def test_verbose_shows_how_far_the_search_is(binary, capsys):
+    X, Y = binary
+    ChainClassifier(order=OrderSearch(n_iterations=9), verbose=True, random_state=0).fit(X, Y)
+    shown = capsys.readouterr().err
+    assert "order search: 10 of 10, payoff" in shown
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_the_same_seed_gives_the_same_population(binary, n_jobs):
+    X, Y = binary
+    search = OrderSearch(n_iterations=6, keep=2, n_restarts=2, pool="evaluated")
+    one = ChainPopulationClassifier(order=search, random_state=3).fit(X, Y)
+    two = ChainPopulationClassifier(order=search, random_state=3, n_jobs=n_jobs).fit(X, Y)
+    np.testing.assert_array_equal(one.orders_, two.orders_)
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(one)).predict(X), one.predict(X))
+
+
+BAD = {
+    "combine": ({"combine": "mixtur"}, "did you mean 'mixture'"),
+    "n_chains": ({"n_chains": 0}, "n_chains=0"),
+    "weights": ({"order": ORDERS, "weights": [1, 2]}, "`weights` has shape"),
+    "negative weights": ({"order": ORDERS, "weights": [1, 2, -1]}, "not negative"),
+    "one order": ({"order": [0, 1, 2]}, "sequence of orders such as"),
+    "no order": ({"order": None}, "sequence of orders such as"),
+    "max_samples": ({"max_samples": 1.5}, "max_samples=1.5"),
+    "payoff": ({"order": OrderSearch(payoff="J_E")}, "J_EM"),
+    "proposal": ({"order": OrderSearch("swop")}, "did you mean 'swap'"),
+    "n_iterations": ({"order": OrderSearch(n_iterations=-1)}, "n_iterations=-1"),
+    "keep": ({"order": OrderSearch(keep=0)}, "keep=0"),
+    "validation": ({"order": OrderSearch(validation=1.5)}, "validation=1.5"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_choices(bridges, case):
+    X, Y = bridges
+    choices, message = BAD[case]
+    with pytest.raises((ValueError, TypeError), match=message):
+        ChainPopulationClassifier(**choices).fit(X, Y)
