@@ -19,10 +19,12 @@ import scipy
 import sklearn
 from threadpoolctl import threadpool_limits
 
-from benchmarks import budget, fit, memory, predict, predict_proba
+from benchmarks import budget, fit, memory, predict, predict_proba, search
 from benchmarks.timing import Measurement, as_table
 
-WHAT = ("predict", "predict_proba", "fit", "budget", "memory")
+WHAT = ("predict", "predict_proba", "fit", "search", "budget", "memory")
+LONG = ("long_search",)
+"""Run only when named: they take an hour."""
 
 
 def measurements(what: str, n_runs: int) -> Iterable[Measurement]:
@@ -30,6 +32,8 @@ def measurements(what: str, n_runs: int) -> Iterable[Measurement]:
         "predict": lambda: predict.measure(n_runs),
         "predict_proba": lambda: predict_proba.measure(n_runs),
         "fit": lambda: fit.measure(n_runs),
+        "search": lambda: search.measure(n_runs),
+        "long_search": search.measure_long_runs,
         "budget": budget.measure,
         "memory": memory.measure,
     }[what]()
@@ -37,14 +41,14 @@ def measurements(what: str, n_runs: int) -> Iterable[Measurement]:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("what", nargs="*", help=f"any of {', '.join(WHAT)}; all of them if none is named")
+    parser.add_argument("what", nargs="*", help=f"any of {', '.join(WHAT + LONG)}; all but the last if none is named")
     parser.add_argument(
         "--runs", type=int, default=7, help="timed runs of each side, at least, interleaved (default 7)"
     )
     parser.add_argument("--output", type=Path, help="also write the table to this file: .json or .md")
     options = parser.parse_args(arguments)
-    if unknown := set(options.what).difference(WHAT):
-        parser.error(f"there is no benchmark {', '.join(sorted(unknown))}; choose from {', '.join(WHAT)}")
+    if unknown := set(options.what).difference(WHAT + LONG):
+        parser.error(f"there is no benchmark {', '.join(sorted(unknown))}; choose from {', '.join(WHAT + LONG)}")
     if not os.environ.get("MONTECHAIN_DATA"):
         parser.error("set MONTECHAIN_DATA to the folder of the data sets")
 

@@ -28,7 +28,7 @@ class Measurement:
         Whether the ratio, peer / ours, must reach the target; otherwise ours / peer must stay below it.
     correct : bool
         Whether the results passed the check that makes the comparison fair.
-    unit : {"s", "MB"}
+    unit : {"s", "MB", "links"}
     note : str
         What was checked.
     """
@@ -78,6 +78,8 @@ class Measurement:
     def _quantity(self, value: float | None) -> str:
         if value is None:
             return ""
+        if self.unit == "links":
+            return f"{value:,.0f} links"
         return f"{value / 1e6:,.0f} MB" if self.unit == "MB" else f"{value:.4f} s"
 
 

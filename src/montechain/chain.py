@@ -22,6 +22,9 @@ __all__ = ["Chain", "ChainBase", "PrefixTree"]
 
 CODE = np.int32
 
+CELLS_AT_ONCE = 2**23
+"""About so many numbers of x are repeated at a time, one row for each of its prefixes, for links of any kind."""
+
 
 class ChainBase(ABC):
     """The narrow view of a chain that every inference strategy works with.
@@ -223,6 +226,8 @@ class PrefixTree:
         call. Classes other than a known one get minus infinity.
         """
         k = prefix.shape[1]
+        if len(rows) == 0:  # no prefix is left, and classifiers refuse to answer for no rows
+            return np.empty((0, self.chain.n_classes[k]))
         if len(rows) > 1 and not (np.diff(rows) > 0).all():
             key = np.column_stack([rows, prefix[:, list(self.chain.parents[k])]])
             _, first, inverse = np.unique(key, axis=0, return_index=True, return_inverse=True)
@@ -236,7 +241,13 @@ class PrefixTree:
 
     def _conditional(self, rows: np.ndarray, prefix: np.ndarray) -> np.ndarray:
         all_rows = len(rows) == self.n_rows and (rows == np.arange(self.n_rows)).all()
-        return self.chain.conditional(self.X if all_rows else _safe_indexing(self.X, rows), prefix)
+        if all_rows:
+            return self.chain.conditional(self.X, prefix)
+        n_each = max(1, CELLS_AT_ONCE // max(1, self.X.shape[1]))
+        parts = [slice(start, start + n_each) for start in range(0, len(rows), n_each)]
+        return np.concatenate(
+            [self.chain.conditional(_safe_indexing(self.X, rows[part]), prefix[part]) for part in parts]
+        )
 
 
 def draw_classes(log_proba: np.ndarray, uniforms: np.ndarray) -> np.ndarray:

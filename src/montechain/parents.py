@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,8 +62,8 @@ def arrange(
     if isinstance(parents, str):
         if parents not in NAMES:
             raise ValueError(
-                f"`parents={parents!r}` is not known{nearest(parents, NAMES)}. Allowed are 'all', 'none', 'tree', "
-                "an integer k (the k most informative earlier labels) or an explicit graph such as {2: [0, 1]}."
+                f"`parents={parents!r}` is not known{nearest(parents, NAMES) or '.'} Allowed are 'all', 'none', "
+                "'tree', an integer k (the k most informative earlier labels) or an explicit graph such as {2: [0, 1]}."
             )
         if parents == "none":
             return tuple(order), ((),) * n_labels
@@ -192,8 +192,15 @@ def _explicit(parents: Any, n_labels: int, names: Sequence[Any] | None) -> tuple
         known = "" if names is None else f" or one of the names {list(position)}"
         raise ValueError(f"`parents` names the label {label!r}: allowed are 0 to {n_labels - 1}{known}.")
 
+    def parents_of(label: Any, above: Any) -> list[Any]:
+        if isinstance(above, str) or not isinstance(above, Iterable):
+            raise ValueError(
+                f"`parents` gives label {label!r} the parents {above!r}: give a list, such as [{above!r}]."
+            )
+        return list(above)
+
     if isinstance(parents, Mapping):
-        entries = [(label_of(label), list(above)) for label, above in parents.items()]
+        entries = [(label_of(label), parents_of(label, above)) for label, above in parents.items()]
     elif isinstance(parents, np.ndarray) and parents.ndim == 2 and parents.dtype == bool:
         if parents.shape != (n_labels, n_labels):
             raise ValueError(
@@ -206,7 +213,7 @@ def _explicit(parents: Any, n_labels: int, names: Sequence[Any] | None) -> tuple
                 f"`parents` has {len(parents)} entries for {n_labels} labels: give one sequence of parents for each "
                 "label, or a mapping {label: parents} with those that have any."
             )
-        entries = [(label, list(above)) for label, above in enumerate(parents)]
+        entries = [(label, parents_of(label, above)) for label, above in enumerate(parents)]
     else:
         raise TypeError(
             f"`parents` is of type {type(parents).__name__}. Allowed are 'all', 'none', 'tree', an integer, a mapping "

@@ -10,10 +10,10 @@ import numpy as np
 __all__ = ["SearchCurve", "plot_search_trace", "search_curve"]
 
 LABELS = {
-    "J_EM": "$J_{EM}$",
-    "J_EM_prod": "log $J_{EM-prod}$",
-    "J_Ham": "$J_{Ham}$",
-    "J_Ham_prod": "log $J_{Ham-prod}$",
+    "J_EM": r"$J_{\mathrm{EM}}$",
+    "J_EM_prod": r"log $J_{\mathrm{EM-prod}}$",
+    "J_Ham": r"$J_{\mathrm{Ham}}$",
+    "J_Ham_prod": r"log $J_{\mathrm{Ham-prod}}$",
 }
 COLOURS = ("#0b5394", "#b45f06")
 
@@ -44,7 +44,7 @@ def search_curve(trace: Sequence[Mapping[str, Any]], payoff: str = "payoff", res
     >>> search_curve(steps).payoff.tolist()
     [1.0, 3.0, 3.0]
     """
-    rows = [row for row in trace if row["restart"] == restart]
+    rows = [row for row in _rows(trace) if row["restart"] == restart]
     if not rows:
         raise ValueError(f"`restart={restart}` is not in the trace: it has {len({row['restart'] for row in trace})}.")
     if payoff not in rows[0]:
@@ -83,10 +83,14 @@ def plot_search_trace(
     -------
     matplotlib axes
     """
-    import matplotlib.pyplot as plt
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError('Drawing needs matplotlib: pip install "montechain[plot]".') from error
 
     if ax is None:
         _, ax = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
+    trace = _rows(trace)
     restarts = sorted({row["restart"] for row in trace})
     lines = []
     for axes, name, colour, style in [
@@ -115,3 +119,13 @@ def plot_search_trace(
     ax.grid(True, which="major", linewidth=0.3)
     ax.legend(handles=lines, loc="lower right", frameon=False)
     return ax
+
+
+def _rows(trace: Any) -> Sequence[Mapping[str, Any]]:
+    """Return the trace as a list of dicts; an estimator's own and a data frame of it are understood."""
+    trace = getattr(trace, "search_trace_", trace)
+    if hasattr(trace, "to_dict"):
+        trace = trace.to_dict("records")
+    if not isinstance(trace, Sequence) or not trace or not isinstance(trace[0], Mapping):
+        raise TypeError("`trace` must be the `search_trace_` of an estimator whose `order` is an OrderSearch.")
+    return trace

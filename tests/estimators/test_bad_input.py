@@ -50,7 +50,7 @@ FIT = {
     "order out of range": (ChainClassifier(order=[0, 1, 3]), X, Y, r"3 is out of range"),
     "order name": (ChainClassifier(order="randm"), X, Y, r"did you mean 'random'"),
     "order of names": (ChainClassifier(order=["a", "b", "c"]), X, Y, r"`order` holds 'a'"),
-    "order type": (ChainClassifier(order=3.5), X, Y, r"`order` is of type float"),
+    "order type": (ChainClassifier(order=3.5), X, Y, r"`order=3.5` is of type float"),
     "cycle": (ChainClassifier(parents={0: [1], 1: [0]}), X, Y, r"cycle"),
     "parent after child": (ChainClassifier(parents={0: [2]}, order=[0, 1, 2]), X, Y, r"stands after it"),
     "parents name": (ChainClassifier(parents="al"), X, Y, r"did you mean 'all'"),
@@ -151,3 +151,40 @@ def test_scores_before_fit(method):
 def test_given_is_keyword_only(method):
     with pytest.raises(TypeError):
         getattr(FITTED, method)(X, Y)
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was():
+    model = ChainClassifier(random_state=0)
+    with pytest.raises(ValueError, match="loss"):
+        model.set_params(loss="nope").fit(X, Y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    before = model.set_params(loss="exact_match").fit(X, Y).predict(X)
+    with pytest.raises(ValueError, match="order"):
+        model.set_params(order="x").fit(X[:, :2], np.where(Y == 1, "yes", "no"))
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_text_in_x_says_which_columns_and_what_to_do():
+    frame = pd.DataFrame({"a": X[:, 0], "kind": ["big", "small"] * 15})
+    with pytest.raises(ValueError, match=r"(?s)columns \['kind'\].*OneHotEncoder"):
+        ChainClassifier().fit(frame, Y)
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"inference": Beam}, r"pass an instance, Beam\(\)"),
+        ({"estimator": 3}, "is of type int"),
+        ({"order": [[0, 1, 2]]}, r"`order` holds \[0, 1, 2\]"),
+        ({"parents": {0: 1}}, r"give a list, such as \[1\]"),
+    ],
+)
+def test_more_mistakes(choices, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        ChainClassifier(**choices).fit(X, Y)
+
+
+def test_given_with_columns_that_are_no_targets():
+    with pytest.raises(ValueError, match="'a', which is no target"):
+        NAMED.predict(TABLE, given=TABLE)

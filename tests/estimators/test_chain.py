@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -420,3 +422,80 @@ def test_labels_survive_the_round_trip(seed, n_labels, kind):
     assert predicted.dtype.kind == Y.dtype.kind
     assert set(np.unique(predicted)) <= set(np.unique(Y))
     assert len(all_vectors([2] * n_labels)) == 2**n_labels
+
+
+def test_scores_take_lists(binary):
+    X, Y = binary
+    model = ChainClassifier(random_state=0).fit(X, Y)
+    assert model.score(X.tolist(), Y.tolist()) == model.score(X, Y)
+
+
+@pytest.mark.parametrize("inference", ["monte_carlo", "greedy", "beam"])
+def test_one_row_of_a_tree(binary, inference):
+    X, Y = binary
+    model = ChainClassifier(DecisionTreeClassifier(max_depth=2), inference=inference, random_state=0).fit(X, Y)
+    alone = np.vstack([model.predict(X[[i]]) for i in range(20)])
+    np.testing.assert_array_equal(alone, model.predict(X[:20]))
+
+
+def test_targets_are_matched_by_name(bridges):
+    X, Y = bridges
+    model = ChainClassifier(random_state=0).fit(X, Y)
+    np.testing.assert_allclose(model.log_joint(X, Y[Y.columns[::-1]]), model.log_joint(X, Y), rtol=0, atol=1e-12)
+    with pytest.raises(ValueError, match="is no target"):
+        model.log_joint(X, Y.rename(columns={Y.columns[0]: "strange"}))
+
+
+def test_two_targets_of_one_name_are_told_apart(binary):
+    X, Y = binary
+    frame = pd.DataFrame(Y).set_axis(["same"] * 2 + [f"label_{j}" for j in range(2, Y.shape[1])], axis=1)
+    model = ChainClassifier(random_state=0).fit(X, frame)
+    known = frame.astype(float)
+    known.iloc[:, 2:] = np.nan
+    known.iloc[:, 0], known.iloc[:, 1] = 1, 0
+    assert (model.predict(X, given=known).to_numpy()[:, :2] == [1, 0]).all()
+    with pytest.raises(ValueError, match="more than one column"):
+        model.predict(X, given=known.iloc[:, :1])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_frame_for_a_linear_classifier_holds_numbers(binary, value):
+    X, Y = binary
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    model = ChainClassifier(LogisticRegression(max_iter=1000), random_state=0).fit(frame, Y)
+    frame.iloc[0, 0] = value
+    with pytest.raises(ValueError, match="X contains"):
+        model.predict(frame)
+
+
+@pytest.mark.parametrize("estimator", [RandomForestClassifier(n_estimators=5), DecisionTreeClassifier(max_depth=2)])
+def test_marginals_of_independent_labels_are_the_classifiers_own(binary, estimator):
+    X, Y = binary
+    model = ChainClassifier(estimator, parents="none", order=None, inference="greedy", random_state=0).fit(X, Y)
+    for proba, link in zip(model.predict_proba(X), model.chain_.links, strict=True):
+        np.testing.assert_allclose(proba, link.estimator.predict_proba(X), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["hamming", "f1"])
+def test_rows_without_knowledge_do_not_depend_on_those_with_some(binary, loss):
+    X, Y = binary
+    model = ChainClassifier(inference=MonteCarlo(n_samples=10), loss=loss, random_state=0).fit(X, Y)
+    known = np.full(Y.shape, np.nan)
+    known[0] = Y[0]
+    np.testing.assert_array_equal(model.predict(X, given=known)[1:], model.predict(X)[1:])
+
+
+@pytest.mark.parametrize("inference", ["monte_carlo", "branch_and_bound"])
+def test_draws_of_many_rows_are_not_held_together(inference):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(4000, 3)), (rng.random((4000, 12)) < 0.4).astype(int)
+    model = ChainClassifier(inference=inference, loss="hamming", random_state=0).fit(X, Y)
+    known = np.full(Y.shape, np.nan)
+    known[:, 0] = 1
+    model.predict(X[:2]), model.sample(X[:2], 1, given=known[:2])  # compiled before memory is looked at
+    tracemalloc.start()
+    model.predict(X)
+    model.sample(X, 1, given=known)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 120e6

@@ -9,6 +9,7 @@ import signal
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from scipy.special import logsumexp
 from scipy.stats import chisquare
 from sklearn.datasets import make_multilabel_classification
@@ -323,3 +324,40 @@ def test_bad_choices(bridges, case):
     choices, message = BAD[case]
     with pytest.raises((ValueError, TypeError), match=message):
         ChainPopulationClassifier(**choices).fit(X, Y)
+
+
+def test_few_samples_given_something_improbable_come_from_the_mixture():
+    rng = np.random.default_rng(0)
+    is_rare = rng.random(2000) < 0.03
+    Y = np.column_stack([is_rare, *(rng.random(2000) < np.where(is_rare, 0.9, 0.05) for _ in range(2))]).astype(int)
+    X = rng.normal(size=(2000, 2))
+    model = ChainPopulationClassifier(order=[[0, 1, 2], [0, 2, 1]], random_state=0).fit(X, Y)
+    known = np.tile([np.nan, 1.0, 1.0], (1000, 1))
+    expected = model.predict_proba(X[:1000], given=known)[0][:, 1].mean()
+    assert abs(model.sample(X[:1000], 1, given=known)[:, 0, 0].mean() - expected) < 0.05
+
+
+@pytest.mark.parametrize("max_samples", [None, 0.5])
+def test_routed_weights_follow_the_rows_of_each_chain(binary, max_samples):
+    X, Y = binary
+    heard = []
+
+    class Listening(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            heard.append(np.allclose(X[:, 0], sample_weight))
+            return super().fit(X, y)
+
+    X = X - X.min(axis=0) + 1.0
+    with sklearn.config_context(enable_metadata_routing=True):
+        link = Listening().set_fit_request(sample_weight=True)
+        model = ChainPopulationClassifier(link, n_chains=2, bootstrap=True, max_samples=max_samples, random_state=0)
+        model.fit(X, Y, sample_weight=X[:, 0].tolist())
+        order = OrderSearch(n_iterations=2)
+        ChainClassifier(link, order=order, random_state=0).fit(X, Y, sample_weight=X[:, 0].tolist())
+    assert all(heard)
+
+
+def test_a_given_order_must_fit_an_explicit_graph(binary):
+    X, Y = binary
+    with pytest.raises(ValueError, match="stands after it"):
+        ChainPopulationClassifier(order=[range(Y.shape[1])[::-1]], parents={1: [0]}).fit(X, Y)

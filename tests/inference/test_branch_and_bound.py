@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from montechain.chain import Chain
 from montechain.inference import enumeration
 from montechain.inference.branch_and_bound import BranchAndBound
 from montechain.inference.greedy import Greedy
+from montechain.links.linear import SOFTMAX, FittedLinearLink
 from montechain.losses import check_loss
 from random_chains import (
     as_generic,
@@ -289,3 +291,42 @@ def test_bad_k_is_refused(k):
     chain = random_linear_chain(np.random.default_rng(0), 2)
     with pytest.raises(ValueError, match=f"`k={k}` is not a positive integer"):
         BranchAndBound().top_k(chain, np.zeros((1, 3)), k)
+
+
+@pytest.mark.parametrize("parents", ["none", "tree"])
+@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize("is_generic", [False, True])
+def test_marginals_of_forests_are_exact_whatever_the_budget(parents, is_known, is_generic):
+    for seed in range(10):
+        chain, X, known, vectors, table, rng = make_case(seed, parents, is_known, is_generic)
+        found = enumeration.marginals(chain, X, given=known, residual=0.5, max_nodes=1, rng=rng)
+        for proba, wanted in zip(found.proba, true_marginals(chain, vectors, table), strict=True):
+            np.testing.assert_allclose(proba, wanted, rtol=0, atol=1e-10)
+        assert (found.unresolved == 0.0).all()
+        if known is not None:
+            evidence = enumeration.log_evidence(chain, X, known, max_nodes=1, n_samples=1, rng=rng)
+            np.testing.assert_allclose(evidence, np.logaddexp.reduce(table, axis=1), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("is_generic", [False, True])
+def test_known_labels_that_are_next_to_impossible_still_count(is_generic):
+    # 2^12 free prefixes come before what is known, whose probability of e^-840 vanishes beside their mass.
+    n_free, n_known = 12, 60
+    free = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.array([0.3]))
+    effects = (np.array([[0.0], [0.02]]), np.array([[0.0], [0.0]]))
+    rare = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.array([-14.0]), effects)
+    n_labels = n_free + n_known
+    chain = Chain(range(n_labels), [()] * n_free + [(0, 1)] * n_known, [free] * n_free + [rare] * n_known)
+    known = np.full((1, n_labels), -1, dtype=np.int32)
+    known[0, n_free:] = 1
+    X, rng = np.zeros((1, 1)), np.random.default_rng(0)
+    decision = BranchAndBound(max_nodes=500).decide(
+        as_generic(chain) if is_generic else chain, X, loss=bound_loss(chain, "hamming"), given=known, rng=rng
+    )
+    assert (decision.labels[:, n_free:] == 1).all()
+    proba = BranchAndBound(max_nodes=500).marginals(as_generic(chain) if is_generic else chain, X, given=known, rng=rng)
+    for own in proba[n_free:]:
+        np.testing.assert_allclose(own, [[0.0, 1.0]])
+    # The first label raises the odds of each known one by e^0.02.
+    np.testing.assert_allclose(proba[0][0, 1], 1 / (1 + np.exp(-0.3 - 0.02 * n_known)), atol=0.05)
+    np.testing.assert_allclose(proba[5][0, 1], 1 / (1 + np.exp(-0.3)), atol=0.05)

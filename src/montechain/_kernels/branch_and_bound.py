@@ -151,7 +151,7 @@ def depth_first(
 @njit(cache=True, nogil=True)
 def is_all_binary(response, n_classes):
     """Return whether every link has one score, the log-odds of its second class."""
-    for k in range(len(n_classes)):
+    for k in range(len(n_classes)):  # noqa: SIM110 - numba compiles a loop, but not a generator in all()
         if n_classes[k] != 2 or response[k] != SOFTMAX:
             return False
     return True

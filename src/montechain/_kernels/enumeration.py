@@ -24,6 +24,9 @@ BUCKETS_PER_NAT = 4
 good as a heap, since nothing depends on the order of nearly equal nodes, and takes constant time."""
 N_BUCKETS = 8192
 
+UNDERFLOW = -600.0
+"""Logarithm of a share so small that sums of its kind are about to vanish."""
+
 
 @njit(cache=True, nogil=True)
 def log_add(a, b):
@@ -538,11 +541,30 @@ def marginals(
         for k in range(n_labels):
             reached += open_at[k]
             unresolved[i, k] = min(reached, 1.0)
+        lost = False
         if estimated[i]:
             draw_completions(
                 base[i], effects, score_start, score_weight, response, n_classes, active_start,
                 known, n_labels, tree, path, frontier, size, remaining, offset, uniforms, drawn, log_weight, start,
             )  # fmt: skip
+            # What is known may be so improbable that nothing is left of it in units of the open mass, which is only a
+            # bound then. So the draws, and the few complete vectors, are weighed in units of their own.
+            unit = complete
+            for s in range(n_samples):
+                unit = max(unit, log_weight[s])
+            lost = unit - total < UNDERFLOW
+            if lost and unit > -np.inf:
+                for node in range(n_stored):
+                    sure[node] = math.exp(log_mass[node] - unit) if depth_of[node] == n_labels else 0.0
+                proba[i, :] = 0.0
+                for node in range(n_stored - 1, 0, -1):
+                    proba[i, class_start[depth_of[node] - 1] + chosen[node]] += sure[node]
+                    sure[parent[node]] += sure[node]
+                for s in range(n_samples):
+                    mass = math.exp(log_weight[s] - unit)
+                    for k in range(n_labels):
+                        proba[i, class_start[k] + drawn[s, k]] += mass
+        if estimated[i] and not lost:
             # What is drawn replaces the face value of the nodes whose mass is only a bound.
             proba[i, :] = 0.0
             for s in range(n_samples):
@@ -563,8 +585,14 @@ def marginals(
             for column in range(class_start[k], class_start[k + 1]):
                 proba[i, column] += lower[i, column]
                 total_k += proba[i, column]
+            known_class = known[k] if len(known) else -1
             for column in range(class_start[k], class_start[k + 1]):
-                proba[i, column] = proba[i, column] / total_k if total_k > 0.0 else 1.0 / n_classes[k]
+                if total_k > 0.0:
+                    proba[i, column] /= total_k
+                elif known_class < 0:
+                    proba[i, column] = 1.0 / n_classes[k]
+                else:
+                    proba[i, column] = 1.0 if column == class_start[k] + known_class else 0.0
     return proba, lower, unresolved, estimated, nodes
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from numbers import Integral
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -15,7 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from montechain import metrics
-from montechain._targets import TargetFormat, as_columns, decode, decode_frame, encode
+from montechain._targets import TargetFormat, TargetTable, as_columns, decode, decode_frame, encode
 from montechain.links.base import UNKNOWN
 from montechain.links.design import is_frame
 
@@ -31,6 +33,22 @@ class TargetsClassifier(ClassifierMixin, BaseEstimator):
     unknown: Any
     random_state: Any
 
+    @contextmanager
+    def _unchanged_on_failure(self) -> Iterator[None]:
+        """Keep what was learned before if a new fit fails half-way: classes and chains must belong together."""
+
+        def learned() -> dict[str, Any]:
+            return {name: value for name, value in vars(self).items() if name.endswith("_") or name == "_target_format"}
+
+        before = learned()
+        try:
+            yield
+        except BaseException:
+            for name in learned():
+                delattr(self, name)
+            self.__dict__.update(before)
+            raise
+
     # -- inputs -------------------------------------------------------------------------------
 
     def _check_X(self, X: Any, *, reset: bool, keep_frames: bool = False, allow_nan: bool = False) -> Any:
@@ -39,14 +57,17 @@ class TargetsClassifier(ClassifierMixin, BaseEstimator):
             if X.shape[0] == 0:
                 raise ValueError(f"`X` has 0 rows (shape {tuple(X.shape)}): at least 1 is needed.")
             return validate_data(self, X, reset=reset, skip_check_array=True)
-        return validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype="numeric" if keep_frames else [np.float64, np.float32],
-            ensure_all_finite="allow-nan" if allow_nan else True,
-        )
+        try:
+            return validate_data(
+                self,
+                X,
+                reset=reset,
+                accept_sparse="csr",
+                dtype="numeric" if keep_frames else [np.float64, np.float32],
+                ensure_all_finite="allow-nan" if allow_nan else True,
+            )
+        except ValueError as error:
+            raise ValueError(f"{error}{_advice(X, str(error))}") from error
 
     def _learn_classes(self, y: Any, n_rows: int) -> np.ndarray:
         """Set `classes_` from y and return its codes."""
@@ -54,6 +75,10 @@ class TargetsClassifier(ClassifierMixin, BaseEstimator):
         self._check_rows(table.shape[0], n_rows, "y")
         codes, classes = encode(table)
         self._target_format = table.format
+        if table.names is not None:
+            self.target_names_ = list(table.names)
+        else:
+            self.__dict__.pop("target_names_", None)
         self.classes_ = classes[0] if table.is_1d else classes
         return codes
 
@@ -61,7 +86,12 @@ class TargetsClassifier(ClassifierMixin, BaseEstimator):
         """Return the codes of complete or partly unknown label vectors."""
         table = as_columns(y, unknown=self.unknown, name="y")
         self._check_rows(table.shape[0], n_rows, "y")
-        return encode(table, self._classes)[0]
+        columns = self._match_columns(table)
+        if len(columns) != len(self._classes):
+            raise ValueError(f"y has {len(columns)} columns for {len(self._classes)} labels: give one for each.")
+        codes = np.empty((n_rows, len(columns)), dtype=np.int32)
+        codes[:, columns] = encode(table, [self._classes[j] for j in columns])[0]
+        return codes
 
     def _encode_given(self, given: Any, n_rows: int) -> np.ndarray | None:
         """Return the codes of what is known beforehand, `UNKNOWN` elsewhere; None if nothing is.
@@ -70,23 +100,45 @@ class TargetsClassifier(ClassifierMixin, BaseEstimator):
         """
         if given is None:
             return None
+        names = self._target_format.names
+        if names is not None and is_frame(given):
+            # Before their values are looked at: other columns need not hold classes at all.
+            self._refuse_other_names(list(given.columns), names, "given")
         table = as_columns(given, unknown=self.unknown, name="given")
         self._check_rows(table.shape[0], n_rows, "given")
-        names = self._target_format.names
-        columns = list(range(len(self._classes)))
-        if table.is_frame and names is not None:
-            strange = [name for name in table.names or () if name not in names]
-            if strange:
-                raise ValueError(f"`given` has a column {strange[0]!r}, which is no target: the targets are {names}.")
-            columns = [names.index(name) for name in table.names or ()]
-        elif table.shape[1] != len(columns):
+        columns = self._match_columns(table)
+        by_name = table.is_frame and self._target_format.names is not None
+        if not by_name and len(columns) != len(self._classes):
             raise ValueError(
-                f"`given` has {table.shape[1]} columns for {len(columns)} labels: give one column per label, "
+                f"`given` has {len(columns)} columns for {len(self._classes)} labels: give one column per label, "
                 "with NaN or None where nothing is known."
             )
         known = np.full((n_rows, len(self._classes)), UNKNOWN, dtype=np.int32)
         known[:, columns] = encode(table, [self._classes[j] for j in columns])[0]
         return known if (known != UNKNOWN).any() else None
+
+    def _match_columns(self, table: TargetTable) -> list[int]:
+        """Return the target that each column stands for: by name if both are data frames, else by place."""
+        names = self._target_format.names
+        if not table.is_frame or names is None or table.names == names:
+            return list(range(table.shape[1]))
+        own = table.names or []
+        self._refuse_other_names(own, names, table.name)
+        repeated = [name for name in own if own.count(name) > 1 or names.count(name) > 1]
+        if repeated:
+            raise ValueError(
+                f"`{table.name}` has a column {repeated[0]!r}, but more than one column bears this name. Give all "
+                "targets in the order of the training data, or different names."
+            )
+        return [names.index(name) for name in own]
+
+    @staticmethod
+    def _refuse_other_names(own: Sequence[Any], names: Sequence[Any], what: str) -> None:
+        strange = [name for name in own if name not in names]
+        if strange:
+            raise ValueError(
+                f"`{what}` has a column {strange[0]!r}, which is no target: the targets are {list(names)}."
+            )
 
     @staticmethod
     def _check_rows(n_given: int, n_rows: int, name: str) -> None:
@@ -128,8 +180,9 @@ class TargetsClassifier(ClassifierMixin, BaseEstimator):
         sample_weight : array of shape (n,), optional
         """
         check_is_fitted(self)
-        self._check_rows(as_columns(y, unknown=self.unknown, name="y").shape[0], X.shape[0], "y")
-        return metrics.exact_match(y, self.predict(X), unknown=self.unknown, sample_weight=sample_weight)
+        n_given, predicted = as_columns(y, unknown=self.unknown, name="y").shape[0], self.predict(X)
+        self._check_rows(n_given, len(predicted), "y")
+        return metrics.exact_match(y, predicted, unknown=self.unknown, sample_weight=sample_weight)
 
     def __sklearn_tags__(self):
         """Return scikit-learn's description of what this takes and gives."""
@@ -138,6 +191,26 @@ class TargetsClassifier(ClassifierMixin, BaseEstimator):
         tags.target_tags.multi_output = True
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def _advice(X: Any, message: str) -> str:
+    """Return what to type instead where X has text in it or lacks values."""
+    if "NaN" in message:
+        return (
+            "\nFill the missing values of `X` first, or use an estimator that takes them, such as "
+            "ChainClassifier(HistGradientBoostingClassifier())."
+        )
+    if "could not convert string" not in message:
+        return ""
+    which = ""
+    if is_frame(X):
+        schema = nw.from_native(X, eager_only=True).schema
+        which = f" (columns {[name for name, dtype in schema.items() if not dtype.is_numeric()]})"
+    return (
+        f"\n`X` holds text{which}. Encode it in the links, for example ChainClassifier(make_pipeline("
+        'make_column_transformer((OneHotEncoder(handle_unknown="ignore"), [...]), remainder="passthrough"), '
+        "LogisticRegression())), or before."
+    )
 
 
 def map_chunks(

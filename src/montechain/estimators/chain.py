@@ -8,19 +8,17 @@ from typing import Any
 import numpy as np
 
 from montechain.chain import Chain
-from montechain.estimators.chains import ChainsClassifier
+from montechain.estimators.chains import SAMPLING_RESIDUAL, ChainsClassifier
 from montechain.estimators.progress import link_progress
 from montechain.inference import BranchAndBound, Decision, TopK, check_inference
 from montechain.inference.enumeration import log_evidence
 from montechain.links import LinkLearner
 from montechain.links.base import UNKNOWN
+from montechain.losses import LabelDistribution
 from montechain.ordering import OrderFinder, check_order
 from montechain.parents import arrange
 
 __all__ = ["ChainClassifier"]
-
-SAMPLING_RESIDUAL = 1e-3
-"""Mass that may be left out when label vectors are drawn given some of the labels."""
 
 
 class ChainClassifier(ChainsClassifier):
@@ -67,6 +65,8 @@ class ChainClassifier(ChainsClassifier):
     search_trace_ : list of dict
         The course of the search, if `order` is one; ``pandas.DataFrame(search_trace_)`` is a table.
     classes_ : list of L ndarrays, or ndarray for a one-dimensional y
+    target_names_ : list
+        Names of the labels; only if y has names.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Only if X is a data frame with names that are strings.
@@ -149,16 +149,14 @@ class ChainClassifier(ChainsClassifier):
             return self.chain_.log_joint(rows, by_position)
         return log_evidence(self.chain_, rows, np.ascontiguousarray(by_position), rng=rng)
 
-    def _sample_of_rows(
-        self, rows: Any, n_samples: int, known: np.ndarray | None, rng: np.random.Generator
-    ) -> np.ndarray:
-        shape = rows.shape[0], n_samples
-        if known is None:
-            return self._by_label(self.chain_.sample(rows, rng.random((*shape, self.chain_.n_labels)))[0])
-        agreeing = BranchAndBound(residual=SAMPLING_RESIDUAL).distribution(
-            self.chain_, rows, given=self._by_position(known), rng=rng
-        )
-        return self._by_label(agreeing.draw(rng.random(shape)))
+    def _sample_of_rows(self, rows: Any, n_samples: int, rng: np.random.Generator) -> np.ndarray:
+        uniforms = rng.random((rows.shape[0], n_samples, self.chain_.n_labels))
+        return self._by_label(self.chain_.sample(rows, uniforms)[0])
+
+    def _distribution_of_rows(self, rows: Any, known: np.ndarray, rng: np.random.Generator) -> LabelDistribution:
+        strategy = BranchAndBound(residual=SAMPLING_RESIDUAL)
+        agreeing = strategy.distribution(self.chain_, rows, given=self._by_position(known), rng=rng)
+        return replace(agreeing, labels=self._by_label(agreeing.labels))
 
     @property
     def _n_scores(self) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from sklearn import get_config
-from sklearn.utils import get_tags
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
 
@@ -18,9 +18,10 @@ from montechain._targets import decode
 from montechain.estimators.base import TargetsClassifier, concatenate, map_chunks
 from montechain.estimators.progress import CallbackSupportMixin, with_callbacks
 from montechain.inference import Decision, TopK, check_inference
+from montechain.inference.branch_and_bound import ROWS_AT_ONCE, blocks
 from montechain.links import EstimatorLink, LinkLearner, check_estimator
 from montechain.links.base import UNKNOWN
-from montechain.losses import Loss, check_loss
+from montechain.losses import LabelDistribution, Loss, check_loss
 from montechain.ordering import OrderFinder, OrderSearch, SearchResult, search_progress
 
 __all__ = ["ChainsClassifier"]
@@ -28,6 +29,8 @@ __all__ = ["ChainsClassifier"]
 CHUNK_CELLS = 2**21
 """About so many numbers (scores, labels) are held at a time while predicting."""
 MIN_CHUNK_ROWS = 64
+SAMPLING_RESIDUAL = 1e-3
+"""Mass that may be left out when label vectors are drawn given some of the labels."""
 
 
 class ChainsClassifier(CallbackSupportMixin, TargetsClassifier):
@@ -60,14 +63,15 @@ class ChainsClassifier(CallbackSupportMixin, TargetsClassifier):
         **fit_params
             Passed on to the classifier's `fit`, by metadata routing if that is enabled.
         """
-        seed = self._seed()
-        learner = check_estimator(self.estimator, random_state=seed)
-        X = self._check_inputs(X, learner, reset=True)
-        codes = self._learn_classes(y, X.shape[0])
-        check_inference(self.inference)
-        self._bound_loss(np.arange(codes.shape[1]))
-        options = self._fit_options(X, learner, sample_weight, fit_params)
-        self._learn(learner.for_classes(self._classes), X, codes, seed, options)
+        with self._unchanged_on_failure():
+            seed = self._seed()
+            learner = check_estimator(self.estimator, random_state=seed)
+            X = self._check_inputs(X, learner, reset=True)
+            codes = self._learn_classes(y, X.shape[0])
+            check_inference(self.inference)
+            self._bound_loss(np.arange(codes.shape[1]))
+            options = self._fit_options(X, learner, sample_weight, fit_params)
+            self._learn(learner.for_classes(self._classes), X, codes, seed, options)
         return self
 
     def predict(self, X: Any, *, given: Any = None) -> Any:
@@ -110,6 +114,9 @@ class ChainsClassifier(CallbackSupportMixin, TargetsClassifier):
 
     def predict_proba(self, X: Any, *, given: Any = None) -> Any:
         """Return the marginal probabilities p(label | x, what is given) of each label.
+
+        They are exact where the labels have few combinations; else within the `residual` of the
+        strategy, 0.01 by default (``BranchAndBound(residual=0.001)`` makes it smaller).
 
         Parameters
         ----------
@@ -191,7 +198,16 @@ class ChainsClassifier(CallbackSupportMixin, TargetsClassifier):
 
         def one(rows: Any, known: np.ndarray | None, start: int) -> np.ndarray:
             # Rows must be independent of each other: each chunk has draws of its own.
-            return self._sample_of_rows(rows, n_samples, known, np.random.default_rng([seed, start]))
+            rng = np.random.default_rng([seed, start])
+            if known is None:
+                return self._sample_of_rows(rows, n_samples, rng)
+            uniforms = rng.random((rows.shape[0], n_samples))
+            # A row can have as many vectors as the enumeration has nodes, so only some rows are held at a time.
+            parts = [
+                self._distribution_of_rows(_safe_indexing(rows, block), known[block], rng).draw(uniforms[block])
+                for block in blocks(rows.shape[0], ROWS_AT_ONCE)
+            ]
+            return np.concatenate(parts)
 
         return self._decode_many(self._map(one, checked, known, width=n_samples))
 
@@ -214,9 +230,11 @@ class ChainsClassifier(CallbackSupportMixin, TargetsClassifier):
     def _log_joint_of_rows(self, rows: Any, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray: ...
 
     @abstractmethod
-    def _sample_of_rows(
-        self, rows: Any, n_samples: int, known: np.ndarray | None, rng: np.random.Generator
-    ) -> np.ndarray: ...
+    def _sample_of_rows(self, rows: Any, n_samples: int, rng: np.random.Generator) -> np.ndarray: ...
+
+    @abstractmethod
+    def _distribution_of_rows(self, rows: Any, known: np.ndarray, rng: np.random.Generator) -> LabelDistribution:
+        """Return the label vectors that agree with what is known, but for `SAMPLING_RESIDUAL` of their mass."""
 
     @property
     @abstractmethod
@@ -261,7 +279,10 @@ class ChainsClassifier(CallbackSupportMixin, TargetsClassifier):
         """Return what goes to the links' own fit: the weights, and for classifiers any metadata asked for."""
         if get_config()["enable_metadata_routing"] and isinstance(learner, EstimatorLink):
             given = fit_params if sample_weight is None else {**fit_params, "sample_weight": sample_weight}
-            return dict(process_routing(self, "fit", **given)["estimator"]["fit"]) if given else {}
+            routed = dict(process_routing(self, "fit", **given)["estimator"]["fit"]) if given else {}
+            if routed.get("sample_weight") is not None:
+                routed["sample_weight"] = _check_sample_weight(routed["sample_weight"], X)
+            return routed
         if sample_weight is None:
             return fit_params
         if isinstance(learner, EstimatorLink) and not has_fit_parameter(learner.estimator, "sample_weight"):

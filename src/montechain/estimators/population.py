@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_method_params
 
 from montechain.chain import Chain
-from montechain.estimators.chains import ChainsClassifier
+from montechain.estimators.chains import SAMPLING_RESIDUAL, ChainsClassifier
 from montechain.estimators.progress import link_progress
-from montechain.inference import Decision, TopK, check_inference
+from montechain.inference import BranchAndBound, Decision, TopK, check_inference
 from montechain.links import LinkLearner, LinkProblem
 from montechain.links.base import UNKNOWN
 from montechain.losses import LabelDistribution
 from montechain.ordering import OrderFinder, SearchResult, check_order
 from montechain.parents import arrange
 from montechain.population import Population, check_combine
+from montechain.population.mixture import union
 
 __all__ = ["ChainPopulationClassifier"]
-
-N_PROPOSALS = 10
-"""Draws made for each sample that is asked for when some labels are known, before one in so many is kept."""
 
 
 class ChainPopulationClassifier(ChainsClassifier):
@@ -42,7 +43,7 @@ class ChainPopulationClassifier(ChainsClassifier):
         Number of random orders. Given orders and a search's `keep` say it themselves.
     combine : {"mixture", "algorithm-4", "vote"} or combination, default="mixture"
         How one answer is made of several: the mixture's best label vector, Algorithm 4 of the paper,
-        or a vote on each label.
+        or a vote on each label (then `predict_proba` returns the shares of votes).
     weights : sequence of float, default=None
         Weights of the chains. None: for searched orders their payoffs (for logarithms of payoffs,
         ``exp(payoff - largest)``), else equal.
@@ -73,6 +74,8 @@ class ChainPopulationClassifier(ChainsClassifier):
     search_trace_ : list of dict
         The course of the search, if `order` is one; ``pandas.DataFrame(search_trace_)`` is a table.
     classes_ : list of L ndarrays, or ndarray for a one-dimensional y
+    target_names_ : list
+        Names of the labels; only if y has names.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Only if X is a data frame with names that are strings.
@@ -131,18 +134,22 @@ class ChainPopulationClassifier(ChainsClassifier):
     def _learn(self, learner: LinkLearner, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
         check_combine(self.combine)
         rng = np.random.default_rng(seed)
-        orders, weights = self._choose_orders(learner, X, codes, seed, rng, options)
+        orders, fixed, weights = self._choose_orders(learner, X, codes, seed, rng, options)
         n_classes = [len(classes) for classes in self._classes]
         names = self._target_format.names
-        arranged = [arrange(self.parents, order, codes, n_classes, names=names) for order in orders]
+        arranged = [arrange(self.parents, order, codes, n_classes, fixed=fixed, names=names) for order in orders]
         n_drawn = self._n_drawn(len(codes))
-        with link_progress(self, len(arranged) * codes.shape[1], X, codes) as on_link:
-            everything = {"names": names, "n_jobs": self.n_jobs, "on_link": on_link, **options}
-            if n_drawn is None and (codes != UNKNOWN).all():
-                chains = _learn_together(learner, X, codes, n_classes, arranged, everything)
+        together = n_drawn is None and bool((codes != UNKNOWN).all())
+        problems = [LinkProblem(label, parents[label]) for order, parents in arranged for label in order]
+        with link_progress(self, len(set(problems) if together else problems), X, codes) as on_link:
+            shared = {"names": names, "n_jobs": self.n_jobs, "on_link": on_link}
+            if together:
+                chains = _learn_together(learner, X, codes, n_classes, arranged, {**shared, **options})
             else:
                 chains = [
-                    self._learn_one(learner, X, codes, n_classes, order, parents, n_drawn, [seed, 2, j], everything)
+                    self._learn_one(
+                        learner, X, codes, n_classes, order, parents, n_drawn, [seed, 2, j], shared, options
+                    )
                     for j, (order, parents) in enumerate(arranged)
                 ]
         self.population_ = Population(chains, weights)
@@ -151,29 +158,39 @@ class ChainPopulationClassifier(ChainsClassifier):
 
     def _choose_orders(
         self, learner: LinkLearner, X: Any, codes: np.ndarray, seed: int, rng: np.random.Generator, options: Any
-    ) -> tuple[list[list[int]], Any]:
-        """Return the orders and their weights."""
+    ) -> tuple[list[list[int]], bool, Any]:
+        """Return the orders, whether the user asked for just these, and their weights."""
         n_labels, names = codes.shape[1], self._target_format.names
         if isinstance(self.order, OrderFinder):
             start, _ = check_order("random", n_labels, names=names, rng=rng)
             result = self._search_orders(self.order, learner, X, codes, start, seed, options)
             weights = weights_of(result) if self.weights is None else self.weights
-            return [list(order) for order in result.orders], weights
+            return [list(order) for order in result.orders], False, weights
         if isinstance(self.order, str):
             if not isinstance(self.n_chains, Integral) or isinstance(self.n_chains, bool) or self.n_chains < 1:
                 raise ValueError(
                     f"`n_chains={self.n_chains!r}` must be a positive whole number, e.g. "
                     "ChainPopulationClassifier(n_chains=10)."
                 )
-            return [
-                check_order(self.order, n_labels, names=names, rng=rng)[0] for _ in range(self.n_chains)
-            ], self.weights
-        if self.order is None or len(self.order) == 0 or isinstance(self.order[0], str | Integral):
+            return self._random_orders(n_labels, rng), False, self.weights
+        is_list = isinstance(self.order, Sequence | np.ndarray) and len(self.order) > 0
+        if not is_list or isinstance(self.order[0], str | Integral):
             raise ValueError(
                 f"`order={self.order!r}` of a population must be 'random', a sequence of orders such as "
                 "[[0, 1, 2], [2, 0, 1]], or a search such as OrderSearch(keep=10)."
             )
-        return [check_order(order, n_labels, names=names, rng=rng)[0] for order in self.order], self.weights
+        orders = [check_order(order, n_labels, names=names, rng=rng)[0] for order in self.order]
+        return orders, True, self.weights
+
+    def _random_orders(self, n_labels: int, rng: np.random.Generator) -> list[list[int]]:
+        """Return random orders, all different as long as there are others."""
+        orders: list[list[int]] = []
+        n_different = math.factorial(min(n_labels, 20))
+        while len(orders) < self.n_chains:
+            order, _ = check_order(self.order, n_labels, rng=rng)
+            if order not in orders or len(orders) >= n_different:
+                orders.append(order)
+        return orders
 
     def _n_drawn(self, n_rows: int) -> int | None:
         """Return how many rows each chain learns from; None for all of them as they are."""
@@ -189,14 +206,14 @@ class ChainPopulationClassifier(ChainsClassifier):
             )
         return int(size) if whole else max(1, round(float(size) * n_rows))
 
-    def _learn_one(self, learner, X, codes, n_classes, order, parents, n_drawn, seeds, options) -> Chain:
+    def _learn_one(self, learner, X, codes, n_classes, order, parents, n_drawn, seeds, shared, options) -> Chain:
         """Learn one chain, from rows of its own if each has some."""
         if n_drawn is not None:
             rng = np.random.default_rng(seeds)
             rows = rng.choice(len(codes), size=n_drawn, replace=self.bootstrap)
-            options = {key: _rows_of(value, rows, len(codes)) for key, value in options.items()}
+            options = _check_method_params(X, options, rows)
             X, codes = _safe_indexing(X, rows), codes[rows]
-        return Chain.learn(learner, X, codes, n_classes, order, parents, seed=seeds[0], **options)
+        return Chain.learn(learner, X, codes, n_classes, order, parents, seed=seeds[0], **shared, **options)
 
     def _decide_rows(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> Decision:
         return check_combine(self.combine).decide(
@@ -218,28 +235,12 @@ class ChainPopulationClassifier(ChainsClassifier):
             return self.population_.log_joint(rows, codes)
         return self.population_.log_evidence(rows, codes, rng=rng)
 
-    def _sample_of_rows(
-        self, rows: Any, n_samples: int, known: np.ndarray | None, rng: np.random.Generator
-    ) -> np.ndarray:
-        n_rows, n_labels = rows.shape[0], len(self._classes)
-        n_each = 1 if known is None else N_PROPOSALS
-        chain_uniforms = rng.random((n_rows, n_samples * n_each))
-        labels, log_weight = self.population_.sample(
-            rows, chain_uniforms, rng.random((n_rows, n_samples * n_each, n_labels)), known
-        )
-        if known is None:
-            return labels
-        # Draws of all samples of a row are resampled by weight: the more samples, the nearer to p(y | x, given).
-        n_draws = labels.shape[1]
-        largest = log_weight.max(axis=1, keepdims=True)
-        weights = np.exp(log_weight - np.where(np.isneginf(largest), 0.0, largest))
-        weights[np.isneginf(largest[:, 0])] = 1.0  # what is known is impossible, so it says nothing
-        weights /= weights.sum(axis=1, keepdims=True)
-        drawn = LabelDistribution(
-            np.arange(n_rows + 1) * n_draws, labels.reshape(-1, n_labels), weights.ravel(),
-            np.ones(n_rows), np.ones(n_rows, dtype=bool),
-        )  # fmt: skip
-        return drawn.draw(rng.random((n_rows, n_samples)))
+    def _sample_of_rows(self, rows: Any, n_samples: int, rng: np.random.Generator) -> np.ndarray:
+        shape = rows.shape[0], n_samples
+        return self.population_.sample(rows, rng.random(shape), rng.random((*shape, len(self._classes))))[0]
+
+    def _distribution_of_rows(self, rows: Any, known: np.ndarray, rng: np.random.Generator) -> LabelDistribution:
+        return union(self.population_, rows, BranchAndBound(residual=SAMPLING_RESIDUAL), known, rng)
 
     @property
     def _n_scores(self) -> int:
@@ -276,8 +277,3 @@ def _learn_together(learner, X, codes, n_classes, arranged, options) -> list[Cha
         own = [links[LinkProblem(label, parents[label])] for label in order]
         chains.append(Chain(order, [[position[j] for j in parents[label]] for label in order], own))
     return chains
-
-
-def _rows_of(value: Any, rows: np.ndarray, n_rows: int) -> Any:
-    """Return the `rows` of an option that has one entry per row, others as they are."""
-    return _safe_indexing(value, rows) if isinstance(value, np.ndarray) and len(value) == n_rows else value

@@ -43,7 +43,9 @@ def link_progress(estimator: Any, n_links: int, X: Any, y: Any):
             task.call_on_fit_task_end(estimator=estimator)
         if estimator.verbose:
             seconds = time.perf_counter() - started
-            print(f"[{type(estimator).__name__}] link {n_done} of {n_links}: label {problem.label}, {seconds:.1f} s")
+            names = getattr(estimator, "target_names_", None)
+            label = problem.label if names is None else names[problem.label]
+            print(f"[{type(estimator).__name__}] link {n_done} of {n_links}: label {label}, {seconds:.1f} s")
 
     yield on_link
     if context is not None:

@@ -50,8 +50,10 @@ def check_inference(inference: Any) -> Inference:
         return inference
     if isinstance(inference, str) and inference in STRATEGIES:
         return STRATEGIES[inference]()
+    if isinstance(inference, type):
+        raise TypeError(f"`inference` is the class {inference.__name__}: pass an instance, {inference.__name__}().")
     hint = nearest(inference, STRATEGIES) if isinstance(inference, str) else ""
     raise ValueError(
-        f"`inference={inference!r}` is not known{hint}. Allowed are {', '.join(map(repr, STRATEGIES))}, "
+        f"`inference={inference!r}` is not known{hint or '.'} Allowed are {', '.join(map(repr, STRATEGIES))}, "
         "or a strategy such as Beam(width=5)."
     )

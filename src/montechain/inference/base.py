@@ -44,18 +44,25 @@ class Decision:
     regret: np.ndarray
     certified: np.ndarray
 
+    @property
+    def proba(self) -> np.ndarray:
+        """Probabilities of the labels, of shape (n,)."""
+        return np.exp(self.log_proba)
+
     @classmethod
     def most_probable(
-        cls, labels: np.ndarray, log_proba: np.ndarray, upper_bound: np.ndarray, *, joint: bool = True
+        cls, labels: np.ndarray, log_proba: np.ndarray, upper_bound: np.ndarray, *, given: np.ndarray | None = None
     ) -> Decision:
         """Return a decision for exact match.
 
-        `joint` is False when labels were known beforehand: then 1 - p(labels | x) is not the
-        expected loss, whose normalising constant is not at hand.
+        In rows in which labels were known beforehand, 1 - p(labels | x) is not the expected loss, whose
+        normalising constant is not at hand.
         """
         proba = np.exp(log_proba)
         regret = np.maximum(np.exp(upper_bound) - proba, 0.0)
-        expected_loss = 1.0 - proba if joint else np.full(len(proba), np.nan)
+        expected_loss = 1.0 - proba
+        if given is not None:
+            expected_loss[(given >= 0).any(axis=1)] = np.nan
         return cls(labels, log_proba, upper_bound, expected_loss, regret, upper_bound <= log_proba + TIGHT)
 
 

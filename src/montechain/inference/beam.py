@@ -57,7 +57,7 @@ class Beam(Inference):
     ) -> Decision:
         labels, log_proba, dropped_log, _ = self._search(chain, X, given, n_wanted=1)
         upper_bound = np.maximum(log_proba[:, 0], dropped_log)
-        return Decision.most_probable(labels[:, 0], log_proba[:, 0], upper_bound, joint=given is None)
+        return Decision.most_probable(labels[:, 0], log_proba[:, 0], upper_bound, given=given)
 
     def distribution(  # noqa: D102
         self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any
 
@@ -103,10 +103,7 @@ class BranchAndBound(Inference):
             labels, log_proba, upper_bound, _ = most_probable_kernel(
                 *scores.arrays, knowledge, self.max_nodes, PATIENCE
             )
-        # Both are minus infinity where the known classes are impossible.
-        with np.errstate(invalid="ignore"):
-            decision = Decision.most_probable(labels, log_proba, upper_bound, joint=given is None)
-        return replace(decision, certified=decision.certified | (upper_bound == log_proba))
+        return Decision.most_probable(labels, log_proba, upper_bound, given=given)
 
     def distribution(  # noqa: D102
         self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from montechain._kernels.branch_and_bound import k_best as k_best_kernel
+from montechain._kernels.enumeration import UNDERFLOW
 from montechain._kernels.enumeration import distribution as distribution_kernel
 from montechain._kernels.enumeration import log_evidence as log_evidence_kernel
 from montechain._kernels.enumeration import marginals as marginals_kernel
@@ -33,6 +34,9 @@ N_SAMPLES = 1000
 
 FALL = math.log(8.0)
 """By how much the threshold of the generic enumeration falls from sweep to sweep, in log-probability."""
+
+FEW_VECTORS = 256
+"""Up to so many label vectors, all of them are enumerated, whatever residual is allowed."""
 
 ROWS_AT_ONCE = 256
 """Rows whose vectors the generic enumeration of marginals holds in memory together."""
@@ -59,6 +63,11 @@ class Marginals:
     estimated: np.ndarray
 
 
+def asked(chain: ChainBase, residual: float) -> float:
+    """Return the residual to work with: none where there are so few label vectors that all may as well be seen."""
+    return 0.0 if math.prod(chain.n_classes) <= FEW_VECTORS else residual
+
+
 def distribution(
     chain: ChainBase,
     X: Any,
@@ -78,6 +87,7 @@ def distribution(
     from the open prefixes in proportion to their mass, all rows sharing one table of uniforms.
     """
     offset, uniforms = _uniforms(rng, n_samples, chain.n_labels)
+    residual = asked(chain, residual)
     scores = chain.scores(X)
     if scores is not None:
         known = no_knowledge(chain.n_labels) if given is None else given
@@ -113,28 +123,28 @@ def marginals(
 ) -> Marginals:
     """Return the probability of each class of each label, within `residual`.
 
-    Label-linear chains in which every label has at most one parent are solved exactly, by sum-product. Otherwise
-    vectors are enumerated as in `distribution`, none of them stored; open prefixes count for the labels that
+    Chains in which every label has at most one parent are solved exactly, by sum-product. Otherwise vectors are
+    enumerated as in `distribution`, none of them stored; open prefixes count for the labels that
     they fix.
     """
     n_labels = chain.n_labels
     offset, uniforms = _uniforms(rng, n_samples, n_labels)
+    if is_forest(chain):
+        proba, _ = _sum_product(chain, X, given)
+        lower, estimated = proba, np.isnan(proba).any(axis=1)
+        unresolved = np.zeros((len(proba), n_labels))
+        if estimated.any():
+            # The known classes are impossible, and nothing can be said about the others.
+            proba, lower = np.where(estimated[:, None], _uninformed(chain, given), proba), np.nan_to_num(proba)
+            unresolved[estimated] = 1.0
+        return Marginals(_by_position(chain, proba), _by_position(chain, lower), unresolved, estimated)
+    residual = asked(chain, residual)
     scores = chain.scores(X)
     if scores is not None:
         known = no_knowledge(n_labels) if given is None else given
-        if all(len(parents) <= 1 for parents in chain.parents):
-            parent = np.array([parents[0] if parents else -1 for parents in chain.parents], dtype=np.int64)
-            proba, _ = forest_kernel(*scores.arrays, known, parent)
-            lower, estimated = proba, np.isnan(proba).any(axis=1)
-            unresolved = np.zeros((len(proba), n_labels))
-            if estimated.any():
-                # The known classes are impossible, and nothing can be said about the others.
-                proba, lower = np.where(estimated[:, None], _uninformed(chain, given), proba), np.nan_to_num(proba)
-                unresolved[estimated] = 1.0
-        else:
-            proba, lower, unresolved, estimated, _ = marginals_kernel(
-                *scores.arrays, known, residual, max_nodes, offset, uniforms
-            )
+        proba, lower, unresolved, estimated, _ = marginals_kernel(
+            *scores.arrays, known, residual, max_nodes, offset, uniforms
+        )
         return Marginals(_by_position(chain, proba), _by_position(chain, lower), unresolved, estimated)
     parts = []
     for start in range(0, max(X.shape[0], 1), ROWS_AT_ONCE):
@@ -158,15 +168,15 @@ def log_evidence(
 ) -> np.ndarray:
     """Return log p(known labels | x), the other labels summed out, of shape (n,).
 
-    Only prefixes up to the last known label are enumerated: exact if all labels before it are known, else within
+    Chains in which every label has at most one parent are solved exactly, by sum-product. Otherwise only prefixes up to
+    the last known label are enumerated: exact if all labels before it are known, else within
     `residual`, relatively. What is left when `max_nodes` is reached is estimated from `n_samples` draws.
     """
     offset, uniforms = _uniforms(rng, n_samples, chain.n_labels)
+    if is_forest(chain):
+        return _sum_product(chain, X, given)[1]
     scores = chain.scores(X)
     if scores is not None:
-        if all(len(parents) <= 1 for parents in chain.parents):
-            parent = np.array([parents[0] if parents else -1 for parents in chain.parents], dtype=np.int64)
-            return forest_kernel(*scores.arrays, given, parent)[1]
         return log_evidence_kernel(*scores.arrays, given, residual, max_nodes, offset, uniforms)[0]
     tree = PrefixTree(chain, X, given)
     full_depth = _last_known(given) + 1
@@ -251,6 +261,12 @@ class Vectors:
     def log_sum(self, n_rows: int) -> np.ndarray:
         """Return the logarithm of the mass of each row's vectors."""
         return _log_sum_by_row(self.rows, self.log_mass, n_rows)
+
+    def log_largest(self, n_rows: int) -> np.ndarray:
+        """Return the logarithm of the mass of each row's heaviest vector."""
+        largest = np.full(n_rows, -np.inf)
+        np.maximum.at(largest, self.rows, self.log_mass)
+        return largest
 
 
 def sweep(tree: PrefixTree, threshold: np.ndarray | None, width: int) -> Vectors:
@@ -433,6 +449,11 @@ def _marginals_by_level(
     ahead = np.full(n_rows, -1) if tree.given is None else _last_known(tree.given)
     sure = found.open_depth > ahead[found.open_rows]
     drawn_sure = drawn.start > ahead[drawn.rows]
+    # What is known may be so improbable that nothing is left of it in units of the open mass: then in units of its own.
+    unit = np.maximum(found.complete, drawn.log_largest(n_rows))
+    lost = estimated & (unit > -np.inf) & (unit - total < UNDERFLOW)
+    unit = np.where(lost, unit, total)
+    own_mass, own_drawn_mass = np.exp(found.log_mass - unit[found.rows]), np.exp(drawn.log_mass - unit[drawn.rows])
     unresolved = np.empty((n_rows, len(n_classes)))
     lower, proba = [], []
     for k, n in enumerate(n_classes):
@@ -454,6 +475,10 @@ def _marginals_by_level(
         rescaled = (sums > unresolved[:, k]) | ((ahead < 0) & (sums > 0.0))
         drawn_k[rescaled] *= (unresolved[rescaled, k] / sums[rescaled])[:, None]
         proba_k += drawn_k
+        if lost.any():
+            own = by_class(found.rows, found.labels[:, k], own_mass)
+            own += by_class(drawn.rows, drawn.labels[:, k], own_drawn_mass)
+            proba_k[lost] = own[lost]
         lower.append(lower_k)
         proba.append(proba_k)
     impossible = np.isneginf(found.total)
@@ -469,6 +494,51 @@ def _marginals_by_level(
         )
         start += width
     return np.hstack(proba), np.hstack(lower), unresolved, estimated | impossible
+
+
+def is_forest(chain: ChainBase) -> bool:
+    """Return whether every label has at most one parent."""
+    return all(len(parents) <= 1 for parents in chain.parents)
+
+
+def _sum_product(chain: ChainBase, X: Any, given: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return, for a forest, the probabilities of all classes in columns (NaN if impossible), and log p(known | x)."""
+    parent = np.array([parents[0] if parents else -1 for parents in chain.parents], dtype=np.int64)
+    scores = chain.scores(X)
+    if scores is not None:
+        return forest_kernel(*scores.arrays, no_knowledge(chain.n_labels) if given is None else given, parent)
+    # Of each position: log p(class | class of the parent), of shape (n, K of the parent, K).
+    n_rows, conditional = X.shape[0], []
+    for k, above in enumerate(parent):
+        prefix = np.zeros((n_rows, k), dtype=CODE)
+        tables = []
+        for code in range(chain.n_classes[above] if above >= 0 else 1):
+            if above >= 0:
+                prefix[:, above] = code
+            tables.append(chain.conditional(X, prefix))
+        conditional.append(np.stack(tables, axis=1))
+    # Up: the log-probability of what is known from each position on, and the same as its parent sees it.
+    below = [np.zeros((n_rows, n)) for n in chain.n_classes]
+    if given is not None:
+        below = [
+            np.where((own[:, None] >= 0) & (own[:, None] != np.arange(n)), -np.inf, 0.0)
+            for own, n in zip(given.T, chain.n_classes, strict=True)
+        ]
+    messages: list[np.ndarray] = [np.empty(0)] * chain.n_labels
+    evidence = np.zeros(n_rows)
+    for k in reversed(range(chain.n_labels)):
+        messages[k] = np.logaddexp.reduce(conditional[k] + below[k][:, None], axis=2)
+        if parent[k] >= 0:
+            below[parent[k]] += messages[k]
+        else:
+            evidence += messages[k][:, 0]
+    # Down: from each parent's probabilities to those of its children.
+    proba: list[np.ndarray] = []
+    for k, above in enumerate(parent):
+        message = messages[k][:, :, None]
+        share = np.exp(conditional[k] + below[k][:, None] - np.where(np.isneginf(message), 0.0, message))
+        proba.append(np.einsum("na,nac->nc", proba[above] if above >= 0 else np.ones((n_rows, 1)), share))
+    return np.where(np.isneginf(evidence)[:, None], np.nan, np.hstack(proba)), evidence
 
 
 def _uniforms(rng: np.random.Generator, n_samples: int, n_labels: int) -> tuple[float, np.ndarray]:

@@ -80,7 +80,7 @@ class EpsilonApproximate(Inference):
                 raise self._overfull()
         else:
             found = self._by_level(PrefixTree(chain, X, given), log_epsilon)
-        return Decision.most_probable(*found, joint=given is None)
+        return Decision.most_probable(*found, given=given)
 
     def _overfull(self) -> RuntimeError:
         return RuntimeError(

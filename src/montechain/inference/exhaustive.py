@@ -72,7 +72,7 @@ class Exhaustive(Inference):
                 rows, vectors, vector_log = _enumerate(tree, block)
                 order, rank = best_first(rows, vector_log)
                 labels[block], log_proba[block] = vectors[order[rank == 0]], vector_log[order[rank == 0]]
-        return Decision.most_probable(labels, log_proba, log_proba, joint=given is None)
+        return Decision.most_probable(labels, log_proba, log_proba, given=given)
 
     def distribution(  # noqa: D102
         self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator

@@ -52,7 +52,7 @@ class Greedy(Inference):
             found = greedy(*scores.arrays, no_knowledge(chain.n_labels) if given is None else given)
         else:
             found = greedy_paths(PrefixTree(chain, X, given))[:3]
-        return Decision.most_probable(*found, joint=given is None)
+        return Decision.most_probable(*found, given=given)
 
 
 def greedy_paths(tree: PrefixTree) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

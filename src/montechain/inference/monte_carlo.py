@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 
 from montechain._kernels.joint import conditionals
 from montechain._kernels.monte_carlo import drawn_vectors, monte_carlo
@@ -14,10 +16,14 @@ from montechain.chain import ChainBase, PrefixTree, no_knowledge
 from montechain.inference._draws import Draws, draw_by_level
 from montechain.inference._frontier import best_first
 from montechain.inference.base import Decision, Inference
+from montechain.inference.branch_and_bound import blocks, concatenated
 from montechain.inference.greedy import greedy_paths
 from montechain.losses import Hamming, LabelDistribution, Loss
 
 __all__ = ["MonteCarlo"]
+
+CELLS_AT_ONCE = 2**22
+"""About so many numbers, those of all draws of some rows, are held in memory together."""
 
 
 class MonteCarlo(Inference):
@@ -74,7 +80,7 @@ class MonteCarlo(Inference):
         if scores is not None:
             known = no_knowledge(chain.n_labels) if given is None else given
             found = monte_carlo(*scores.arrays, known, uniforms, start_greedy)
-            return Decision.most_probable(*found, joint=given is None)
+            return Decision.most_probable(*found, given=given)
         tree = PrefixTree(chain, X, given)
         labels, log_proba, _, _ = greedy_paths(tree)
         if not start_greedy:
@@ -83,7 +89,7 @@ class MonteCarlo(Inference):
         order, rank = best_first(draws.rows, draws.log_proba)
         best = order[rank == 0]
         labels[draws.rows[best]], log_proba[draws.rows[best]] = draws.labels[best], draws.log_proba[best]
-        return Decision.most_probable(labels, log_proba, np.maximum(log_proba, unseen), joint=given is None)
+        return Decision.most_probable(labels, log_proba, np.maximum(log_proba, unseen), given=given)
 
     def distribution(  # noqa: D102
         self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
@@ -94,15 +100,28 @@ class MonteCarlo(Inference):
         self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
     ) -> list[np.ndarray]:
         """Return the probabilities of each label's classes as estimated from the draws: L arrays (n, K)."""
-        draws = self._draw(chain, X, given, rng)
-        mass = _marginals(chain, X, draws, given)
+        mass = np.concatenate(
+            [
+                _marginals(chain, rows, self._draw(chain, rows, known, rng), known)
+                for rows, known in self._blocks(chain, X, given, rng)
+            ]
+        )
         return [mass[:, k, :n] for k, n in enumerate(chain.n_classes)]
 
     def decide(  # noqa: D102
         self, chain: ChainBase, X: Any, *, loss: Loss, given: np.ndarray | None = None, rng: np.random.Generator
     ) -> Decision:
-        if not isinstance(loss, Hamming):
-            return super().decide(chain, X, loss=loss, given=given, rng=rng)
+        if loss.is_exact_match:
+            return self.most_probable(chain, X, given=given, rng=rng)
+        decide = self._decide_hamming if isinstance(loss, Hamming) else super().decide
+        parts = [
+            decide(chain, rows, loss=loss, given=known, rng=rng) for rows, known in self._blocks(chain, X, given, rng)
+        ]
+        return concatenated(parts)
+
+    def _decide_hamming(
+        self, chain: ChainBase, X: Any, *, loss: Loss, given: np.ndarray | None, rng: np.random.Generator
+    ) -> Decision:
         draws = self._draw(chain, X, given, rng)
         marginals = _marginals(chain, X, draws, given)
         proven_labels, proven = _proven_by_label(draws, chain.n_classes, given)
@@ -126,6 +145,17 @@ class MonteCarlo(Inference):
             regret=np.where(proven, 0.0, regret),
             certified=proven,
         )
+
+    def _blocks(
+        self, chain: ChainBase, X: Any, given: np.ndarray | None, rng: np.random.Generator
+    ) -> Iterator[tuple[Any, np.ndarray | None]]:
+        """Yield some rows at a time, so few that their draws fit into memory; `rng` starts anew for each block."""
+        state = rng.bit_generator.state
+        self._uniforms(chain, rng)
+        n_cells = int(self.n_samples) * chain.n_labels * max(chain.n_classes)
+        for rows in blocks(X.shape[0], max(1, CELLS_AT_ONCE // n_cells)):
+            rng.bit_generator.state = state
+            yield _safe_indexing(X, rows), None if given is None else given[rows]
 
     def _uniforms(self, chain: ChainBase, rng: np.random.Generator) -> np.ndarray:
         """Check the parameters and draw the table of uniform numbers."""
@@ -165,8 +195,12 @@ def _marginals(chain: ChainBase, X: Any, draws: Draws, given: np.ndarray | None)
     p(label | x, the labels before it) over the draws, which varies less than their frequencies and
     is exact for the first label. Known labels weigh the draws, and then it is the frequencies.
     """
+    is_free: np.ndarray = np.ones(len(draws.indptr) - 1, dtype=bool)
     if given is not None:
-        return draws.mass_by_class(draws.weights(), chain.n_classes)
+        is_free = np.asarray((given < 0).all(axis=1))
+    frequencies = draws.mass_by_class(draws.weights(), chain.n_classes)
+    if not is_free.any():
+        return frequencies
     scores = chain.scores(X)
     if scores is not None:
         proba = conditionals(*scores.arrays, draws.rows, draws.labels)
@@ -177,7 +211,8 @@ def _marginals(chain: ChainBase, X: Any, draws: Draws, given: np.ndarray | None)
             proba[:, k, :n_classes] = np.exp(tree.expand(draws.rows, draws.labels[:, :k]))
     starts = draws.indptr[:-1]
     averaged = np.add.reduceat(proba * draws.weights()[:, None, None], starts, axis=0)
-    return draws.mass_by_class(np.exp(draws.log_proba), chain.n_classes) + draws.unseen_mass()[:, None, None] * averaged
+    seen = draws.mass_by_class(np.exp(draws.log_proba), chain.n_classes)
+    return np.where(is_free[:, None, None], seen + draws.unseen_mass()[:, None, None] * averaged, frequencies)
 
 
 def _proven_by_label(

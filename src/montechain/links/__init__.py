@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.base import is_regressor
+
 from montechain._messages import nearest
 from montechain.links.base import FittedLink, LinkLearner, LinkProblem
 from montechain.links.estimator import EstimatorLink, FittedEstimatorLink
@@ -44,12 +46,18 @@ def check_estimator(estimator: Any, *, random_state: int | None = None) -> LinkL
         if estimator in LEARNERS:
             return LEARNERS[estimator]()
         raise ValueError(
-            f"`estimator={estimator!r}` is not known{nearest(estimator, LEARNERS)}. Allowed are None, 'logistic', "
-            "'svm', or a scikit-learn classifier with `predict_proba`."
+            f"`estimator={estimator!r}` is not known{nearest(estimator, LEARNERS) or '.'} Allowed are None, "
+            "'logistic', 'svm', or a scikit-learn classifier with `predict_proba`."
         )
     if isinstance(estimator, type):
         raise TypeError(f"`estimator` is the class {estimator.__name__}: pass an instance, {estimator.__name__}().")
-    if not hasattr(estimator, "fit") or not hasattr(estimator, "predict_proba"):
+    if not hasattr(estimator, "fit") or is_regressor(estimator):
+        what = "is a regressor" if hasattr(estimator, "fit") else f"is of type {type(estimator).__name__}"
+        raise TypeError(
+            f"`estimator={estimator!r}` {what}. Allowed are None, 'logistic', 'svm', or a scikit-learn classifier with "
+            "`predict_proba`."
+        )
+    if not hasattr(estimator, "predict_proba"):
         raise TypeError(
             f"`estimator={estimator!r}` has no `predict_proba`, which a probabilistic chain needs. Wrap it as "
             f"CalibratedClassifierCV({type(estimator).__name__}(...), ensemble=False), use SVMLink() for a linear "

@@ -8,6 +8,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import check_array
 
 __all__ = ["as_matrix", "augment", "is_frame", "n_columns", "parent_columns", "parent_names", "split_effects"]
 
@@ -29,7 +30,10 @@ def as_matrix(X: Any) -> Any:
     if sp.issparse(X):
         return X.tocsr()
     if is_frame(X):
-        return nw.from_native(X, eager_only=True).to_numpy().astype(np.float64, copy=False)
+        # Arrays are checked where they come in. What a frame may hold, only its classifier knows; one whose
+        # coefficients are taken apart is linear, and takes numbers only.
+        values = nw.from_native(X, eager_only=True).to_numpy()
+        return check_array(values, dtype=[np.float64, np.float32], input_name="X")
     return np.asarray(X)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_method_params
 
 from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem
 from montechain.links.design import augment, is_frame, parent_columns, parent_names
@@ -86,10 +87,12 @@ class EstimatorLink(LinkLearner):
         if sample_weight is not None:
             fit_params = {**fit_params, "sample_weight": sample_weight}
         names = [f"label_{label}" for label in range(codes.shape[1])] if names is None else names
-        links = Parallel(n_jobs=n_jobs)(
+        learned = Parallel(n_jobs=n_jobs, return_as="generator")(
             delayed(self._fit_link)(X, codes, filled, n_classes, problem, names, fit_params) for problem in problems
         )
-        for problem in problems:
+        links = []
+        for problem, link in zip(problems, learned, strict=True):
+            links.append(link)
             if on_link is not None:
                 on_link(problem)
         return links
@@ -103,8 +106,8 @@ class EstimatorLink(LinkLearner):
         if (counts > 0).sum() <= 1:
             return FittedLinearLink.constant(smoothed_log_proba(counts), X.shape[1], parents_n_classes)
         if len(rows) < len(own):
+            fit_params = _check_method_params(X, fit_params, rows)
             X = _safe_indexing(X, rows)
-            fit_params = {key: _rows_of(value, rows, len(own)) for key, value in fit_params.items()}
         column_names = None
         if is_frame(X):
             column_names = parent_names(X, [names[j] for j in parents], parents_n_classes)
@@ -123,10 +126,3 @@ class EstimatorLink(LinkLearner):
                 key = f"{self.random_state}:{problem.label}:{sorted(problem.parents)}:{name}"
                 seeds[name] = zlib.crc32(key.encode())
         return estimator.set_params(**seeds)
-
-
-def _rows_of(value: Any, rows: np.ndarray, n_rows: int) -> Any:
-    """Return the `rows` of a fit parameter that has one entry per row, others as they are."""
-    if hasattr(value, "__len__") and not isinstance(value, str | dict) and len(value) == n_rows:
-        return _safe_indexing(value, rows)
-    return value

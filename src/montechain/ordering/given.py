@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,11 @@ import numpy as np
 from montechain._messages import nearest
 
 __all__ = ["check_order"]
+
+ALLOWED = (
+    "None (as the labels stand in y), 'random', a permutation of the labels such as [2, 0, 1], or a search such as "
+    "OrderSearch(n_iterations=50)"
+)
 
 
 def check_order(
@@ -37,17 +42,16 @@ def check_order(
     if isinstance(order, str):
         if order != "random":
             raise ValueError(
-                f"`order={order!r}` is not known{nearest(order, ['random'])}. Allowed are None (as the labels stand "
-                "in y), 'random', or a permutation of the labels such as [2, 0, 1]."
+                f"`order={order!r}` is not known{nearest(order, ['random']) or '.'} Allowed are {ALLOWED}."
             )
         return [int(label) for label in rng.permutation(n_labels)], False
     if not isinstance(order, Sequence | np.ndarray):
-        raise TypeError(
-            f"`order` is of type {type(order).__name__}. Allowed are None, 'random', or a permutation of the labels."
-        )
+        if isinstance(order, type):
+            raise TypeError(f"`order` is the class {order.__name__}: pass an instance, {order.__name__}().")
+        raise TypeError(f"`order={order!r}` is of type {type(order).__name__}. Allowed are {ALLOWED}.")
     given = list(order)
     position = {} if names is None else {name: label for label, name in enumerate(names)}
-    labels = [label if position.get(label) is None else position[label] for label in given]
+    labels: list[Any] = [position.get(label, label) if isinstance(label, Hashable) else label for label in given]
     whole = [label for label in labels if isinstance(label, int | np.integer) and not isinstance(label, bool)]
     if len(whole) < len(labels):
         strange = next(label for label in labels if label not in whole)

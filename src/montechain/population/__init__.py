@@ -32,6 +32,8 @@ def check_combine(combine: Any) -> Combination:
         return combine
     if isinstance(combine, str) and combine in COMBINATIONS:
         return COMBINATIONS[combine]()
+    if isinstance(combine, type):
+        raise TypeError(f"`combine` is the class {combine.__name__}: pass an instance, {combine.__name__}().")
     hint = (nearest(combine, COMBINATIONS) if isinstance(combine, str) else "") or "."
     raise ValueError(
         f"`combine={combine!r}` is not known{hint} Allowed are {', '.join(map(repr, COMBINATIONS))}, "

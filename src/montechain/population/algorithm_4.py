@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 
 from montechain._kernels.algorithm_4 import algorithm_4
 from montechain._kernels.monte_carlo import drawn_vectors
@@ -13,8 +14,9 @@ from montechain.chain import CODE, PrefixTree, no_knowledge
 from montechain.inference._draws import Draws, draw_by_level
 from montechain.inference._frontier import best_first
 from montechain.inference.base import Decision, Inference
-from montechain.inference.branch_and_bound import check_positive_integer
+from montechain.inference.branch_and_bound import blocks, check_positive_integer, concatenated
 from montechain.inference.greedy import greedy_paths
+from montechain.inference.monte_carlo import CELLS_AT_ONCE
 from montechain.losses import LabelDistribution, Loss
 from montechain.population.base import Combination, Population, joined
 
@@ -87,9 +89,16 @@ class Algorithm4(Combination):
         steps = population.draw_chains(rng.random(int(self.n_orders)))
         uniforms = rng.random((int(self.n_orders), int(self.n_samples), population.n_labels))
         if not loss.is_exact_match:
-            labels, expected_loss, regret = loss.decide(_draws(population, X, given, steps, uniforms), given=given)
-            log_proba = population.log_joint(X, labels)
-            return Decision(labels, log_proba, np.zeros(len(labels)), expected_loss, regret, regret <= 0.0)
+            # Only some rows at a time, since a row has as many vectors as there are draws.
+            parts = []
+            for rows in blocks(X.shape[0], max(1, CELLS_AT_ONCE // uniforms.size)):
+                block, known = _safe_indexing(X, rows), None if given is None else given[rows]
+                draws = _draws(population, block, known, steps, uniforms)
+                labels, expected_loss, regret = loss.decide(draws, given=known)
+                log_proba = population.log_joint(block, labels)
+                nothing = np.zeros(len(labels))
+                parts.append(Decision(labels, log_proba, nothing, expected_loss, regret, regret <= 0.0))
+            return concatenated(parts)
         start_greedy = self.initial == "greedy"
         scores = population.scores(X)
         if scores is None:
@@ -98,7 +107,7 @@ class Algorithm4(Combination):
             known = no_knowledge(population.n_labels) if given is None else given
             labels = algorithm_4(*scores.arrays, known, population.orders, steps, uniforms, start_greedy)
         log_proba = population.log_joint(X, labels)
-        return Decision.most_probable(labels, log_proba, np.zeros(len(labels)), joint=given is None)
+        return Decision.most_probable(labels, log_proba, np.zeros(len(labels)), given=given)
 
     def _check(self) -> None:
         check_positive_integer("n_orders", self.n_orders, "Algorithm4(n_orders=50)")

@@ -217,7 +217,10 @@ class Population:
         """
         if given is None or self.n_chains == 1:
             return np.tile(self.weights, (X.shape[0], 1)), np.zeros(X.shape[0])
+        # Nothing is drawn from `rng` for good: a row of which nothing is known must not depend on the others.
+        state = rng.bit_generator.state
         found = [self._evidence(j, X, given, rng) for j in range(self.n_chains)]
+        rng.bit_generator.state = state
         log_weights = np.column_stack([log_evidence for log_evidence, _ in found]) + np.log(self.weights)
         total = log_sum(log_weights)
         # Where what is known is impossible under every chain, it says nothing about them.
@@ -277,9 +280,9 @@ class Population:
         The first is what `montechain.inference.enumeration.log_evidence` returns.
         """
         chain, known = self.chains[j], self.by_position(j, given)
-        scores = chain.scores(X)
-        if scores is not None and all(len(parents) <= 1 for parents in chain.parents):
+        if enumeration.is_forest(chain):
             return enumeration.log_evidence(chain, X, known, rng=rng), np.zeros(X.shape[0])
+        scores = chain.scores(X)
         offset, uniforms = rng.random(), rng.random((enumeration.N_SAMPLES, self.n_labels))
         if scores is not None:
             return log_evidence_kernel(

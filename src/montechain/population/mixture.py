@@ -18,7 +18,7 @@ from montechain.inference.exhaustive import Exhaustive
 from montechain.losses import Hamming, LabelDistribution, Loss
 from montechain.population.base import Combination, Population, joined, log_sum
 
-__all__ = ["Mixture"]
+__all__ = ["Mixture", "union"]
 
 FIRST_NODES = 500
 """Nodes with which each label-linear chain alone is searched first; the same for all budgets, so that a larger
@@ -94,7 +94,7 @@ class Mixture(Combination):
         self._check()
         if loss.is_exact_match:
             labels, log_proba, upper_bound = self._search(population, X, 1, given)
-            return Decision.most_probable(labels[:, 0], log_proba[:, 0], upper_bound, joint=given is None)
+            return Decision.most_probable(labels[:, 0], log_proba[:, 0], upper_bound, given=given)
         if isinstance(loss, Hamming):
             return _decide_hamming(population, X, inference, given, rng)
         # Only some rows at a time, since their distributions are large. Each block starts from the same state, so
@@ -105,7 +105,7 @@ class Mixture(Combination):
             rng.bit_generator.state = state
             block = _safe_indexing(X, rows)
             known = None if given is None else given[rows]
-            distribution = _union(population, block, inference, known, rng)
+            distribution = union(population, block, inference, known, rng)
             labels, expected_loss, regret = loss.decide(distribution, given=known)
             log_proba = population.log_joint(block, labels)
             parts.append(Decision(labels, log_proba, np.zeros(len(labels)), expected_loss, regret, regret <= 0.0))
@@ -188,10 +188,10 @@ def _log_joint(tree: PrefixTree, rows: np.ndarray, Y: np.ndarray) -> np.ndarray:
     return total
 
 
-def _union(
+def union(
     population: Population, X: Any, inference: Inference, given: np.ndarray | None, rng: np.random.Generator
 ) -> LabelDistribution:
-    """Return the chains' distributions as one, weighted."""
+    """Return the chains' distributions that `inference` finds as one, weighted."""
     weights, error = population.weights_given(X, given, rng=rng)
     parts = []
     residual, estimated = error.copy(), error > 0.0

@@ -73,7 +73,7 @@ class Vote(Combination):
         bounds = np.column_stack([decision.upper_bound for decision in decisions])
         upper_bound = np.maximum(log_sum(bounds + np.log(population.weights)), log_proba)
         if loss.is_exact_match:
-            return Decision.most_probable(labels, log_proba, upper_bound, joint=given is None)
+            return Decision.most_probable(labels, log_proba, upper_bound, given=given)
         worst = 1.0 if isinstance(loss, ExactMatch | Hamming | F1 | Jaccard) else np.inf
         n_rows = len(labels)
         return Decision(
