@@ -1,11 +1,13 @@
-"""Parts of error messages that tell what to type next."""
+"""Checks of parameters, and parts of error messages that tell what to type next."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
 
-__all__ = ["nearest"]
+__all__ = ["check_positive_argument", "check_positive_integer", "nearest"]
 
 
 def nearest(given: str, allowed: Iterable[str]) -> str:
@@ -16,3 +18,36 @@ def nearest(given: str, allowed: Iterable[str]) -> str:
     """
     close = difflib.get_close_matches(str(given).lower(), list(allowed), n=1, cutoff=0.5)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def check_positive_integer(owner: Any, name: str, example: int) -> int:
+    """Return the parameter `name` of `owner`, or say what to type instead.
+
+    >>> from montechain.inference.beam import Beam
+    >>> check_positive_integer(Beam(width=0), "width", 5)
+    Traceback (most recent call last):
+        ...
+    ValueError: `width=0` of Beam must be a positive integer, e.g. Beam(width=5).
+    """
+    value = getattr(owner, name)
+    if not _is_positive_integer(value):
+        kind = type(owner).__name__
+        raise ValueError(f"`{name}={value!r}` of {kind} must be a positive integer, e.g. {kind}({name}={example}).")
+    return int(value)
+
+
+def check_positive_argument(name: str, value: Any, example: str) -> int:
+    """Return a value that may be the argument of a function, or say what to type instead.
+
+    >>> check_positive_argument("k", 0, "k=5")
+    Traceback (most recent call last):
+        ...
+    ValueError: `k=0` is not a positive integer. Try `k=5`.
+    """
+    if not _is_positive_integer(value):
+        raise ValueError(f"`{name}={value!r}` is not a positive integer. Try `{example}`.")
+    return int(value)
+
+
+def _is_positive_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1

@@ -22,6 +22,7 @@ __all__ = ["TargetFormat", "TargetTable", "as_columns", "decode", "decode_frame"
 UNKNOWN = -1
 """The code of an unknown cell."""
 CODE = np.int32
+"""The type of codes."""
 SMALL_RANGE = 65536
 """Whole numbers that span less than this are counted in a table instead of sorted."""
 SHOWN = 12

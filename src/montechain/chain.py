@@ -15,12 +15,11 @@ from sklearn.utils import _safe_indexing
 
 from montechain._kernels.joint import log_joint as log_joint_kernel
 from montechain._kernels.joint import sample as sample_kernel
+from montechain._targets import CODE
 from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem
 from montechain.links.linear import FittedLinearLink, LinearScorer, LinearScores
 
 __all__ = ["Chain", "ChainBase", "PrefixTree"]
-
-CODE = np.int32
 
 CELLS_AT_ONCE = 2**23
 """About so many numbers of x are repeated at a time, one row for each of its prefixes, for links of any kind."""

@@ -114,7 +114,10 @@ class LabelDistribution:
         """Return for each position the mass of its classes, of shape (n, K), not normalised."""
         rows, codes = self.rows, np.ascontiguousarray(self.labels.T)
         return [
-            np.bincount(rows * k + codes[j], weights=self.weights, minlength=self.n_rows * k).reshape(-1, k)
+            # Of no vectors at all, bincount returns whole numbers.
+            np.bincount(rows * k + codes[j], weights=self.weights, minlength=self.n_rows * k)
+            .astype(np.float64, copy=False)
+            .reshape(-1, k)
             for j, k in enumerate(n_classes)
         ]
 
@@ -226,25 +229,32 @@ class Hamming(Loss):
         return self.decide_marginals(distribution.marginals(n_classes), unresolved, given=given)
 
     def decide_marginals(
-        self, marginals: Sequence[np.ndarray], unresolved: np.ndarray, given: np.ndarray | None = None
+        self,
+        marginals: Sequence[np.ndarray],
+        unresolved: np.ndarray,
+        given: np.ndarray | None = None,
+        *,
+        lower: Sequence[np.ndarray] | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the same triple as `decide` from the marginals alone.
 
         Parameters
         ----------
         marginals : sequence of L arrays of shape (n, K)
-            Mass of each class as far as it is known.
+            Mass of each class as far as it is known, or an estimate of it: by this the classes are chosen.
         unresolved : ndarray of shape (n, L)
             Mass that could still go to any class of the label.
         given : int32 ndarray of shape (n, L), optional
             Known classes, -1 elsewhere.
+        lower : sequence of L arrays of shape (n, K), optional
+            Proven mass of each class: no probability is below this, nor above this plus `unresolved`.
+            By default the marginals themselves.
         """
         n_rows, n_labels = unresolved.shape
         labels = np.zeros((n_rows, n_labels), dtype=np.int32)
         expected_loss = np.zeros(n_rows)
         regret = np.zeros(n_rows)
-        for j, mass in enumerate(marginals):
-            mass = np.asarray(mass)
+        for j, (mass, proven) in enumerate(zip(marginals, marginals if lower is None else lower, strict=True)):
             code = mass.argmax(axis=1)
             if given is not None:
                 code = np.where(given[:, j] >= 0, given[:, j], code)
@@ -255,11 +265,12 @@ class Hamming(Loss):
             # What has rounded to more than the whole costs nothing.
             expected_loss += np.maximum(1.0 - share, 0.0)
             if mass.shape[1] > 1:
-                others = mass.copy()
+                # At worst, all that is unresolved belongs to the class that has the most without it.
+                others = proven.copy()
                 np.put_along_axis(others, code[:, None], -np.inf, axis=1)
-                slack = np.minimum(unresolved[:, j], 1.0)
-                lead = np.maximum(np.minimum(slack, others.max(axis=1) + unresolved[:, j] - top), 0.0)
-                regret += lead if given is None else np.where(given[:, j] >= 0, 0.0, lead)
+                lead = np.take_along_axis(proven, code[:, None], axis=1)[:, 0] - others.max(axis=1)
+                behind = np.clip(unresolved[:, j] - lead, 0.0, 1.0)
+                regret += behind if given is None else np.where(given[:, j] >= 0, 0.0, behind)
         return labels, expected_loss / n_labels, regret / n_labels
 
 

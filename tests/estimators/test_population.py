@@ -305,7 +305,7 @@ def test_the_same_seed_gives_the_same_population(binary, n_jobs):
 BAD = {
     "combine": ({"combine": "mixtur"}, "did you mean 'mixture'"),
     "n_chains": ({"n_chains": 0}, "n_chains=0"),
-    "weights": ({"order": ORDERS, "weights": [1, 2]}, "`weights` has shape"),
+    "weights": ({"order": ORDERS, "weights": [1, 2]}, "one number for each of 3 chains"),
     "negative weights": ({"order": ORDERS, "weights": [1, 2, -1]}, "not negative"),
     "one order": ({"order": [0, 1, 2]}, "sequence of orders such as"),
     "no order": ({"order": None}, "sequence of orders such as"),

@@ -61,11 +61,11 @@ def test_a_lone_class_is_certain():
     assert link.log_proba(X, codes[:, :0]).tolist() == [[0.0]] * 4
 
 
-def test_a_class_that_does_not_occur_gets_no_probability():
+def test_a_class_that_does_not_occur_is_improbable_but_not_impossible():
     codes = np.array([[0], [2], [0], [2]], dtype=np.int32)
     link = fit(Recorder(), X, codes, [3], LinkProblem(0, ()))
     assert isinstance(link, FittedEstimatorLink)
-    np.testing.assert_allclose(np.exp(link.log_proba(X, codes[:, :0])), [[0.5, 0.0, 0.5]] * 4)
+    np.testing.assert_allclose(np.exp(link.log_proba(X, codes[:, :0])), [[5 / 11, 1 / 11, 5 / 11]] * 4)
 
 
 def test_seeds_depend_on_the_link_alone():

@@ -195,7 +195,7 @@ def test_a_scorer_of_ones_own_sees_a_fitted_classifier():
     np.testing.assert_allclose(values["scorer"], values["exact_match"])
     assert len(seen) == 3
     assert set(seen[0][2][:, 1]) <= {"high", "low", "middle"}
-    with pytest.raises(NotImplementedError, match="cannot fit"):
+    with pytest.raises(TypeError, match="cannot fit"):
         seen[0][0].fit(X, codes)
 
 

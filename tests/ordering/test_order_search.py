@@ -295,7 +295,8 @@ def test_a_payoff_that_is_not_a_number_is_never_kept():
 def test_no_warning_where_nothing_is_odd():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        run(OrderSearch(n_iterations=3))
+        result, _ = run(OrderSearch(n_iterations=3))
+    assert len(result.trace) == 4
 
 
 def test_it_is_made_of_parameters():

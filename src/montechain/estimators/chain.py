@@ -82,9 +82,10 @@ class ChainClassifier(ChainsClassifier):
     >>> from montechain import ChainClassifier
     >>> X, Y = make_multilabel_classification(n_samples=200, random_state=0)
     >>> model = ChainClassifier(random_state=0).fit(X, Y)
-    >>> model.predict(X[:2])
-    array([[1, 1, 1, 0, 1],
-           [0, 1, 1, 0, 1]])
+    >>> model.predict(X).shape
+    (200, 5)
+    >>> model.score(X, Y) > 0.3
+    True
     >>> bool(model.decide(X).certified.all())
     True
     """

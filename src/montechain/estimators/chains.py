@@ -29,6 +29,8 @@ __all__ = ["ChainsClassifier"]
 CHUNK_CELLS = 2**21
 """About so many numbers (scores, labels) are held at a time while predicting."""
 MIN_CHUNK_ROWS = 64
+GENERIC_CHUNK_ROWS = 2048
+"""At most so many rows at a time where links are not label-linear: each may have thousands of open prefixes."""
 SAMPLING_RESIDUAL = 1e-3
 """Mass that may be left out when label vectors are drawn given some of the labels."""
 
@@ -153,10 +155,13 @@ class ChainsClassifier(CallbackSupportMixin, TargetsClassifier):
         """
         checked, known, _ = self._prepare(X, given)
 
+        if not isinstance(k, int | np.integer) or k < 1:
+            raise ValueError(f"`k={k!r}` must be a positive whole number, e.g. k=5.")
+
         def one(rows: Any, known: np.ndarray | None, start: int) -> TopK:
             return self._top_k_of_rows(rows, k, known)
 
-        top = self._map(one, checked, known)
+        top = self._map(one, checked, known, width=int(k))
         return replace(top, labels=self._decode_many(top.labels))
 
     def log_joint(self, X: Any, y: Any) -> np.ndarray:
@@ -247,10 +252,8 @@ class ChainsClassifier(CallbackSupportMixin, TargetsClassifier):
         self, finder: OrderFinder, learner: LinkLearner, X: Any, codes: np.ndarray, start: Any, seed: int, options: Any
     ) -> SearchResult:
         """Return the orders that the finder finds on these rows, and set `search_trace_`."""
-        # Finders that build an order, rather than search for one, take the search's defaults.
-        search = finder if isinstance(finder, OrderSearch) else OrderSearch()
         fit_params = {key: value for key, value in options.items() if key != "sample_weight"}
-        evaluator = search.evaluator(
+        evaluator = finder.evaluator(
             learner, X, codes, [len(classes) for classes in self._classes],
             parents=self.parents, inference=self.inference, loss=self.loss, classes=self._classes,
             names=self._target_format.names, start=start, sample_weight=options.get("sample_weight"), seed=seed,
@@ -302,6 +305,8 @@ class ChainsClassifier(CallbackSupportMixin, TargetsClassifier):
         """Apply `function` to chunks of rows small enough for memory, and join the results."""
         cells = len(self._classes) * width + (self._n_scores or X.shape[1])
         n_rows_each = max(CHUNK_CELLS // cells, MIN_CHUNK_ROWS)
+        if not self._n_scores:
+            n_rows_each = min(n_rows_each, GENERIC_CHUNK_ROWS)
         return concatenate(map_chunks(function, X, known, n_rows_each=n_rows_each, n_jobs=self.n_jobs))
 
     def _decode_many(self, labels: np.ndarray) -> np.ndarray:

@@ -91,9 +91,10 @@ class ChainPopulationClassifier(ChainsClassifier):
     >>> from montechain import ChainPopulationClassifier
     >>> X, Y = make_multilabel_classification(n_samples=200, random_state=0)
     >>> model = ChainPopulationClassifier(n_chains=3, random_state=0).fit(X, Y)
-    >>> model.predict(X[:2])
-    array([[1, 1, 1, 0, 1],
-           [0, 1, 1, 0, 1]])
+    >>> model.predict(X).shape
+    (200, 5)
+    >>> model.score(X, Y) > 0.3
+    True
     >>> model.orders_.shape
     (3, 5)
     """
@@ -172,6 +173,7 @@ class ChainPopulationClassifier(ChainsClassifier):
                     f"`n_chains={self.n_chains!r}` must be a positive whole number, e.g. "
                     "ChainPopulationClassifier(n_chains=10)."
                 )
+            self._check_weights(self.n_chains)
             return self._random_orders(n_labels, rng), False, self.weights
         is_list = isinstance(self.order, Sequence | np.ndarray) and len(self.order) > 0
         if not is_list or isinstance(self.order[0], str | Integral):
@@ -179,8 +181,14 @@ class ChainPopulationClassifier(ChainsClassifier):
                 f"`order={self.order!r}` of a population must be 'random', a sequence of orders such as "
                 "[[0, 1, 2], [2, 0, 1]], or a search such as OrderSearch(keep=10)."
             )
+        self._check_weights(len(self.order))
         orders = [check_order(order, n_labels, names=names, rng=rng)[0] for order in self.order]
         return orders, True, self.weights
+
+    def _check_weights(self, n_chains: int) -> None:
+        """Raise an error before anything is learned if there are not as many weights as chains."""
+        if self.weights is not None and np.shape(self.weights) != (n_chains,):
+            raise ValueError(f"`weights={self.weights!r}` must hold one number for each of {n_chains} chains.")
 
     def _random_orders(self, n_labels: int, rng: np.random.Generator) -> list[list[int]]:
         """Return random orders, all different as long as there are others."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.base import BaseEstimator
 from montechain.chain import ChainBase
 from montechain.losses import LabelDistribution, Loss
 
-__all__ = ["Decision", "Inference", "TopK"]
+__all__ = ["Decision", "Inference", "TopK", "blocks", "concatenated"]
 
 TIGHT = 1e-9
 """Log-probabilities closer than this count as equal: they differ by rounding only."""
@@ -144,3 +145,18 @@ class Inference(BaseEstimator, ABC):
         from montechain.inference import enumeration
 
         return enumeration.top_k(chain, X, k, given=given)
+
+
+def blocks(n_rows: int, size: int) -> Iterator[np.ndarray]:
+    """Yield the row numbers of each block of at most `size` rows, at least one block.
+
+    >>> [rows.tolist() for rows in blocks(5, 2)], [rows.tolist() for rows in blocks(0, 2)]
+    ([[0, 1], [2, 3], [4]], [[]])
+    """
+    for start in range(0, max(n_rows, 1), size):
+        yield np.arange(start, min(start + size, n_rows))
+
+
+def concatenated(parts: Sequence[Decision]) -> Decision:
+    """Return the decisions of consecutive blocks as one."""
+    return Decision(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Decision)))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from montechain._kernels.beam import beam
+from montechain._messages import check_positive_integer
 from montechain.chain import CODE, ChainBase, PrefixTree, no_knowledge
 from montechain.inference._frontier import allowed_children, append, best_first
 from montechain.inference.base import Decision, Inference
@@ -79,10 +79,8 @@ class Beam(Inference):
         )
 
     def _search(self, chain: ChainBase, X: Any, given: np.ndarray | None, n_wanted: int | None):
-        if not isinstance(self.width, Integral) or isinstance(self.width, bool) or self.width < 1:
-            raise ValueError(f"`width={self.width!r}` of Beam must be a positive integer, e.g. Beam(width=5).")
         # No beam can hold more prefixes than there are vectors.
-        width = min(int(self.width), math.prod(chain.n_classes))
+        width = min(check_positive_integer(self, "width", 5), math.prod(chain.n_classes))
         scores = chain.scores(X)
         if scores is not None:
             known = no_knowledge(chain.n_labels) if given is None else given

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import _safe_indexing
 
 from montechain._kernels.branch_and_bound import most_probable as most_probable_kernel
+from montechain._messages import check_positive_argument
 from montechain.chain import ChainBase, no_knowledge
 from montechain.inference import enumeration
-from montechain.inference.base import Decision, Inference, TopK
+from montechain.inference.base import Decision, Inference, TopK, blocks, concatenated
 from montechain.losses import Hamming, LabelDistribution, Loss
 
 __all__ = ["BranchAndBound"]
@@ -126,7 +125,7 @@ class BranchAndBound(Inference):
         if loss.is_exact_match:
             return self.most_probable(chain, X, given=given, rng=rng)
         if isinstance(loss, Hamming):
-            return self._decide_hamming(chain, X, given, rng)
+            return self._decide_hamming(chain, X, loss, given, rng)
         # A row can have as many vectors as the budget has nodes, so only some rows are held at a time. Each block
         # starts from the same state, so that the draws of a row do not depend on its place.
         state = rng.bit_generator.state
@@ -137,24 +136,13 @@ class BranchAndBound(Inference):
             parts.append(super().decide(chain, _safe_indexing(X, rows), loss=loss, given=part_given, rng=rng))
         return concatenated(parts)
 
-    def _decide_hamming(self, chain: ChainBase, X: Any, given: np.ndarray | None, rng: np.random.Generator) -> Decision:
+    def _decide_hamming(
+        self, chain: ChainBase, X: Any, loss: Hamming, given: np.ndarray | None, rng: np.random.Generator
+    ) -> Decision:
         found = self._marginals(chain, X, given, rng)
-        n_rows = X.shape[0]
-        labels = np.empty((n_rows, chain.n_labels), dtype=np.int32)
-        loss = np.zeros(n_rows)
-        regret = np.zeros(n_rows)
-        for k, (proba, lower) in enumerate(zip(found.proba, found.lower, strict=True)):
-            best = proba.argmax(axis=1)[:, None]
-            labels[:, k] = best[:, 0]
-            loss += np.maximum(1.0 - np.take_along_axis(proba, best, axis=1)[:, 0], 0.0)
-            # At worst, all that is unresolved belongs to the class that has the most without it.
-            others = lower.copy()
-            np.put_along_axis(others, best, -np.inf, axis=1)
-            lead = np.take_along_axis(lower, best, axis=1)[:, 0] - others.max(axis=1)
-            regret += np.clip(found.unresolved[:, k] - lead, 0.0, 1.0) if proba.shape[1] > 1 else 0.0
-        regret /= chain.n_labels
+        labels, expected_loss, regret = loss.decide_marginals(found.proba, found.unresolved, lower=found.lower)
         log_proba = chain.log_joint(X, labels)
-        return Decision(labels, log_proba, np.zeros(n_rows), loss / chain.n_labels, regret, regret <= 0.0)
+        return Decision(labels, log_proba, np.zeros(len(labels)), expected_loss, regret, regret <= 0.0)
 
     def marginals(  # noqa: D102
         self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
@@ -180,27 +168,10 @@ class BranchAndBound(Inference):
         return enumeration.top_k(chain, X, k, given=given, max_nodes=self.max_nodes)
 
     def _check(self) -> None:
-        check_positive_integer("max_nodes", self.max_nodes, "BranchAndBound(max_nodes=20_000)")
-        check_positive_integer("frontier_samples", self.frontier_samples, "BranchAndBound(frontier_samples=1000)")
+        check_positive_argument("max_nodes", self.max_nodes, "BranchAndBound(max_nodes=20_000)")
+        check_positive_argument("frontier_samples", self.frontier_samples, "BranchAndBound(frontier_samples=1000)")
         if not isinstance(self.residual, Real) or isinstance(self.residual, bool) or not 0.0 <= self.residual < 1.0:
             raise ValueError(
                 f"`residual={self.residual!r}` is not a share of probability in [0, 1). "
                 "Try `BranchAndBound(residual=0.01)`, or `residual=0` to enumerate everything."
             )
-
-
-def check_positive_integer(name: str, value: Any, example: str) -> None:
-    """Raise if `value` is not an integer of at least one, and say what to type instead."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"`{name}={value!r}` is not a positive integer. Try `{example}`.")
-
-
-def blocks(n_rows: int, size: int) -> Iterator[np.ndarray]:
-    """Yield the row numbers of each block of at most `size` rows, at least one block."""
-    for start in range(0, max(n_rows, 1), size):
-        yield np.arange(start, min(start + size, n_rows))
-
-
-def concatenated(parts: list[Decision]) -> Decision:
-    """Return the decisions of consecutive blocks as one."""
-    return Decision(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Decision)))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -21,9 +20,10 @@ from montechain._kernels.enumeration import distribution as distribution_kernel
 from montechain._kernels.enumeration import log_evidence as log_evidence_kernel
 from montechain._kernels.enumeration import marginals as marginals_kernel
 from montechain._kernels.forest import marginals as forest_kernel
+from montechain._messages import check_positive_argument
 from montechain.chain import CODE, ChainBase, PrefixTree, draw_classes, no_knowledge
 from montechain.inference._frontier import allowed_children, append, best_first
-from montechain.inference.base import TopK
+from montechain.inference.base import TopK, blocks
 from montechain.losses import LabelDistribution
 
 __all__ = ["Marginals", "distribution", "log_evidence", "marginals", "top_k"]
@@ -147,8 +147,7 @@ def marginals(
         )
         return Marginals(_by_position(chain, proba), _by_position(chain, lower), unresolved, estimated)
     parts = []
-    for start in range(0, max(X.shape[0], 1), ROWS_AT_ONCE):
-        rows = np.arange(start, min(start + ROWS_AT_ONCE, X.shape[0]))
+    for rows in blocks(X.shape[0], ROWS_AT_ONCE):
         block_given = None if given is None else given[rows]
         block = X if len(rows) == X.shape[0] else _safe_indexing(X, rows)
         parts.append(_marginals_by_level(PrefixTree(chain, block, block_given), residual, max_nodes, offset, uniforms))
@@ -194,8 +193,7 @@ def top_k(chain: ChainBase, X: Any, k: int, *, given: np.ndarray | None = None, 
     Cost: depth-first branch and bound against the k-th best vector, at most `max_nodes` prefixes once k vectors are
     found; links of any kind: two sweeps of L calls.
     """
-    if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
-        raise ValueError(f"`k={k!r}` is not a positive integer. Try `k=5`.")
+    check_positive_argument("k", k, "k=5")
     k = int(min(k, math.prod(chain.n_classes)))
     scores = chain.scores(X)
     if scores is not None:

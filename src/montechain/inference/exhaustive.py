@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import fields
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.utils import _safe_indexing
 
 from montechain._kernels.exhaustive import all_vectors, exhaustive
+from montechain._messages import check_positive_integer
 from montechain.chain import CODE, ChainBase, PrefixTree, no_knowledge
 from montechain.inference._frontier import allowed_children, append, best_first
-from montechain.inference.base import Decision, Inference
+from montechain.inference.base import Decision, Inference, blocks, concatenated
 from montechain.losses import LabelDistribution, Loss
 
 __all__ = ["Exhaustive"]
@@ -110,15 +109,13 @@ class Exhaustive(Inference):
             decide(chain, _safe_indexing(X, rows), loss=loss, given=None if given is None else given[rows], rng=rng)
             for rows in _blocks(self._count(chain, X, given))
         ]
-        if not parts:
-            return decide(chain, X, loss=loss, given=given, rng=rng)
-        return Decision(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Decision)))
+        return concatenated(parts)
 
     def marginals(
         self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
     ) -> list[np.ndarray]:
         """Return the probabilities of each label's classes, given what is known, exactly: L arrays (n, K)."""
-        parts = [[np.empty((0, n)) for n in chain.n_classes]]
+        parts = []
         for rows in _blocks(self._count(chain, X, given)):
             known = None if given is None else given[rows]
             distribution = self.distribution(chain, _safe_indexing(X, rows), given=known, rng=rng)
@@ -127,11 +124,7 @@ class Exhaustive(Inference):
 
     def _count(self, chain: ChainBase, X: Any, given: np.ndarray | None) -> np.ndarray:
         """Return the number of vectors to score in each row, or raise if some row has too many."""
-        limit = self.max_vectors
-        if not isinstance(limit, Integral) or isinstance(limit, bool) or limit < 1:
-            raise ValueError(
-                f"`max_vectors={limit!r}` of Exhaustive must be a positive integer, e.g. Exhaustive(max_vectors=65536)."
-            )
+        limit = check_positive_integer(self, "max_vectors", 65536)
         free = np.ones((X.shape[0], chain.n_labels), dtype=bool) if given is None else given < 0
         log_counts = free @ np.log(np.array(chain.n_classes, dtype=float))
         if len(free):
@@ -148,10 +141,7 @@ class Exhaustive(Inference):
 
 def _blocks(n_vectors: np.ndarray) -> Iterator[np.ndarray]:
     """Split the rows into runs of about `BLOCK` vectors each."""
-    if len(n_vectors):
-        size = max(1, BLOCK // int(n_vectors.max()))
-        for start in range(0, len(n_vectors), size):
-            yield np.arange(start, min(start + size, len(n_vectors)))
+    return blocks(len(n_vectors), max(1, BLOCK // int(n_vectors.max(initial=1))))
 
 
 def _enumerate(tree: PrefixTree, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

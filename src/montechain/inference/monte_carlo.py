@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,11 @@ from sklearn.utils import _safe_indexing
 
 from montechain._kernels.joint import conditionals
 from montechain._kernels.monte_carlo import drawn_vectors, monte_carlo
-from montechain._messages import nearest
+from montechain._messages import check_positive_integer, nearest
 from montechain.chain import ChainBase, PrefixTree, no_knowledge
 from montechain.inference._draws import Draws, draw_by_level
 from montechain.inference._frontier import best_first
-from montechain.inference.base import Decision, Inference
-from montechain.inference.branch_and_bound import blocks, concatenated
+from montechain.inference.base import Decision, Inference, blocks, concatenated
 from montechain.inference.greedy import greedy_paths
 from montechain.losses import Hamming, LabelDistribution, Loss
 
@@ -159,11 +157,7 @@ class MonteCarlo(Inference):
 
     def _uniforms(self, chain: ChainBase, rng: np.random.Generator) -> np.ndarray:
         """Check the parameters and draw the table of uniform numbers."""
-        if not isinstance(self.n_samples, Integral) or isinstance(self.n_samples, bool) or self.n_samples < 1:
-            raise ValueError(
-                f"`n_samples={self.n_samples!r}` of MonteCarlo must be a positive integer, "
-                "e.g. MonteCarlo(n_samples=100)."
-            )
+        n_samples = check_positive_integer(self, "n_samples", 100)
         for name, allowed in (("initial", ("greedy", "random")), ("decision", ("marginals", "best_sampled"))):
             value = getattr(self, name)
             if value not in allowed:
@@ -171,7 +165,7 @@ class MonteCarlo(Inference):
                     f"`{name}={value!r}` of MonteCarlo must be {allowed[0]!r} or {allowed[1]!r}"
                     f"{nearest(value, allowed) or '.'}"
                 )
-        return rng.random((int(self.n_samples), chain.n_labels))
+        return rng.random((n_samples, chain.n_labels))
 
     def _draw(self, chain: ChainBase, X: Any, given: np.ndarray | None, rng: np.random.Generator) -> Draws:
         uniforms = self._uniforms(chain, rng)

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-UNKNOWN = -1
-"""The code of a label that is not known."""
+from montechain._targets import UNKNOWN
+
+__all__ = [
+    "UNKNOWN",
+    "FittedLink",
+    "LinkLearner",
+    "LinkProblem",
+    "check_positive",
+    "check_weights",
+    "refuse_fit_params",
+]
 
 
 class LinkProblem(NamedTuple):
@@ -81,3 +91,34 @@ class LinkLearner(BaseEstimator, ABC):
     def for_classes(self, classes: Sequence[np.ndarray]) -> LinkLearner:
         """Return this learner with what it says about classes put into codes; `classes` of each label."""
         return self
+
+
+def check_positive(learner: Any, name: str, kind: type) -> None:
+    """Raise an error that says what to type unless the parameter `name` is a positive number of this kind."""
+    value = getattr(learner, name)
+    if not isinstance(value, kind) or isinstance(value, bool) or not 0 < value < np.inf:  # type: ignore[operator]
+        what, example = ("whole number", 1000) if kind is numbers.Integral else ("number", 1.0)
+        raise ValueError(
+            f"{name}={value!r} must be a positive {what}, for example {type(learner).__name__}({name}={example})."
+        )
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
+    """Return the sample weights as an array, ones if there are none."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,):
+        raise ValueError(f"sample_weight has the shape {weight.shape}. Give one weight for each of the {n_rows} rows.")
+    if not ((weight >= 0.0) & (weight < np.inf)).all():
+        raise ValueError("sample_weight has entries that are negative, infinite or NaN. Use 0 to leave a row out.")
+    return weight
+
+
+def refuse_fit_params(learner: Any, fit_params: Mapping[str, Any]) -> None:
+    """Raise a TypeError if there are any `fit_params`."""
+    if fit_params:
+        raise TypeError(
+            f"{type(learner).__name__} takes no fit parameters besides sample_weight, but got "
+            f"{', '.join(sorted(fit_params))}. Leave them out, or use a scikit-learn classifier whose fit takes them."
+        )

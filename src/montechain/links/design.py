@@ -22,7 +22,7 @@ def is_frame(X: Any) -> bool:
     """Return whether `X` is a data frame that narwhals knows (pandas, polars, pyarrow, ...)."""
     if isinstance(X, np.ndarray):  # the common case, told in no time
         return False
-    return isinstance(nw.from_native(X, pass_through=True, eager_only=True), nw.DataFrame)
+    return bool(nw.dependencies.is_into_dataframe(X))
 
 
 def as_matrix(X: Any) -> Any:

@@ -34,19 +34,23 @@ class FittedEstimatorLink:
     parents_n_classes : tuple of int
     names : list or None
         Names of the parents' columns, if x is a data frame.
+    absent_proba : float
+        Probability of each class that the classifier has not seen.
     """
 
     estimator: Any
     n_classes: int
     parents_n_classes: tuple[int, ...]
     names: list[Any] | None = None
+    absent_proba: float = 0.0
 
     def log_proba(self, X: Any, parent_codes: np.ndarray) -> np.ndarray:
         """Return log-probabilities of shape (n, n_classes); `parent_codes` has one column per parent."""
         columns = parent_columns(parent_codes, self.parents_n_classes)
         proba = self.estimator.predict_proba(augment(X, columns, self.names))
-        full = np.zeros((len(proba), self.n_classes))
-        full[:, np.asarray(self.estimator.classes_, dtype=np.intp)] = proba
+        seen = np.asarray(self.estimator.classes_, dtype=np.intp)
+        full = np.full((len(proba), self.n_classes), self.absent_proba)
+        full[:, seen] = (1.0 - self.absent_proba * (self.n_classes - len(seen))) * proba
         with np.errstate(divide="ignore"):
             return np.log(full)
 
@@ -113,8 +117,11 @@ class EstimatorLink(LinkLearner):
             column_names = parent_names(X, [names[j] for j in parents], parents_n_classes)
         design = augment(X, parent_columns(filled[rows][:, list(parents)], parents_n_classes), column_names)
         estimator = self._seeded(clone(self.estimator), problem).fit(design, own[rows], **fit_params)
-        return fold(estimator, design, int(n_classes[label]), parents_n_classes) or FittedEstimatorLink(
-            estimator, int(n_classes[label]), parents_n_classes, column_names
+        n_seen, n_known = int((counts > 0).sum()), int(n_classes[label])
+        # As `smoothed_log_proba` has it: half a count for a class that does not occur.
+        absent_proba = 0.0 if n_seen == n_known else 0.5 / (counts.sum() + 0.5 * n_known)
+        return fold(estimator, design, n_known, parents_n_classes) or FittedEstimatorLink(
+            estimator, n_known, parents_n_classes, column_names, absent_proba
         )
 
     def _seeded(self, estimator: Any, problem: LinkProblem) -> Any:

@@ -12,12 +12,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 
-from montechain.links.base import FittedLink, LinkLearner, LinkProblem
+from montechain.links.base import FittedLink, LinkLearner, LinkProblem, check_positive, check_weights, refuse_fit_params
 from montechain.links.design import n_columns, parent_columns, split_effects
 from montechain.links.linear import SOFTMAX, FittedLinearLink, n_scores, smoothed_log_proba
 from montechain.links.solver import class_counts, solve_logistic
 
-__all__ = ["LogisticLink", "check_positive", "check_weights", "refuse_fit_params"]
+__all__ = ["LogisticLink"]
 
 SMALL = 2**16
 """Up to so many numbers in X, links are learned to `TIGHT`: that takes no time worth mentioning, and a row of weight
@@ -303,34 +303,3 @@ def _class_weight(class_weight: Any, counts: np.ndarray, occurring: np.ndarray) 
     if isinstance(class_weight, str):
         return counts.sum() / (len(occurring) * counts[occurring])
     return np.array([float(class_weight.get(int(code), 1.0)) for code in occurring])
-
-
-def check_positive(learner: Any, name: str, kind: type) -> None:
-    """Raise an error that says what to type unless the parameter `name` is a positive number of this kind."""
-    value = getattr(learner, name)
-    if not isinstance(value, kind) or isinstance(value, bool) or not 0 < value < np.inf:  # type: ignore[operator]
-        what, example = ("whole number", 1000) if kind is numbers.Integral else ("number", 1.0)
-        raise ValueError(
-            f"{name}={value!r} must be a positive {what}, for example {type(learner).__name__}({name}={example})."
-        )
-
-
-def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
-    """Return the sample weights as an array, ones if there are none."""
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_rows,):
-        raise ValueError(f"sample_weight has the shape {weight.shape}. Give one weight for each of the {n_rows} rows.")
-    if not ((weight >= 0.0) & (weight < np.inf)).all():
-        raise ValueError("sample_weight has entries that are negative, infinite or NaN. Use 0 to leave a row out.")
-    return weight
-
-
-def refuse_fit_params(learner: Any, fit_params: Mapping[str, Any]) -> None:
-    """Raise a TypeError if there are any `fit_params`."""
-    if fit_params:
-        raise TypeError(
-            f"{type(learner).__name__} takes no fit parameters besides sample_weight, but got "
-            f"{', '.join(sorted(fit_params))}. Leave them out, or use a scikit-learn classifier whose fit takes them."
-        )

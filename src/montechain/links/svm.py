@@ -15,10 +15,9 @@ from sklearn.utils import check_array
 from sklearn.utils.parallel import Parallel, delayed
 
 from montechain._kernels.hinge import fit_hinge
-from montechain.links.base import FittedLink, LinkLearner, LinkProblem
+from montechain.links.base import FittedLink, LinkLearner, LinkProblem, check_positive, check_weights, refuse_fit_params
 from montechain.links.design import n_columns, parent_columns, split_effects
 from montechain.links.linear import PAIRWISE, SOFTMAX, FittedLinearLink, smoothed_log_proba
-from montechain.links.logistic import check_positive, check_weights, refuse_fit_params
 from montechain.links.solver import class_counts
 
 __all__ = ["SVMLink", "fit_sigmoid"]

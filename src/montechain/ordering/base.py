@@ -7,16 +7,21 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from montechain._messages import check_positive_integer
+
 __all__ = ["Evaluator", "Order", "OrderFinder", "SearchResult", "check_positive_integer", "comparable"]
 
 Order = tuple[int, ...]
 """The label at each position."""
+
+
+EVALUATION = ("payoff", "on", "record", "validation", "warm_start", "max_cache_bytes")
+"""Parameters of a finder that say how orders are judged, as far as it has them."""
 
 
 class Evaluator(Protocol):
@@ -104,6 +109,19 @@ class SearchResult:
 class OrderFinder(BaseEstimator, ABC):
     """From an evaluator of orders to good orders. What `order` of an estimator may be."""
 
+    def evaluator(self, learner: Any, X: Any, codes: np.ndarray, n_classes: Any, **options: Any) -> Any:
+        """Return an `OrderEvaluator` with the payoff and the validation rows of this finder.
+
+        Parameters
+        ----------
+        learner, X, codes, n_classes, **options
+            As of `OrderEvaluator`.
+        """
+        from montechain.ordering.evaluation import OrderEvaluator
+
+        own = {name: getattr(self, name) for name in EVALUATION if hasattr(self, name)}
+        return OrderEvaluator(learner, X, codes, n_classes, **own, **options)
+
     @abstractmethod
     def find(self, evaluator: Evaluator, *, start: Order, rng: np.random.Generator) -> SearchResult:
         """Return the best orders found.
@@ -124,12 +142,3 @@ def comparable(payoff: float) -> float:
     (0.5, -inf)
     """
     return -math.inf if math.isnan(payoff) else float(payoff)
-
-
-def check_positive_integer(owner: Any, name: str, example: int) -> int:
-    """Return the parameter `name` of `owner`, or say what to type instead."""
-    value = getattr(owner, name)
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        kind = type(owner).__name__
-        raise ValueError(f"`{name}={value!r}` of {kind} must be a positive integer, e.g. {kind}({name}={example}).")
-    return int(value)

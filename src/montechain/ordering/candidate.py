@@ -163,7 +163,7 @@ class CandidateClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, Y: Any) -> CandidateClassifier:
         """Refuse: this is fitted."""
-        raise NotImplementedError("a scorer cannot fit the classifier that it is given.")
+        raise TypeError("a scorer cannot fit the classifier that it is given.")
 
     def decide(self, X: Any) -> Decision:
         """Return the predictions with what is proven about them."""

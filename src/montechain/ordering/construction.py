@@ -36,6 +36,8 @@ class AllOrders(OrderFinder):
         Refuse more labels than this.
     keep : int, default=1
         How many orders to return.
+    payoff, on, validation
+        How an order is judged, as in `OrderSearch`.
 
     Examples
     --------
@@ -46,9 +48,20 @@ class AllOrders(OrderFinder):
     SearchResult(orders=[(0, 2, 1), (0, 1, 2)], payoffs=[2.5, 2.0], logarithmic=None)
     """
 
-    def __init__(self, max_labels: int = 8, keep: int = 1):
+    def __init__(
+        self,
+        max_labels: int = 8,
+        keep: int = 1,
+        *,
+        payoff: Any = "J_EM",
+        on: str = "prediction",
+        validation: Any = 1 / 3,
+    ):
         self.max_labels = max_labels
         self.keep = keep
+        self.payoff = payoff
+        self.on = on
+        self.validation = validation
 
     def find(self, evaluator: Evaluator, *, start: Order, rng: np.random.Generator) -> SearchResult:  # noqa: D102
         max_labels, keep = check_positive_integer(self, "max_labels", 8), check_positive_integer(self, "keep", 10)
@@ -83,6 +96,8 @@ class SubsetOrder(OrderFinder):
         Refuse more labels than this.
     keep : int, default=1
         How many orders to return. They are the best ones, exactly.
+    validation : default=1/3
+        The rows that links are judged by, as in `OrderSearch`.
 
     Examples
     --------
@@ -94,9 +109,10 @@ class SubsetOrder(OrderFinder):
     SearchResult(orders=[(0, 1, 2)], payoffs=[0.0], logarithmic=True)
     """
 
-    def __init__(self, max_labels: int = 15, keep: int = 1):
+    def __init__(self, max_labels: int = 15, keep: int = 1, *, validation: Any = 1 / 3):
         self.max_labels = max_labels
         self.keep = keep
+        self.validation = validation
 
     def find(self, evaluator: Evaluator, *, start: Order, rng: np.random.Generator) -> SearchResult:  # noqa: D102
         max_labels, keep = check_positive_integer(self, "max_labels", 15), check_positive_integer(self, "keep", 10)
@@ -126,6 +142,8 @@ class BeamOrder(OrderFinder):
         Number of beginnings kept.
     keep : int, default=1
         How many orders to return; a narrow beam may hold fewer.
+    validation : default=1/3
+        The rows that links are judged by, as in `OrderSearch`.
 
     References
     ----------
@@ -142,9 +160,10 @@ class BeamOrder(OrderFinder):
     SearchResult(orders=[(0, 1, 2)], payoffs=[0.0], logarithmic=True)
     """
 
-    def __init__(self, width: int = 1, keep: int = 1):
+    def __init__(self, width: int = 1, keep: int = 1, *, validation: Any = 1 / 3):
         self.width = width
         self.keep = keep
+        self.validation = validation
 
     def find(self, evaluator: Evaluator, *, start: Order, rng: np.random.Generator) -> SearchResult:  # noqa: D102
         width, keep = check_positive_integer(self, "width", 5), check_positive_integer(self, "keep", 10)

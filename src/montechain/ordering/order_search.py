@@ -140,10 +140,7 @@ class OrderSearch(OrderFinder):
             As of `OrderEvaluator`.
         """
         self._check()
-        return OrderEvaluator(
-            learner, X, codes, n_classes, payoff=self.payoff, on=self.on, record=self.record,
-            validation=self.validation, warm_start=self.warm_start, max_cache_bytes=self.max_cache_bytes, **options,
-        )  # fmt: skip
+        return super().evaluator(learner, X, codes, n_classes, **options)
 
     @property
     def n_steps(self) -> int:

@@ -9,12 +9,11 @@ from sklearn.utils import _safe_indexing
 
 from montechain._kernels.algorithm_4 import algorithm_4
 from montechain._kernels.monte_carlo import drawn_vectors
-from montechain._messages import nearest
+from montechain._messages import check_positive_argument, nearest
 from montechain.chain import CODE, PrefixTree, no_knowledge
 from montechain.inference._draws import Draws, draw_by_level
 from montechain.inference._frontier import best_first
-from montechain.inference.base import Decision, Inference
-from montechain.inference.branch_and_bound import blocks, check_positive_integer, concatenated
+from montechain.inference.base import Decision, Inference, blocks, concatenated
 from montechain.inference.greedy import greedy_paths
 from montechain.inference.monte_carlo import CELLS_AT_ONCE
 from montechain.losses import LabelDistribution, Loss
@@ -110,8 +109,8 @@ class Algorithm4(Combination):
         return Decision.most_probable(labels, log_proba, np.zeros(len(labels)), given=given)
 
     def _check(self) -> None:
-        check_positive_integer("n_orders", self.n_orders, "Algorithm4(n_orders=50)")
-        check_positive_integer("n_samples", self.n_samples, "Algorithm4(n_samples=100)")
+        check_positive_argument("n_orders", self.n_orders, "Algorithm4(n_orders=50)")
+        check_positive_argument("n_samples", self.n_samples, "Algorithm4(n_samples=100)")
         allowed = ("greedy", "random")
         if self.initial not in allowed:
             hint = nearest(self.initial, allowed) or "."

@@ -9,11 +9,12 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from montechain._kernels.mixture import mixture as mixture_kernel
+from montechain._messages import check_positive_argument
 from montechain.chain import CODE, ChainBase, PrefixTree, no_knowledge
 from montechain.inference import enumeration
 from montechain.inference._frontier import best_first
-from montechain.inference.base import TIGHT, Decision, Inference, TopK
-from montechain.inference.branch_and_bound import BranchAndBound, blocks, check_positive_integer, concatenated
+from montechain.inference.base import TIGHT, Decision, Inference, TopK, blocks, concatenated
+from montechain.inference.branch_and_bound import BranchAndBound
 from montechain.inference.exhaustive import Exhaustive
 from montechain.losses import Hamming, LabelDistribution, Loss
 from montechain.population.base import Combination, Population, joined, log_sum
@@ -96,7 +97,7 @@ class Mixture(Combination):
             labels, log_proba, upper_bound = self._search(population, X, 1, given)
             return Decision.most_probable(labels[:, 0], log_proba[:, 0], upper_bound, given=given)
         if isinstance(loss, Hamming):
-            return _decide_hamming(population, X, inference, given, rng)
+            return _decide_hamming(population, X, loss, inference, given, rng)
         # Only some rows at a time, since their distributions are large. Each block starts from the same state, so
         # that the draws of a row do not depend on its place.
         state = rng.bit_generator.state
@@ -115,7 +116,7 @@ class Mixture(Combination):
         self, population: Population, X: Any, k: int, *, given: np.ndarray | None = None
     ) -> TopK:
         self._check()
-        check_positive_integer("k", k, "k=5")
+        check_positive_argument("k", k, "k=5")
         k = int(min(k, math.prod(population.n_classes)))
         labels, log_proba, upper_bound = self._search(population, X, k, given)
         labels[np.isneginf(log_proba)] = -1
@@ -133,7 +134,7 @@ class Mixture(Combination):
         return mixture_kernel(*scores.arrays, known, population.orders, log_weights, k, FIRST_NODES, self.max_nodes)[:3]
 
     def _check(self) -> None:
-        check_positive_integer("max_nodes", self.max_nodes, "Mixture(max_nodes=20_000)")
+        check_positive_argument("max_nodes", self.max_nodes, "Mixture(max_nodes=20_000)")
 
 
 def _sweep(
@@ -205,7 +206,12 @@ def union(
 
 
 def _decide_hamming(
-    population: Population, X: Any, inference: Inference, given: np.ndarray | None, rng: np.random.Generator
+    population: Population,
+    X: Any,
+    loss: Hamming,
+    inference: Inference,
+    given: np.ndarray | None,
+    rng: np.random.Generator,
 ) -> Decision:
     """Return each label's most probable class by the averaged marginals."""
     n_rows, n_labels = X.shape[0], population.n_labels
@@ -220,25 +226,9 @@ def _decide_hamming(
             proba[label] += weights[:, [j]] * found.proba[position]
             lower[label] += weights[:, [j]] * found.lower[position]
             unresolved[:, label] += weights[:, j] * found.unresolved[:, position]
-    labels = np.empty((n_rows, n_labels), dtype=CODE)
-    expected_loss, regret = np.zeros(n_rows), np.zeros(n_rows)
-    for label, (mass, proven) in enumerate(zip(proba, lower, strict=True)):
-        best = mass.argmax(axis=1)
-        if given is not None:
-            best = np.where(given[:, label] >= 0, given[:, label], best)
-        labels[:, label] = best
-        best = best[:, None]
-        expected_loss += np.maximum(1.0 - np.take_along_axis(mass, best, axis=1)[:, 0], 0.0)
-        if mass.shape[1] > 1:
-            # At worst, all that is unresolved belongs to the class that has the most without it.
-            others = proven.copy()
-            np.put_along_axis(others, best, -np.inf, axis=1)
-            ahead = np.take_along_axis(proven, best, axis=1)[:, 0] - others.max(axis=1)
-            behind = np.clip(unresolved[:, label] - ahead, 0.0, 1.0)
-            regret += behind if given is None else np.where(given[:, label] >= 0, 0.0, behind)
-    regret /= n_labels
+    labels, expected_loss, regret = loss.decide_marginals(proba, unresolved, given, lower=lower)
     log_proba = population.log_joint(X, labels)
-    return Decision(labels, log_proba, np.zeros(n_rows), expected_loss / n_labels, regret, regret <= 0.0)
+    return Decision(labels, log_proba, np.zeros(n_rows), expected_loss, regret, regret <= 0.0)
 
 
 def _marginals(
