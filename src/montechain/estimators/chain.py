@@ -51,6 +51,8 @@ class ChainClassifier(ChainsClassifier):
     n_jobs : int, default=None
         Links learned, and chunks of rows predicted, at a time.
     random_state : int, RandomState or None, default=None
+        For the order, for learning, and for strategies that draw: with None these may answer
+        differently from call to call.
     verbose : bool, default=False
         Print a line for each link learned, and show how far a search of orders is.
 

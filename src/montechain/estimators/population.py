@@ -61,6 +61,8 @@ class ChainPopulationClassifier(ChainsClassifier):
         A value in y that means "this label is not known", besides NaN and None.
     n_jobs : int, default=None
     random_state : int, RandomState or None, default=None
+        For the order, for learning, and for strategies that draw: with None these may answer
+        differently from call to call.
     verbose : bool, default=False
 
     Attributes
