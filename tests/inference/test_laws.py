@@ -59,7 +59,7 @@ def is_agreeing(labels, known):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=80)
 @given(problem=problems())
 def test_nothing_beats_the_enumeration_and_every_bound_holds(strategy, problem):
     chain, X, known = problem
@@ -75,7 +75,7 @@ def test_nothing_beats_the_enumeration_and_every_bound_holds(strategy, problem):
 
 
 @pytest.mark.parametrize("strategy", EXACT, ids=repr)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=120)
 @given(problem=problems())
 def test_exact_strategies_find_the_best_and_prove_it(strategy, problem):
     chain, X, known = problem
@@ -85,7 +85,7 @@ def test_exact_strategies_find_the_best_and_prove_it(strategy, problem):
     assert decision.certified.all()
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=150)
 @given(problem=problems())
 def test_a_beam_of_one_is_greedy(problem):
     chain, X, known = problem
@@ -94,7 +94,7 @@ def test_a_beam_of_one_is_greedy(problem):
     np.testing.assert_allclose(beam.log_proba, greedy.log_proba, atol=TOLERANCE)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=150)
 @given(problem=problems(), few=st.integers(1, 10), more=st.integers(1, 30))
 def test_more_samples_never_hurt(problem, few, more):
     chain, X, known = problem
@@ -103,7 +103,7 @@ def test_more_samples_never_hurt(problem, few, more):
     assert (large.log_proba >= small.log_proba - TOLERANCE).all()
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=150)
 @given(problem=problems(), budgets=st.lists(st.integers(1, 60), min_size=2, max_size=5))
 def test_a_larger_budget_never_raises_the_bound(problem, budgets):
     chain, X, known = problem
@@ -114,7 +114,7 @@ def test_a_larger_budget_never_raises_the_bound(problem, budgets):
     assert (np.diff(bounds, axis=0) <= TOLERANCE).all()
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=150)
 @given(problem=problems(), k=st.integers(1, 12))
 def test_top_k_is_the_head_of_the_sorted_enumeration(problem, k):
     chain, X, known = problem
@@ -134,7 +134,7 @@ def test_top_k_is_the_head_of_the_sorted_enumeration(problem, k):
 
 
 @pytest.mark.parametrize("strategy", DISTRIBUTIONS, ids=repr)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=120)
 @given(problem=problems())
 def test_marginals_equal_sums_over_the_joint(strategy, problem):
     chain, X, known = problem
@@ -146,7 +146,7 @@ def test_marginals_equal_sums_over_the_joint(strategy, problem):
         np.testing.assert_allclose(marginals[k], expected, atol=1e-8)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=120)
 @given(problem=problems(), residual=st.sampled_from([0.01, 0.1, 0.5]))
 def test_marginals_are_within_the_residual(problem, residual):
     chain, X, known = problem
@@ -199,7 +199,7 @@ LOSSES = {"hamming": hamming, "f1": f1, "jaccard": jaccard, "lopsided": lopsided
 
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("strategy", DISTRIBUTIONS, ids=repr)
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=40)
 @given(problem=problems(max_labels=4, max_classes=3))
 def test_each_decision_has_the_least_expected_loss(strategy, name, problem):
     chain, X, known = problem
@@ -214,7 +214,7 @@ def test_each_decision_has_the_least_expected_loss(strategy, name, problem):
 
 
 @pytest.mark.parametrize("name", LOSSES)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=80)
 @given(problem=problems(max_labels=4, max_classes=3), residual=st.sampled_from([0.02, 0.2, 0.6]))
 def test_regret_is_at_most_the_residual_and_the_bound_holds(name, problem, residual):
     chain, X, known = problem
@@ -230,7 +230,7 @@ def test_regret_is_at_most_the_residual_and_the_bound_holds(name, problem, resid
     assert (regret[decision.certified] <= 1e-8).all()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=120)
 @given(problem=problems())
 def test_the_probability_of_what_is_known_is_the_mass_that_agrees(problem):
     chain, X, known = problem
