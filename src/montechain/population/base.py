@@ -18,6 +18,7 @@ from montechain._kernels.enumeration import log_evidence as log_evidence_kernel
 from montechain.chain import CODE, ChainBase, PrefixTree
 from montechain.inference import enumeration
 from montechain.inference.base import Decision, Inference, TopK
+from montechain.links.linear import LinearScores
 from montechain.losses import LabelDistribution, Loss
 
 __all__ = ["Combination", "Population", "StackedScores"]
@@ -33,7 +34,7 @@ class OrderedChain(Protocol):
 
 
 @dataclass(frozen=True)
-class StackedScores:
+class StackedScores(LinearScores):
     """What kernels see of M label-linear chains over the same L labels and a batch of n rows.
 
     The score columns of the chains lie side by side, W of them in all, so chains with links of different kinds
@@ -53,27 +54,6 @@ class StackedScores:
     --------
     montechain.links.linear.LinearScores : The same for one chain, where the fields are explained.
     """
-
-    base: np.ndarray
-    effects: np.ndarray
-    score_start: np.ndarray
-    score_weight: np.ndarray
-    response: np.ndarray
-    n_classes: np.ndarray
-    active_start: np.ndarray
-
-    @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        """All arrays, in the order in which every kernel takes them."""
-        return (
-            self.base,
-            self.effects,
-            self.score_start,
-            self.score_weight,
-            self.response,
-            self.n_classes,
-            self.active_start,
-        )
 
 
 class Population:
