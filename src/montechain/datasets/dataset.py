@@ -1,0 +1,68 @@
+"""One shape for every data set: inputs, labels, and what is known about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+__all__ = ["Dataset", "Split"]
+
+
+class Split(NamedTuple):
+    """A training part and a test part."""
+
+    train: Dataset
+    test: Dataset
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A table of inputs and a table of labels, row by row.
+
+    Attributes
+    ----------
+    X : data frame or CSR array of shape (n, d)
+        The inputs as they are in the file. In a frame, numbers are numbers, nominal inputs are categoricals
+        with the declared categories, text is text, and what is missing is NaN. Sparse files give a CSR array
+        of numbers. `TableEncoder` makes numbers of either.
+    Y : data frame of shape (n, L)
+        One column for each label, in the file's order. Classes that are whole numbers are integers (nullable
+        ones where a label has unknown cells); others are categoricals with the declared categories.
+    feature_names : list of str
+        Names of the inputs.
+    classes : list of L lists
+        The classes that are declared for each label, or, where none are declared, those that occur.
+    name : str
+    description : str
+        Where the data come from, and what was done to them.
+    """
+
+    X: pd.DataFrame | sp.csr_array
+    Y: pd.DataFrame
+    feature_names: list[str]
+    classes: list[list[Any]]
+    name: str = ""
+    description: str = ""
+    _load_split: Callable[[], Split] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def label_names(self) -> list[str]:
+        """Names of the labels."""
+        return list(self.Y.columns)
+
+    @cached_property
+    def split(self) -> Split | None:
+        """The training and the test part that the data set was published with; None if there are none."""
+        return None if self._load_split is None else self._load_split()
+
+    def take(self, rows: Sequence[int] | np.ndarray) -> Dataset:
+        """Return some of the rows, by position."""
+        rows = np.asarray(rows)
+        X = self.X.iloc[rows] if isinstance(self.X, pd.DataFrame) else self.X[rows]
+        return replace(self, X=X, Y=self.Y.iloc[rows], _load_split=None)
