@@ -6,25 +6,22 @@ Labels stand in the order of the ARFF file, which need not be that of the label 
 
 from __future__ import annotations
 
-import gzip
-import os
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
-from xml.etree import ElementTree
+from typing import NamedTuple
 
-import arff
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
+
+from montechain.datasets.catalogue import load_dataset
+from montechain.datasets.dataset import Dataset
 
 __all__ = ["OFFICIAL_SPLITS", "Split", "load_split"]
 
 OFFICIAL_SPLITS = ("music", "scene", "yeast", "genbase", "medical", "enron", "tmc2007", "mediamill")
 """Data sets that were published with a training and a test part (Mediamill: of a subset of 2,000 rows)."""
 
-SPARSE = {"medical", "enron", "reuters", "tmc2007"}
-FILE_STEM = {"mediamill": "mediamill-reduced"}
-IDENTIFIERS = {"genbase": {"protein"}}
 SEED_OF_OWN_SPLITS = 0
 
 
@@ -43,49 +40,18 @@ def load_split(name: str, folder: str | Path | None = None) -> Split:
 
     `folder` defaults to what MONTECHAIN_DATA names. Results are shared between callers: do not write to them.
     """
-    if folder is None:
-        folder = os.environ["MONTECHAIN_DATA"]
-    files = Path(folder) / name
-    stem = FILE_STEM.get(name, name)
     if name in OFFICIAL_SPLITS:
-        return Split(*_read(files, name, f"{stem}-train.arff"), *_read(files, name, f"{stem}-test.arff"))
-    X, Y = _read(files, name, f"{stem}.arff")
-    shuffled = np.random.default_rng(SEED_OF_OWN_SPLITS).permutation(len(Y))
-    train, test = np.split(shuffled, [2 * len(Y) // 3])
-    return Split(X[train], Y[train], X[test], Y[test])
+        train, test = (load_dataset(name, data=folder, part=part) for part in ("train", "test"))
+    else:
+        whole = load_dataset(name, data=folder)
+        shuffled = np.random.default_rng(SEED_OF_OWN_SPLITS).permutation(len(whole.Y))
+        train, test = (whole.take(rows) for rows in np.split(shuffled, [2 * len(shuffled) // 3]))
+    return Split(*_arrays(train), *_arrays(test))
 
 
-def _read(files: Path, name: str, file_name: str) -> tuple[np.ndarray | sp.csr_array, np.ndarray]:
-    sparse = name in SPARSE
-    path = files / file_name
-    with path.open("rt") if path.exists() else gzip.open(f"{path}.gz", "rt") as stream:
-        # A list of dictionaries keeps rows in which everything is zero, which coordinates alone would lose.
-        content = arff.load(stream, return_type=arff.LOD if sparse else arff.DENSE)
-    attributes = [attribute for attribute, _ in content["attributes"]]
-    labels = {element.attrib["name"] for element in ElementTree.parse(files / f"{name}.xml").getroot()}
-    if unknown := labels.difference(attributes):
-        raise ValueError(f"{file_name} lacks the labels {sorted(unknown)}")
-    is_label = np.array([attribute in labels for attribute in attributes])
-    is_input = ~is_label & np.array([attribute not in IDENTIFIERS.get(name, set()) for attribute in attributes])
-    table: Any = _sparse(content["data"], len(attributes)) if sparse else _dense(content["data"], is_label | is_input)
-    X, Y = table[:, np.flatnonzero(is_input)], table[:, np.flatnonzero(is_label)]
-    return X, np.ascontiguousarray(Y.toarray() if sp.issparse(Y) else Y, dtype=np.int32)
-
-
-def _number(value: str | float) -> float:
-    return {"YES": 1.0, "NO": 0.0}[value] if value in ("YES", "NO") else float(value)
-
-
-def _dense(rows: list[list[str | float]], is_number: np.ndarray) -> np.ndarray:
-    wanted = is_number.tolist()
-    # An identifier is no number; its column is left out by the caller.
-    return np.array([[_number(v) if w else 0.0 for v, w in zip(row, wanted, strict=True)] for row in rows])
-
-
-def _sparse(rows: list[dict[int, str | float]], n_columns: int) -> sp.csr_array:
-    starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
-    columns = np.array([column for row in rows for column in row], dtype=np.int32)
-    values = np.array([float(value) for row in rows for value in row.values()])
-    table = sp.csr_array((values, columns, starts.astype(np.int32)), shape=(len(rows), n_columns))
-    table.sort_indices()
-    return table
+def _arrays(dataset: Dataset) -> tuple[np.ndarray | sp.csr_array, np.ndarray]:
+    X = dataset.X
+    if isinstance(X, pd.DataFrame):
+        is_nominal = isinstance(X.dtypes.iloc[0], pd.CategoricalDtype)  # Genbase's inputs, which are YES or NO
+        X = (X.to_numpy() == "YES").astype(np.float64) if is_nominal else X.to_numpy(np.float64, copy=True)
+    return X, np.ascontiguousarray(dataset.Y.to_numpy(dtype=np.int32))

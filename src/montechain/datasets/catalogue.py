@@ -1,0 +1,337 @@
+"""The paper's thirteen data sets by name, and the embedded one."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from importlib.resources import files as package_files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from montechain._messages import nearest
+from montechain.datasets.arff_dataset import dataset_from_arff
+from montechain.datasets.dataset import Dataset, Split
+from montechain.datasets.digits import load_digits_facts
+from montechain.datasets.stored_files import FOLDER_VARIABLE, StoredFile, data_folder
+from montechain.errors import DataError
+
+__all__ = ["DATASETS", "CatalogueEntry", "Figures", "figures", "list_datasets", "load_dataset"]
+
+PARTS = ("all", "train", "test")
+
+
+class Figures(NamedTuple):
+    """The size of a data set, in the paper's letters.
+
+    Attributes
+    ----------
+    N : int
+        Rows.
+    L : int
+        Labels.
+    K : tuple of two ints
+        The smallest and the largest number of classes that are declared for a label.
+    d : int
+        Inputs.
+    LC : float or None
+        Label cardinality: the mean number of relevant labels in a row. None unless all labels have two classes.
+    """
+
+    N: int
+    L: int
+    K: tuple[int, int]
+    d: int
+    LC: float | None
+
+    def shown(self) -> list[str]:
+        """Return the five as texts.
+
+        >>> Figures(107, 5, (2, 6), 7, None).shown()
+        ['107', '5', '2–6', '7', '–']
+        """
+        fewest, most = self.K
+        classes = str(most) if fewest == most else f"{fewest}–{most}"
+        return [str(self.N), str(self.L), classes, str(self.d), "–" if self.LC is None else f"{self.LC:.2f}"]
+
+
+@dataclass(frozen=True)
+class CatalogueEntry:
+    """What the catalogue knows about a data set.
+
+    Attributes
+    ----------
+    name : str
+        What `load_dataset` calls it.
+    title : str
+        What the paper calls it.
+    field : str
+        What it is about.
+    paper : Figures or None
+        The figures in the paper; None if it is not in it.
+    found : Figures or None
+        The figures of the files; None if there are none.
+    citation, note : str
+        Whom to cite, and what to know.
+    parts : dict of str to tuple of StoredFile
+        The files of "all" and, where there is an official split, of "train" and "test".
+    label_list : StoredFile or None
+        The Mulan file that names the labels.
+    n_targets : int or None
+        Without a label list: so many columns, the first ones, or with a minus the last ones, are the labels.
+    drop : tuple of str
+        Columns that identify a row.
+    missing : tuple of str
+        Files that are not in the folder of the data sets.
+    """
+
+    name: str
+    title: str
+    field: str
+    paper: Figures | None
+    found: Figures | None
+    citation: str
+    note: str
+    parts: dict[str, tuple[StoredFile, ...]]
+    label_list: StoredFile | None
+    n_targets: int | None
+    drop: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+
+    @property
+    def embedded(self) -> bool:
+        """Whether it needs no files."""
+        return self.found is not None and not self.parts
+
+    @property
+    def has_split(self) -> bool:
+        """Whether it was published with a training and a test part."""
+        return self.embedded or "train" in self.parts
+
+    @property
+    def present(self) -> bool:
+        """Whether it can be loaded."""
+        return self.found is not None and not self.missing
+
+    @property
+    def state(self) -> str:
+        """In a few words, whether it can be loaded, and why not."""
+        if self.found is None:
+            return "not public"
+        if self.embedded:
+            return "embedded"
+        if self.missing:
+            return f"absent: {self.missing[0]}" + (f" and {len(self.missing) - 1} more" if self.missing[1:] else "")
+        return "present" if self.paper is None or self.found.N > self.paper.N / 2 else "present, reduced"
+
+    @property
+    def files(self) -> tuple[StoredFile, ...]:
+        """All files, each once."""
+        listed = [file for part in self.parts.values() for file in part]
+        return tuple(dict.fromkeys([*listed, *([self.label_list] if self.label_list else [])]))
+
+    @property
+    def description(self) -> str:
+        """What to know, whom to cite, and where the files come from."""
+        sources = sorted({file.source.split(",")[0] for file in self.files})
+        origin = f" Files: {'; '.join(sources)}, on GitHub." if sources else ""
+        return f"{self.title} ({self.field}). {self.note} Cite: {self.citation}.{origin}"
+
+    def shown_figures(self) -> list[str]:
+        """Return ten texts: N, L, K, d and LC of the data set at hand, then the paper's."""
+        at_hand = self.found if self.present else None
+        return [text for given in (at_hand, self.paper) for text in (given.shown() if given else ["–"] * 5)]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what a table or a JSON file can hold."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "field": self.field,
+            "paper": self.paper and self.paper._asdict(),
+            "found": self.found and self.found._asdict(),
+            "official_split": self.has_split,
+            "present": self.present,
+            "missing": list(self.missing),
+            "state": self.state,
+            "note": self.note,
+            "citation": self.citation,
+            "files": [{"path": file.path, "source": file.source, "sha256": file.sha256} for file in self.files],
+        }
+
+
+@cache
+def _catalogue() -> dict[str, CatalogueEntry]:
+    content = package_files("montechain.datasets").joinpath("catalogue.json").read_text(encoding="utf-8")
+    return {given["name"]: _entry(given) for given in json.loads(content)}
+
+
+def _entry(given: dict[str, Any]) -> CatalogueEntry:
+    words = {name: given[name] for name in ("name", "title", "field", "citation", "note")}
+    return CatalogueEntry(
+        **words,
+        paper=_figures(given["paper"]),
+        found=_figures(given["found"]),
+        parts={part: tuple(StoredFile(**file) for file in files) for part, files in given["parts"].items()},
+        label_list=StoredFile(**given["labels"]) if given["labels"] else None,
+        n_targets=given["targets"],
+        drop=tuple(given["drop"]),
+    )
+
+
+def _figures(given: list | None) -> Figures | None:
+    return None if given is None else Figures(given[0], given[1], (given[2][0], given[2][1]), given[3], given[4])
+
+
+DATASETS = tuple(_catalogue())
+"""The names that `load_dataset` takes."""
+
+
+def list_datasets(data: str | Path | None = None) -> list[CatalogueEntry]:
+    """Return what the catalogue knows about each data set, and whether its files are at hand.
+
+    Parameters
+    ----------
+    data : str or Path, optional
+        The folder of the data sets; default: what the environment variable MONTECHAIN_DATA names. Without either, the
+        files of all data sets are missing.
+
+    Returns
+    -------
+    list of CatalogueEntry
+        The paper's thirteen in its order, then the embedded one.
+
+    Examples
+    --------
+    >>> entries = list_datasets("no_such_folder")
+    >>> [entry.name for entry in entries if entry.present]
+    ['digits']
+    >>> entries[4].name, entries[4].paper
+    ('music', Figures(N=593, L=6, K=(2, 2), d=72, LC=1.87))
+    """
+    folder = Path(data if data is not None else os.environ.get(FOLDER_VARIABLE) or os.devnull)
+    return [
+        replace(entry, missing=tuple(file.path for file in entry.files if file.find(folder) is None))
+        for entry in _catalogue().values()
+    ]
+
+
+def load_dataset(name: str, *, data: str | Path | None = None, part: str = "all", verify: bool = True) -> Dataset:
+    """Return a data set of the paper, from its files, or the embedded one.
+
+    Parameters
+    ----------
+    name : str
+        One of `DATASETS`: "solar_flare", "bridges", "thyroid", "music", "scene", "yeast", "genbase", "medical",
+        "enron", "reuters", "tmc2007", "mediamill" (a reduced set of 2,000 rows) or "digits", which needs no files.
+    data : str or Path, optional
+        The folder of the data sets, which holds one folder for each; default: what the environment variable
+        MONTECHAIN_DATA names.
+    part : {"all", "train", "test"}, default="all"
+        The whole, or a part of the official split, where there is one.
+    verify : bool, default=True
+        Whether to compare the checksums of the files with those of the catalogue.
+
+    Returns
+    -------
+    Dataset
+        Labels stand in the order of the file. Identifiers are left out. `Dataset.split` gives both official parts.
+
+    Raises
+    ------
+    DataError
+        If a file is absent or is not the one that is meant; the message says where to get it.
+
+    Examples
+    --------
+    >>> load_dataset("digits").Y.shape
+    (1797, 6)
+    >>> load_dataset("digits", part="train").Y.shape
+    (899, 6)
+    >>> load_dataset("musik")
+    Traceback (most recent call last):
+        ...
+    ValueError: there is no data set 'musik'; did you mean 'music'? By name there are solar_flare, bridges, ...
+    """
+    entry = _catalogue().get(name)
+    if entry is None:
+        close = nearest(str(name), DATASETS) or "."
+        raise ValueError(f"there is no data set {name!r}{close} By name there are {', '.join(DATASETS)}.")
+    if part not in PARTS:
+        allowed = ", ".join(repr(known) for known in PARTS)
+        raise ValueError(f"`part={part!r}` is not one of {allowed}{nearest(str(part), PARTS)}")
+    if entry.found is None:
+        raise DataError(
+            f"{entry.title} cannot be loaded: {entry.note[0].lower()}{entry.note[1:]} See {entry.citation}. A file of "
+            "your own can be read with `read_dataset`."
+        )
+    if part != "all" and not entry.has_split:
+        with_split = ", ".join(known.name for known in _catalogue().values() if known.has_split)
+        raise ValueError(
+            f"`part={part!r}`: {name!r} was published without a training and a test part; leave `part` out, and split "
+            f"it as you wish. An official split have {with_split}."
+        )
+    if entry.embedded:
+        dataset = load_digits_facts()
+        return dataset if part == "all" or dataset.split is None else getattr(dataset.split, part)
+    return _load(entry, data_folder(data, name, entry.files), part, verify)
+
+
+def _load(entry: CatalogueEntry, folder: Path, part: str, verify: bool) -> Dataset:
+    paths = [file.get(folder, verify=verify) for file in entry.parts[part]]
+    targets = entry.n_targets if entry.label_list is None else entry.label_list.get(folder, verify=verify)
+    pieces = [dataset_from_arff(path, targets=targets, drop=entry.drop) for path in paths]
+    dataset = replace(_join(pieces), name=entry.name, description=entry.description)
+    if part != "all":
+        word = "training" if part == "train" else "test"
+        return replace(
+            dataset, name=f"{entry.name}-{part}", description=f"{dataset.description} The official {word} part."
+        )
+    if not entry.has_split:
+        return dataset
+    return replace(dataset, _load_split=partial(_load_split, entry, folder, verify))
+
+
+def _load_split(entry: CatalogueEntry, folder: Path, verify: bool) -> Split:
+    return Split(_load(entry, folder, "train", verify), _load(entry, folder, "test", verify))
+
+
+def _join(pieces: Sequence[Dataset]) -> Dataset:
+    """Return the rows of all pieces, which have the same columns."""
+    first = pieces[0]
+    if len(pieces) == 1:
+        return first
+    tables = [piece.X for piece in pieces]
+    X = sp.csr_array(sp.vstack(tables)) if sp.issparse(first.X) else pd.concat(tables, ignore_index=True)
+    return replace(first, X=X, Y=pd.concat([piece.Y for piece in pieces], ignore_index=True))
+
+
+def figures(dataset: Dataset) -> Figures:
+    """Return the size of a data set: rows, labels, classes, inputs, label cardinality.
+
+    Parameters
+    ----------
+    dataset : Dataset
+
+    Examples
+    --------
+    >>> figures(load_dataset("digits"))
+    Figures(N=1797, L=6, K=(2, 3), d=64, LC=None)
+    """
+    n_classes = [len(classes) for classes in dataset.classes]
+    cardinality = None
+    if all(k == 2 for k in n_classes):
+        # As in the measures: of two classes, the one that sorts last is the relevant one.
+        counts = [
+            int((dataset.Y.iloc[:, label] == max(classes)).sum()) for label, classes in enumerate(dataset.classes)
+        ]
+        cardinality = float(np.sum(counts)) / max(1, len(dataset.Y))
+    return Figures(
+        len(dataset.Y), len(n_classes), (min(n_classes), max(n_classes)), len(dataset.feature_names), cardinality
+    )

@@ -1,0 +1,312 @@
+"""Invented data: the truth that comes with them, against enumeration, a chain, and the draws themselves."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from montechain import BranchAndBound, ChainClassifier
+from montechain.chain import Chain
+from montechain.datasets import truth as truth_module
+from montechain.datasets.generators import delicious_like, make_chain_data, mediamill_like
+from montechain.links.linear import SOFTMAX, FittedLinearLink
+from tests.random_chains import all_vectors
+
+
+def as_chain(truth):
+    links = [FittedLinearLink(response=SOFTMAX, **parts) for parts in truth.link_parameters()]
+    return Chain(truth.order, truth.parents, links)
+
+
+def numbers(X):
+    return X.toarray() if sp.issparse(X) else np.asarray(X)
+
+
+def slow_log_joint(truth, x, y):
+    """One row, one number at a time: the product of softmax probabilities along the chain."""
+    active = list(itertools.accumulate((k - 1 for k in truth.n_classes), initial=0))
+    total = 0.0
+    for position, label in enumerate(truth.order):
+        scores = [0.0]
+        for c in range(1, truth.n_classes[label]):
+            a = active[label] + c - 1
+            score = truth.intercept[a] + sum(x[f] * truth.coef[f, a] for f in range(len(x)))
+            for other in truth.order[:position]:
+                if y[other] > 0:
+                    score += truth.effects[active[other] + y[other] - 1, a]
+            scores.append(score)
+        total += scores[y[label]] - math.log(sum(math.exp(score) for score in scores))
+    return total
+
+
+def table_of(truth, X):
+    """Return all label vectors and log p(y | x) of each, by `log_joint` alone."""
+    vectors = all_vectors(truth.n_classes)
+    return vectors, np.column_stack([truth.log_joint(X, np.tile(vector, (X.shape[0], 1))) for vector in vectors])
+
+
+shapes = st.lists(st.integers(2, 4), min_size=1, max_size=4)
+
+
+@given(n_classes=shapes, density=st.sampled_from([1.0, 0.3]), seed=st.integers(0, 2**32 - 1))
+def test_log_joint_is_the_product_along_the_chain_and_sums_to_one(n_classes, density, seed):
+    dataset, truth = make_chain_data(6, 3, len(n_classes), n_classes, density=density, random_state=seed)
+    X, Y = numbers(dataset.X), dataset.Y.to_numpy()
+    slow = [slow_log_joint(truth, x, y) for x, y in zip(X, Y, strict=True)]
+    np.testing.assert_allclose(truth.log_joint(dataset.X, dataset.Y), slow, atol=1e-9)
+    by_label = [
+        truth.conditional(dataset.X, dataset.Y, label)[range(6), Y[:, label]] for label in range(len(n_classes))
+    ]
+    np.testing.assert_allclose(np.sum(by_label, axis=0), slow, atol=1e-9)
+    np.testing.assert_allclose(np.exp(table_of(truth, dataset.X)[1]).sum(axis=1), 1)
+
+
+@given(n_classes=shapes, seed=st.integers(0, 2**32 - 1))
+def test_decisions_and_marginals_are_those_of_the_whole_table(n_classes, seed):
+    dataset, truth = make_chain_data(5, 3, len(n_classes), n_classes, dependence=2, random_state=seed)
+    vectors, log_proba = table_of(truth, dataset.X)
+    proba = np.exp(log_proba)
+    best = truth.best(dataset.X)
+    np.testing.assert_array_equal(best.labels, vectors[proba.argmax(axis=1)])
+    np.testing.assert_allclose(best.expected_score, proba.max(axis=1))
+    marginals = [
+        np.column_stack([proba[:, vectors[:, label] == c].sum(axis=1) for c in range(k)])
+        for label, k in enumerate(n_classes)
+    ]
+    for found, expected in zip(truth.marginals(dataset.X), marginals, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_array_equal(
+        truth.best(dataset.X, loss="hamming").labels, np.column_stack([m.argmax(axis=1) for m in marginals])
+    )
+    scores = truth.bayes_scores(dataset.X)
+    assert scores.exact_match == pytest.approx(proba.max(axis=1).mean())
+    assert scores.hamming_score == pytest.approx(np.mean([m.max(axis=1) for m in marginals]))
+    assert scores.joint_log_loss == pytest.approx(-(proba * log_proba).sum(axis=1).mean())
+
+
+@pytest.mark.parametrize("n_classes", [(2, 2, 2), (3, 2, 4)])
+def test_draws_follow_the_truth(n_classes):
+    dataset, truth = make_chain_data(3, 4, 3, n_classes, dependence=2, random_state=1)
+    for row in range(3):
+        x = dataset.X.iloc[[row] * 20_000]
+        drawn = np.ravel_multi_index(truth.sample(x, np.random.default_rng(row)).T, n_classes)
+        observed = np.bincount(drawn, minlength=math.prod(n_classes))
+        expected = np.exp(table_of(truth, dataset.X.iloc[[row]])[1][0]) * 20_000
+        frequent = expected >= 5
+        observed = np.append(observed[frequent], observed[~frequent].sum())
+        expected = np.append(expected[frequent], max(expected[~frequent].sum(), 1e-12))
+        if expected[-1] < 1:
+            assert observed[-1] < 10
+            observed, expected = observed[:-1], expected[:-1] * observed[:-1].sum() / expected[:-1].sum()
+        assert chisquare(observed, expected).pvalue > 1e-3
+
+
+def test_a_data_set_is_a_draw_from_its_truth():
+    dataset, truth = make_chain_data(20_000, 10, 5, [2, 3, 2, 4, 2], random_state=3)
+    scores = truth.bayes_scores(dataset.X)
+    Y = dataset.Y.to_numpy()
+    losses = -truth.log_joint(dataset.X, Y)
+    vectors = (truth.best(dataset.X).labels == Y).all(axis=1)
+    cells = (truth.best(dataset.X, "hamming").labels == Y).mean(axis=1)
+    for observed, expected in zip((vectors, cells, losses), scores, strict=True):
+        assert observed.mean() == pytest.approx(expected, abs=4 * observed.std() / np.sqrt(len(Y)))
+
+
+def test_the_truth_is_a_chain_and_branch_and_bound_finds_its_best():
+    dataset, truth = make_chain_data(60, 8, 7, [2, 3, 2, 2, 4, 2, 2], dependence=1.5, random_state=0)
+    chain, by_position = as_chain(truth), list(truth.order)
+    np.testing.assert_allclose(
+        chain.log_joint(dataset.X, dataset.Y.to_numpy()[:, by_position]), truth.log_joint(dataset.X, dataset.Y)
+    )
+    decision = BranchAndBound().most_probable(chain, dataset.X, rng=np.random.default_rng(0))
+    best = truth.best(dataset.X)
+    np.testing.assert_array_equal(decision.labels, best.labels[:, by_position])
+    np.testing.assert_allclose(np.exp(decision.log_proba), best.expected_score)
+
+
+def test_more_labels_than_can_be_enumerated_are_left_to_a_search():
+    dataset, truth = make_chain_data(30, 10, 40, cardinality=3, random_state=0)
+    for wanted in (truth.best, truth.marginals, truth.bayes_scores):
+        with pytest.raises(ValueError, match=r"40 labels have more than 65536.*BranchAndBound"):
+            wanted(dataset.X)
+    decision = BranchAndBound().most_probable(as_chain(truth), dataset.X, rng=np.random.default_rng(0))
+    assert decision.certified.all()
+    labels = np.empty_like(decision.labels)
+    labels[:, list(truth.order)] = decision.labels
+    np.testing.assert_allclose(truth.log_joint(dataset.X, labels), decision.log_proba)
+    assert (decision.log_proba >= truth.log_joint(dataset.X, dataset.Y) - 1e-9).all()
+
+
+def test_without_dependence_labels_are_independent_given_the_inputs():
+    dataset, truth = make_chain_data(50, 5, 4, [2, 3, 2, 2], dependence=0, random_state=0)
+    assert not truth.effects.any()
+    marginals = truth.marginals(dataset.X)
+    Y = dataset.Y.to_numpy()
+    product = sum(np.log(marginal[range(50), Y[:, label]]) for label, marginal in enumerate(marginals))
+    np.testing.assert_allclose(truth.log_joint(dataset.X, Y), product)
+    np.testing.assert_array_equal(truth.best(dataset.X).labels, truth.best(dataset.X, "hamming").labels)
+
+
+def test_dependence_separates_the_best_vector_from_the_best_labels():
+    shares = []
+    for dependence in (0.0, 0.5, 1.0, 2.0):
+        dataset, truth = make_chain_data(2000, dependence=dependence, random_state=0)
+        joint, single = truth.best(dataset.X), truth.best(dataset.X, "hamming")
+        shares.append((joint.labels != single.labels).any(axis=1).mean())
+    assert shares == sorted(shares)
+    assert shares[-1] > 0.2
+
+
+@pytest.mark.parametrize(("n_classes", "density", "seed"), [(2, 1.0, 0), (3, 1.0, 1), (2, 0.2, 2)])
+def test_a_chain_classifier_comes_near_the_bayes_score_and_does_not_exceed_it(n_classes, density, seed):
+    n_train, n_test = 8_000, 5_000
+    dataset, truth = make_chain_data(
+        n_train + n_test, 10, 4, n_classes, density=density, dependence=1.5, random_state=seed
+    )
+    train, test = dataset.take(range(n_train)), dataset.take(range(n_train, n_train + n_test))
+    bayes = truth.bayes_scores(test.X)
+    scores = {}
+    for loss in ("exact_match", "hamming"):
+        model = ChainClassifier(order=list(truth.order), loss=loss).fit(train.X, train.Y)
+        right = np.asarray(model.predict(test.X)) == test.Y.to_numpy()
+        scores[loss] = right.all(axis=1) if loss == "exact_match" else right.mean(axis=1)
+    independent = ChainClassifier(parents="none").fit(train.X, train.Y).score(test.X, test.Y)
+    for loss, optimum in zip(scores, bayes, strict=False):
+        error = scores[loss].std() / np.sqrt(n_test)
+        assert optimum - 0.01 - 3 * error < scores[loss].mean() < optimum + 3.5 * error
+    assert independent < bayes.exact_match - 0.03
+
+
+@pytest.mark.parametrize(
+    ("invent", "n_rows", "shape", "cardinality"),
+    [(mediamill_like, 10_000, (120, 101), 4.38), (delicious_like, 2_000, (500, 983), 19.02)],
+)
+def test_presets(invent, n_rows, shape, cardinality):
+    dataset, truth = invent(n_rows, random_state=0)
+    Y = dataset.Y.to_numpy()
+    assert (dataset.X.shape[1], Y.shape[1]) == shape
+    assert Y.sum(axis=1).mean() == pytest.approx(cardinality, rel=0.03)
+    shares = np.sort(Y.mean(axis=0))[::-1]
+    assert 0.7 < shares[0] < 0.85
+    assert np.median(shares) < 0.03
+    assert sp.issparse(dataset.X) == (invent is delicious_like)
+    assert truth.effects.any()
+
+
+def test_the_presets_have_the_sizes_of_their_models():
+    assert mediamill_like.__defaults__ == (30_000,)
+    assert delicious_like.__defaults__ == (12_920,)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_all_classes_are_equally_common_unless_a_cardinality_is_asked_for(n_classes):
+    Y = make_chain_data(20_000, 10, 5, n_classes, random_state=0).dataset.Y
+    shares = np.column_stack([Y.eq(c).mean() for c in range(n_classes)])
+    np.testing.assert_allclose(shares, 1 / n_classes, atol=0.025)
+
+
+def test_cardinality_counts_all_classes_but_the_first_and_tail_makes_shares_unequal():
+    even = make_chain_data(20_000, 10, 8, 3, cardinality=2, random_state=0).dataset.Y
+    uneven = make_chain_data(20_000, 10, 8, 3, cardinality=2, tail=1, random_state=0).dataset.Y
+    for Y in (even, uneven):
+        assert (Y > 0).sum(axis=1).mean() == pytest.approx(2, abs=0.08)
+        np.testing.assert_allclose((Y == 1).mean(), (Y == 2).mean(), atol=0.03)
+    np.testing.assert_allclose((even > 0).mean(), 0.25, atol=0.03)
+    shares = np.sort((uneven > 0).mean())[::-1]
+    assert shares[0] > 5 * shares[-1]
+
+
+def test_sparse_inputs():
+    X = make_chain_data(4000, 50, density=0.05, random_state=0).dataset.X
+    assert isinstance(X, sp.csr_array)
+    assert set(X.data) == {1.0}
+    assert X.nnz / (4000 * 50) == pytest.approx(0.05, abs=0.002)
+    assert X.has_canonical_format
+
+
+def test_only_informative_inputs_have_weights():
+    truth = make_chain_data(10, 8, n_informative=3, random_state=0).truth
+    assert truth.coef[:3].all()
+    assert not truth.coef[3:].any()
+
+
+@pytest.mark.parametrize("density", [1.0, 0.2])
+def test_the_same_seed_gives_the_same_data_and_more_rows_continue_them(density, monkeypatch):
+    def invent(n_rows, seed):
+        data = make_chain_data(n_rows, 6, 5, 3, density=density, random_state=seed)
+        return numbers(data.dataset.X), data.dataset.Y.to_numpy()
+
+    X, Y = invent(200, 7)
+    for other_X, other_Y in (invent(200, 7), [table[:200] for table in invent(300, 7)]):
+        np.testing.assert_array_equal(other_X, X)
+        np.testing.assert_array_equal(other_Y, Y)
+    assert (invent(200, 8)[1] != Y).any()
+    assert (invent(200, None)[1] != invent(200, None)[1]).any()
+    # However few rows are held at a time.
+    monkeypatch.setattr(truth_module, "CELLS_AT_ONCE", 70)
+    np.testing.assert_array_equal(invent(200, 7)[1], Y)
+
+
+def test_blocks_of_rows_do_not_change_the_answers(monkeypatch):
+    dataset, truth = make_chain_data(40, 6, 4, 3, random_state=0)
+    whole = (*truth.best(dataset.X), *truth.marginals(dataset.X), truth.log_joint(dataset.X, dataset.Y))
+    scores = truth.bayes_scores(dataset.X)
+    monkeypatch.setattr(truth_module, "CELLS_AT_ONCE", 500)
+    blocks = (*truth.best(dataset.X), *truth.marginals(dataset.X), truth.log_joint(dataset.X, dataset.Y))
+    for one, other in zip(whole, blocks, strict=True):
+        np.testing.assert_allclose(one, other)
+    assert truth.bayes_scores(dataset.X) == pytest.approx(scores)
+
+
+def test_the_data_set_is_complete():
+    dataset = make_chain_data(20, 3, 2, [2, 3], random_state=0).dataset
+    assert dataset.label_names == ["label_0", "label_1"]
+    assert dataset.feature_names == list(dataset.X.columns) == ["x0", "x1", "x2"]
+    assert dataset.classes == [[0, 1], [0, 1, 2]]
+    assert dataset.split is None
+    assert dataset.name == "invented"
+    assert "random_state=0" in dataset.description
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_rows": 0}, r"`n_rows=0` is not a positive integer. Try `n_rows=1000`"),
+        ({"n_features": 2.5}, r"`n_features=2.5` is not a positive integer"),
+        ({"n_labels": -1}, r"`n_labels=-1` is not a positive integer"),
+        ({"n_classes": 1}, r"`n_classes=1`: a label has at least two classes"),
+        ({"n_classes": [2, 3]}, r"`n_classes` names 2 labels, but `n_labels=6`"),
+        ({"density": 0}, r"`density=0` must be a number above 0 and at most 1. Try `density=0.05`"),
+        ({"density": "thin"}, r"`density='thin'` must be a number"),
+        ({"dependence": -1}, r"`dependence=-1` must be a number not below 0"),
+        ({"dependence": float("nan")}, r"`dependence=nan` must be a number"),
+        ({"tail": -0.5}, r"`tail=-0.5` must be a number not below 0"),
+        ({"n_informative": 21}, r"`n_informative=21` is more than `n_features=20`"),
+        ({"cardinality": 5.5}, r"`cardinality=5.5` must be above 0 and at most 4.8"),
+        ({"cardinality": 0}, r"`cardinality=0` must be above 0"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        make_chain_data(**arguments)
+
+
+def test_bad_arguments_of_the_truth():
+    dataset, truth = make_chain_data(10, 3, 3, random_state=0)
+    with pytest.raises(
+        ValueError, match=r"`loss='haming'` is not 'exact_match' or 'hamming'; did you mean 'hamming'\?"
+    ):
+        truth.best(dataset.X, loss="haming")
+    with pytest.raises(ValueError, match=r"`Y` has the shape \(10, 2\); \(10, 3\) was expected"):
+        truth.log_joint(dataset.X, dataset.Y.iloc[:, :2])
+    with pytest.raises(ValueError, match=r"`Y` holds 2 .* label 1"):
+        truth.log_joint(dataset.X, np.full((10, 3), [0, 2, 0]))
+    with pytest.raises(ValueError, match="has no rows"):
+        truth.best(dataset.X.iloc[:0])
