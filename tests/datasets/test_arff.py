@@ -1,0 +1,388 @@
+"""The ARFF reader: every rule of the format, and what it refuses."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from montechain.datasets import _text_blocks
+from montechain.datasets.arff import Attribute, read_arff
+from montechain.errors import DataError
+from tests.datasets.arff_text import cells
+
+NUMERIC = "@relation r\n@attribute x numeric\n@attribute y numeric\n@data\n"
+MIXED = "@relation r\n@attribute x numeric\n@attribute c {red, blue}\n@attribute t string\n@data\n"
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read_text(text, **options):
+        path = tmp_path / "table.arff"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return read_arff(path, **options)
+
+    return read_text
+
+
+class TestHeader:
+    def test_kinds_in_any_case(self, read):
+        table = read(
+            "% a comment\n\n  @RELATION 'my data'  % another\n@Attribute\tx\tREAL\n@attribute y Integer\n"
+            "@attribute z NUMERIC % measured\n@attribute s String\n@attribute d date 'yyyy-MM-dd'\n@attribute e DATE\n"
+            "@attribute c {a, 'b c' ,\"d,e\"}\n@DATA % rows\n1,2,3,text,2020-01-01,'2020-01-01T00:00:00','b c'\n"
+        )
+        assert table.relation == "my data"
+        assert [(a.name, a.kind) for a in table.attributes] == [
+            ("x", "numeric"),
+            ("y", "numeric"),
+            ("z", "numeric"),
+            ("s", "string"),
+            ("d", "date"),
+            ("e", "date"),
+            ("c", "nominal"),
+        ]
+        assert table.attributes[-1].categories == ("a", "b c", "d,e")
+        assert cells(table) == [[1.0, 2.0, 3.0, "text", "2020-01-01", "2020-01-01T00:00:00", "b c"]]
+
+    @pytest.mark.parametrize(
+        ("line", "name"),
+        [
+            ("@attribute 'a b' numeric", "a b"),
+            ('@attribute "a\'b" numeric', "a'b"),
+            (r"@attribute 'a\'b\\c\%\t\u00e9\101' numeric", "a'b\\c%\téA"),
+            ("@attribute it's numeric", "it's"),
+            ("@attribute 50% numeric", "50%"),
+            ("@attribute - numeric", "-"),
+            ("@attribute '' numeric", ""),
+            ("@attribute \\n numeric", "\\n"),
+        ],
+    )
+    def test_names(self, read, line, name):
+        assert read(f"{line}\n@data\n1\n").attributes == [Attribute(name, "numeric")]
+
+    @pytest.mark.parametrize(
+        ("declaration", "categories"),
+        [
+            ("{a,b}", ("a", "b")),
+            ("{ a b }", ("a", "b")),
+            ("{a\t,\tb}", ("a", "b")),
+            ("{'?', ''}", ("?", "")),
+            ("{<=5, >5, 50%}", ("<=5", ">5", "50%")),
+            (r"{'\'', '\\', '}'}", ("'", "\\", "}")),
+            ("{only}", ("only",)),
+        ],
+    )
+    def test_declared_values(self, read, declaration, categories):
+        table = read(f"@attribute c {declaration}\n@data\n?\n")
+        assert table.attributes[0].categories == categories
+        assert table.data["c"].cat.categories.tolist() == list(categories)
+        assert table.data["c"].isna().all()
+
+    @pytest.mark.parametrize(
+        ("line", "relation"),
+        [
+            ("@relation plain", "plain"),
+            ("@relation two words", "two words"),
+            ("@relation 'songs: -C 6 -R'", "songs: -C 6 -R"),
+            ("@relation", ""),
+        ],
+    )
+    def test_relation(self, read, line, relation):
+        assert read(f"{line}\n@attribute x numeric\n@data\n1\n").relation == relation
+
+    def test_range_of_a_number_is_skipped(self, read):
+        assert cells(read("@attribute x real [0, 1]\n@data\n3\n")) == [[3.0]]
+
+    @pytest.mark.parametrize(
+        ("text", "line", "message"),
+        [
+            ("", None, "empty"),
+            ("\n% nothing\n", 2, "without a line @data"),
+            ("@relation r\n@attribute x numeric\n", 2, "without a line @data"),
+            ("@relation r\n@data\n1\n", 2, "without an @attribute"),
+            ("@relation r\n@relation s\n", 2, "second @relation"),
+            ("@relation 'r\n", 1, "not closed"),
+            ("@atribute x numeric\n", 1, "did you mean '@attribute'"),
+            ("x,y\n1,2\n", 1, "'x' is not @relation"),
+            ("{1 2}\n", 1, "is not @relation"),
+            ("@attribute x numeric\n\n@attribute x numeric\n", 3, "declared twice, first in line 1"),
+            ("@attribute\n", 1, "the name of an attribute"),
+            ("@attribute x\n", 1, "has no type"),
+            ("@attribute x numerik\n", 1, "did you mean 'numeric'"),
+            ("@attribute x relational\n", 1, "relational"),
+            ("@attribute x numeric {0.5}\n", 1, "weight"),
+            ("@attribute x numeric y\n", 1, "'y' after the type"),
+            ("@attribute x {a,b\n", 1, "closing brace"),
+            ("@attribute x {a,b} c\n", 1, "'c' after"),
+            ("@attribute x {a,,b}\n", 1, "absent"),
+            ("@attribute x {a,b,}\n", 1, "absent"),
+            ("@attribute x {}\n", 1, "absent"),
+            ("@attribute x {a,a}\n", 1, "twice"),
+            ("@attribute x {'a'b}\n", 1, "no comma"),
+            ("@attribute 'x numeric\n", 1, "not closed"),
+            ("@attribute a,b numeric\n", 1, "quotes"),
+            ("@attribute x numeric\n@data 1,2\n", 2, "after @data"),
+            ("@attribute x numeric\n@data\n", 2, "no rows"),
+            ("@attribute x numeric\n@data\n\n% none\n \n", 2, "no rows"),
+        ],
+    )
+    def test_refused(self, read, tmp_path, text, line, message):
+        with pytest.raises(DataError, match=message) as error:
+            read(text)
+        assert error.value.line == line
+        assert str(tmp_path / "table.arff") in str(error.value)
+
+
+class TestDense:
+    @pytest.mark.parametrize(
+        "rows",
+        [
+            "1.5,blue,one\n-2e3,red,two\n",
+            "1.5, blue, one\n  -2e3 ,red\t,\ttwo  \n",
+            "1.5\tblue\tone\n-2e3\tred\ttwo\n",
+            "1.5 blue one\n-2e3 red two\n",
+            "\n% a comment\n1.5,blue,one % and here\n\n-2e3,'red',\"two\"",
+            "1.5,blue,one\r\n-2e3,red,two\r\n",
+            "1.5,blue,one\r-2e3,red,two\r",
+        ],
+    )
+    def test_one_table_in_many_spellings(self, read, rows):
+        table = read(MIXED + rows)
+        assert cells(table) == [[1.5, "blue", "one"], [-2000.0, "red", "two"]]
+        assert table.data["x"].dtype == np.float64
+        assert table.data["c"].cat.categories.tolist() == ["red", "blue"]
+        assert table.data["t"].dtype == pd.Series(["a"], dtype="str").dtype
+
+    def test_missing_cells(self, read):
+        assert cells(read(MIXED + "?,?,?\n1,red,a\n")) == [[None, None, None], [1.0, "red", "a"]]
+        # In quotes it is a text, and beside a quote the careful way reads the block.
+        assert cells(read(MIXED + "?,?,?\n?,'red','?'\n")) == [[None] * 3, [None, "red", "?"]]
+        assert cells(read("@attribute c {'?', a}\n@data\n'?'\n?\na\n")) == [["?"], [None], ["a"]]
+
+    def test_texts_with_everything(self, read):
+        assert cells(read(MIXED + r"1,red,'a, b {c} % \'d\' \\ \n'" + "\n")) == [[1.0, "red", "a, b {c} % 'd' \\ \n"]]
+        assert cells(read(MIXED + "1,red,''\n")) == [[1.0, "red", ""]]
+        assert cells(read(MIXED + "1,red,it's\n")) == [[1.0, "red", "it's"]]
+
+    @pytest.mark.parametrize("text", ["1", "+1", "-1.", ".5", "1e5", "1E-5", "1e+05", "00012", "1" * 300, "5e-324"])
+    def test_numbers(self, read, text):
+        assert read(f"@attribute x numeric\n@data\n{text}\n").data["x"][0] == float(text)
+        assert read(f"@attribute x numeric\n@data\n'{text}'\n").data["x"][0] == float(text)
+
+    def test_nan_is_missing(self, read):
+        assert read(NUMERIC + "nan,-NaN\n").data.isna().all(axis=None)
+        assert read(NUMERIC + "'nan',-NaN\n").data.isna().all(axis=None)
+
+    @pytest.mark.parametrize(
+        ("row", "message"),
+        [
+            ("1", "has 1 cells, but there are 2"),
+            ("1,2,3", "has more than 2 cells"),
+            ("New York,2", "more than 2 cells.*quotes"),
+            ("1,,2", "cell 2 is empty"),
+            ("1,", "the line ends where cell 2"),
+            (",1", "a value is absent"),
+            ("1,2,", "the line ends where cell 3"),
+            ("1,x", "'x' is not a number.*'y'"),
+            ("1,1_000", "'1_000' is not a number"),
+            ("1,١", "is not a number"),
+            ("1,0x1p3", "is not a number"),
+            ("1,1\x0b", "is not a number"),
+            ("1,1\xa0", "is not a number"),
+            ("1,inf", "'y' is infinite"),
+            ("1,-Infinity", "'y' is infinite"),
+            ("1,1e999", "beyond the largest"),
+            ("1," + "1" * 5000, "beyond the largest"),
+            ("1,'2", "not closed"),
+            ("1,'2'3", "no comma"),
+            ("1,2,{5}", "weights of rows are not supported"),
+            ("1,2 {5}", "weights of rows are not supported"),
+            ("1}2", "after the row"),
+            ("{0 1}", "row in braces"),
+            ("1,%2", "line ends"),
+        ],
+    )
+    def test_refused(self, read, row, message):
+        with pytest.raises(DataError, match=message) as error:
+            read(NUMERIC + "1,2\n" + row + "\n3,4\n")
+        assert error.value.line == 6
+
+    def test_undeclared_value(self, read):
+        with pytest.raises(
+            DataError, match="'bleu' is not a declared value of the attribute 'c': red, blue; did you mean"
+        ):
+            read(MIXED + "1,red,a\n1,bleu,a\n")
+        with pytest.raises(DataError, match=r"line 6: '' is not a declared value"):
+            read(MIXED + "1,'',a\n")
+        assert cells(read("@attribute c {'', a}\n@data\n''\na\n")) == [[""], ["a"]]
+
+    def test_lines_are_counted_across_blocks(self, read, monkeypatch):
+        monkeypatch.setattr(_text_blocks, "BLOCK", 64)
+        rows = "".join(f"{i},{i}\n" for i in range(500))
+        assert read(NUMERIC + rows).data["x"].tolist() == list(range(500))
+        with pytest.raises(DataError) as error:
+            read(NUMERIC + rows + "% a comment\n\n1,oops\n")
+        assert error.value.line == 4 + 500 + 3
+
+    def test_many_attributes_share_a_declaration(self, read):
+        names = "".join(f"@attribute a{i} {{YES, NO}}\n" for i in range(50))
+        table = read(names + "@data\n" + ", ".join(["NO", "YES"] * 25) + "\n")
+        assert table.data["a1"].cat.codes[0] == 0
+        assert table.data["a0"].cat.codes[0] == 1
+
+
+class TestSparse:
+    TEXT = "@attribute x numeric\n@attribute c {red, blue, tan}\n@attribute b {0,1}\n@data\n"
+
+    @pytest.mark.parametrize(
+        "rows",
+        [
+            "{0 1.5,1 blue}\n{}\n{1 tan,2 1}\n",
+            "{0 1.5, 1 blue}\n{ }\n{ 1\ttan , 2 1 }  \n",
+            "% a comment\n{0 1.5,1 'blue'}\n\n{}\n{1 tan,2 1} % another",
+            "{0 1.5,1 blue, 2 0}\r\n{0 0, 1 red}\r\n{1 tan,2 1}\r\n",
+        ],
+    )
+    def test_one_table_in_many_spellings(self, read, rows):
+        table = read(self.TEXT + rows)
+        assert isinstance(table.data, sp.csr_array)
+        assert table.data.toarray().tolist() == [[1.5, 1, 0], [0, 0, 0], [0, 2, 1]]
+        assert table.data.nnz == 4
+        assert table.data.has_sorted_indices
+
+    def test_missing_cells_are_stored(self, read):
+        for rows in ("{0 ?, 1 ?, 2 ?}\n", "{0 ?, 1 ?, 2 '1'}\n"):
+            row = read(self.TEXT + rows).data.toarray()[0]
+            assert np.isnan(row[:2]).all()
+        only_nominal = read("@attribute b {0,1}\n@data\n{0 ?}\n{0 1}\n{}\n").data.toarray()
+        np.testing.assert_array_equal(only_nominal, [[np.nan], [1], [0]])
+
+    @pytest.mark.parametrize("quote", ["", "'"])
+    def test_texts_become_codes(self, read, quote):
+        table = read(
+            "@attribute id string\n@attribute d date\n@data\n"
+            f"{{0 {quote}b{quote}, 1 2020}}\n{{0 a}}\n{{0 b}}\n{{}}\n{{0 '?'}}\n{{0 ?}}\n{{0 ''}}\n"
+        )
+        assert table.attributes == [
+            Attribute("id", "string", ("", "b", "a", "?")),
+            Attribute("d", "date", ("", "2020")),
+        ]
+        np.testing.assert_array_equal(table.data.toarray()[:, 0], [1, 2, 1, 0, 3, np.nan, 0])
+
+    def test_question_marks_with_and_without_quotes(self, read, monkeypatch):
+        # In blocks of their own, so that the plain one comes after the quoted one is known.
+        monkeypatch.setattr(_text_blocks, "BLOCK", 8)
+        table = read("@attribute id string\n@data\n{0 '?'}\n{0 ?}\n{0 abc}\n{0 ?}\n")
+        np.testing.assert_array_equal(table.data.toarray()[:, 0], [1, np.nan, 2, np.nan])
+
+    @pytest.mark.parametrize(
+        ("row", "message"),
+        [
+            ("{3 1}", "index 3 is too large: the attributes are 0 to 2"),
+            ("{1000000000000 1}", "index 1000000000000 is too large"),
+            ("{" + "9" * 5000 + " 1}", "is too large"),
+            ("{-1 1}", "'-1' is not the index"),
+            ("{+1 blue}", r"'\+1' is not the index"),
+            ("{1_0 1}", "is not the index"),
+            ("{'1' blue}", "'1' is not the index"),
+            ("{x 1}", "'x' is not the index"),
+            ("{٠ 1}", "is not the index"),
+            ("{2 1, 0 1}", "index 0 follows 2"),
+            ("{0 1, 0 1}", "index 0 is given twice"),
+            ("{0 1 2 1}", "not followed by a comma"),
+            ("{0 1, 2}", "no space between the index 2"),
+            ("{0}", "no space"),
+            ("{0 }", "absent"),
+            ("{0 1,}", "absent"),
+            ("{,0 1}", "absent"),
+            ("{0,1}", "no space"),
+            ("{0 1", "not followed by"),
+            ("{", "the line ends"),
+            ("{1 green}", "'green' is not a declared value of the attribute 'c'"),
+            ("{0 one}", "'one' is not a number"),
+            ("{0 1_0}", "'1_0' is not a number"),
+            ("{0 1e999}", "beyond the largest"),
+            ("{0 inf}", "infinite"),
+            ("{0 1}, {5}", "weights of rows are not supported"),
+            ("{0 1} {5}", "weights of rows are not supported"),
+            ("{0 1} x", "'x' after the row"),
+            ("1,red,0", "without braces"),
+            ("{0 '1}", "not closed"),
+            ("{{0 1}}", "absent"),
+        ],
+    )
+    def test_refused(self, read, row, message):
+        with pytest.raises(DataError, match=message) as error:
+            read(self.TEXT + "{0 1}\n{2 1}\n" + row + "\n{}\n")
+        assert error.value.line == 7
+
+    def test_rows_of_nothing(self, read):
+        assert read(self.TEXT + "{}\n{}\n").data.shape == (2, 3)
+
+    def test_memory_follows_the_non_zeros(self, read):
+        names = "".join(f"@attribute a{i} numeric\n" for i in range(20000))
+        table = read(names + "@data\n" + "{19999 1}\n" * 5000)  # a dense table would take 800 MB
+        assert table.data.shape == (5000, 20000)
+        assert table.data.nnz == 5000
+
+
+class TestBytes:
+    def test_compressed_by_content_not_name(self, read):
+        expected = cells(read(NUMERIC + "1,2\n"))
+        assert cells(read(gzip.compress((NUMERIC + "1,2\n").encode()))) == expected
+        assert cells(read(bz2.compress((NUMERIC + "1,2\n").encode()))) == expected
+
+    @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress])
+    def test_cut_off_or_damaged(self, read, compress):
+        rng = np.random.default_rng(0)
+        rows = "".join(f"{a},{b}\n" for a, b in rng.integers(10**9, size=(2000, 2)))
+        packed = compress((NUMERIC + rows).encode())
+        with pytest.raises(DataError, match="cut off"):
+            read(packed[: len(packed) // 2])
+        damaged = bytearray(packed)
+        damaged[len(packed) // 2] ^= 0xFF
+        with pytest.raises(DataError, match=r"damaged|line \d+"):
+            read(bytes(damaged))
+
+    def test_byte_order_mark(self, read):
+        assert cells(read(b"\xef\xbb\xbf" + (NUMERIC + "1,2\n").encode())) == [[1.0, 2.0]]
+
+    def test_other_encodings_must_be_named(self, read):
+        text = MIXED + "1,red,a\n1,blue,café\n"
+        with pytest.raises(DataError, match=r"line 7: byte 0xe9 is not utf-8.*latin-1"):
+            read(text.encode("latin-1"))
+        assert cells(read(text.encode("latin-1"), encoding="latin-1"))[1][2] == "café"
+        assert cells(read(text.encode("utf-16"), encoding="utf-16"))[1][2] == "café"
+        with pytest.raises(ValueError, match="`encoding='klingon'`"):
+            read(text, encoding="klingon")
+        with pytest.raises(ValueError, match="`encoding='hex'`"):
+            read(text, encoding="hex")
+
+    def test_a_line_without_end_is_refused(self, read, monkeypatch):
+        monkeypatch.setattr(_text_blocks, "LONGEST_LINE", 1000)
+        monkeypatch.setattr(_text_blocks, "BLOCK", 100)
+        with pytest.raises(DataError, match="line 5: the line is longer than 1000"):
+            read(gzip.compress((NUMERIC + "1" * 10**6).encode()))
+
+    def test_files_that_are_not_there(self, tmp_path):
+        (tmp_path / "music.arff").write_text("")
+        with pytest.raises(DataError, match=r"no such file; did you mean 'music\.arff'"):
+            read_arff(tmp_path / "musik.arff")
+        with pytest.raises(DataError, match="cannot be read"):
+            read_arff(tmp_path)
+        with pytest.raises(DataError, match="cannot be read"):
+            read_arff("a\0b.arff")
+
+    def test_open_quotes_and_long_digits_take_no_time(self, read):
+        # Each of these is the worst case of a regular expression that tries again.
+        for row in ("'" + "\\'" * 10**5, "'" + "a" * 10**6, "1" * 10**6 + "x", "1,2" + " " * 10**6 + "3,", "{" * 10**5):
+            with pytest.raises(DataError):
+                read(NUMERIC + row + "\n")
+        for values in ("'a'," * 10**5, "{'" + "a,'" * 10**5, "{" + "a " * 10**5):
+            with pytest.raises(DataError):
+                read(f"@attribute x {values}\n@data\n1\n")

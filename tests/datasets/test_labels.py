@@ -1,0 +1,331 @@
+"""Which columns are labels, Mulan's label lists, and what becomes of label columns."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from montechain.datasets.labels import file_stem, label_table, read_mulan_labels, resolve_targets
+from montechain.errors import DataError
+
+COLUMNS = ["age", "mood", "pulse", "sleep", "diet"]
+NAMESPACE = "http://mulan.sourceforge.net/labels"
+
+
+def write_labels(path, names, namespace=NAMESPACE):
+    root = ElementTree.Element("labels", {"xmlns": namespace} if namespace else {})
+    for name in names:
+        ElementTree.SubElement(root, "label", {"name": name})
+    path.write_bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True))
+    return path
+
+
+class TestResolveTargets:
+    @pytest.mark.parametrize(
+        ("targets", "positions"),
+        [
+            (["sleep", "mood"], [1, 3]),
+            (("mood",), [1]),
+            (np.array(["diet", "age"]), [0, 4]),
+            (pd.Index(["diet", "age"]), [0, 4]),
+            ("mood", [1]),
+            (2, [0, 1]),
+            (np.int64(2), [0, 1]),
+            (-2, [3, 4]),
+            (5, [0, 1, 2, 3, 4]),
+            ([3, 0], [0, 3]),
+            ([-1, 0], [0, 4]),
+            (["mood", 4], [1, 4]),
+        ],
+    )
+    def test_ways_to_say_it(self, targets, positions):
+        assert resolve_targets(targets, COLUMNS) == positions
+
+    @pytest.mark.parametrize(
+        ("targets", "message"),
+        [
+            (["sleeep"], "no column 'sleeep'; did you mean 'sleep'"),
+            ("xyz", "no column 'xyz'. Columns are 'age', 'mood'"),
+            (0, "`targets=0`"),
+            (6, "first 6 columns, but there are 5"),
+            (-6, "last 6 columns, but there are 5"),
+            ([5], "no column 5; columns are 0 to 4"),
+            ([-6], "no column -6"),
+            ([], "`targets` is empty"),
+            (["mood", 1], "'mood' twice"),
+            ([None], "no column None"),
+        ],
+    )
+    def test_wrong_values(self, targets, message):
+        with pytest.raises(ValueError, match=message):
+            resolve_targets(targets, COLUMNS)
+
+    @pytest.mark.parametrize("targets", [True, 1.5, {"mood"}])
+    def test_wrong_types(self, targets):
+        with pytest.raises(TypeError, match="`targets="):
+            resolve_targets(targets, COLUMNS)
+
+    def test_label_list_gives_the_order_of_the_file(self, tmp_path):
+        xml = write_labels(tmp_path / "any.xml", ["diet", "mood", "sleep"])
+        assert resolve_targets(xml, COLUMNS) == [1, 3, 4]
+        assert resolve_targets(str(xml), COLUMNS) == [1, 3, 4]
+        with pytest.raises(DataError, match="no such file"):
+            resolve_targets(tmp_path / "none.xml", COLUMNS)
+
+    def test_label_list_that_does_not_fit(self, tmp_path):
+        xml = write_labels(tmp_path / "any.xml", ["diet", "moood"])
+        with pytest.raises(DataError, match=r"names the label 'moood'.*did you mean 'mood'") as error:
+            resolve_targets(xml, COLUMNS)
+        assert error.value.path == xml
+
+    @pytest.mark.parametrize("file", ["health.arff", "health.arff.gz", "health-train.arff", "health-TEST.arff.bz2"])
+    def test_list_beside_the_file_wins_over_meka(self, tmp_path, file):
+        write_labels(tmp_path / "health.xml", ["sleep", "mood"])
+        assert resolve_targets(None, COLUMNS, path=tmp_path / file, relation="health: -C 3") == [1, 3]
+
+    def test_list_of_the_very_name_wins_over_the_shorter(self, tmp_path):
+        write_labels(tmp_path / "health.xml", ["sleep"])
+        write_labels(tmp_path / "health-train.xml", ["mood"])
+        assert resolve_targets(None, COLUMNS, path=tmp_path / "health-train.arff") == [1]
+
+    def test_list_of_a_longer_family_comes_last(self, tmp_path):
+        write_labels(tmp_path / "health.xml", ["sleep", "diet"])
+        path = tmp_path / "health-reduced-train.arff.gz"
+        assert resolve_targets(None, COLUMNS, path=path) == [3, 4]
+        assert resolve_targets(None, COLUMNS, path=path, relation="x: -C 2") == [0, 1]
+
+    @pytest.mark.parametrize(
+        ("relation", "positions"),
+        [
+            ("health: -C 2", [0, 1]),
+            ("health: -C 2 -R", [0, 1]),
+            ("health:-C 2", [0, 1]),
+            ("-C -2", [3, 4]),
+            ("h: -split-number 9 -C   3", [0, 1, 2]),
+            ("h: -C 2 -I 0-filter_h: -C 3", [0, 1]),
+        ],
+    )
+    def test_meka(self, tmp_path, relation, positions):
+        assert resolve_targets(None, COLUMNS, relation=relation, path=tmp_path / "health.arff") == positions
+
+    @pytest.mark.parametrize("relation", ["health: -C 0", "health: -C 5", "health: -C -9"])
+    def test_meka_that_does_not_fit(self, relation):
+        with pytest.raises(DataError, match="the relation says -C"):
+            resolve_targets(None, COLUMNS, relation=relation)
+
+    @pytest.mark.parametrize("relation", ["", "health -c 2", "health -CC 2", "x-C 2", "h: -C two", "h: -C 2x"])
+    def test_nothing_tells(self, tmp_path, relation):
+        with pytest.raises(DataError, match=r"health\.arff: nothing tells .* targets=-3"):
+            resolve_targets(None, COLUMNS, relation=relation, path=tmp_path / "health.arff")
+
+
+def test_file_stem():
+    assert file_stem("a/b/yeast-train.arff.gz") == "yeast-train"
+    assert file_stem("table.v2.CSV.bz2") == "table.v2"
+    assert file_stem(".csv") == ".csv"
+
+
+class TestMulanLabels:
+    @given(
+        st.lists(
+            st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="￾￿"), min_size=1),
+            min_size=1,
+            unique=True,
+        )
+    )
+    def test_round_trip(self, tmp_path_factory, names):
+        path = write_labels(tmp_path_factory.mktemp("xml") / "l.xml", names)
+        assert read_mulan_labels(path) == names
+
+    @pytest.mark.parametrize("namespace", ["", NAMESPACE, "urn:other"])
+    def test_namespaces(self, tmp_path, namespace):
+        assert read_mulan_labels(write_labels(tmp_path / "l.xml", ["a", "b"], namespace)) == ["a", "b"]
+
+    def test_prefixes_nesting_comments_and_texts(self, tmp_path):
+        path = tmp_path / "l.xml"
+        path.write_text(
+            f'<?xml version="1.0"?><!-- labels --><m:labels xmlns:m="{NAMESPACE}"> text\n'
+            '<m:label name="a"><m:label name="b"><m:label name="&amp;c"> </m:label></m:label></m:label>'
+            '<m:label name="d" weight="2"/></m:labels>'
+        )
+        assert read_mulan_labels(path) == ["a", "b", "&c", "d"]
+
+    @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
+    def test_encodings(self, tmp_path, encoding):
+        path = tmp_path / "l.xml"
+        declared = "" if encoding.startswith("utf") else f'<?xml version="1.0" encoding="{encoding}"?>'
+        path.write_bytes((declared + '<labels><label name="é"/></labels>').encode(encoding))
+        assert read_mulan_labels(path) == ["é"]
+
+    def test_packed(self, tmp_path):
+        path = tmp_path / "l.xml"
+        path.write_bytes(gzip.compress(b'<labels><label name="a"/></labels>'))
+        assert read_mulan_labels(path) == ["a"]
+        path.write_bytes(path.read_bytes()[:-9])
+        with pytest.raises(DataError, match="cut off"):
+            read_mulan_labels(path)
+
+    @pytest.mark.parametrize(
+        ("text", "line", "message"),
+        [
+            ("", 1, "not well-formed"),
+            ("<labels>\n<label name='a'>\n</labels>", 3, "not well-formed"),
+            ("<labels></labels>", None, "names no label"),
+            ("<data/>", 1, "<data> stands where <labels>"),
+            ("<labels>\n<lable name='a'/></labels>", 2, "<lable> stands where <label>"),
+            ("<labels>\n<label/></labels>", 2, "has no name"),
+            ("<labels>\n<label name=''/></labels>", 2, "has no name"),
+            ("<labels>\n<label name='a'/>\n<label name='a'/></labels>", 3, "'a' is named twice"),
+            ("<?xml version='1.0' encoding='klingon'?><labels/>", 1, "encoding"),
+            ("<?xml version='1.0' encoding='utf-7'?><labels/>", 1, "encoding"),
+            ("<?xml version='1.0' encoding='shift_jis'?><labels/>", 1, "encoding"),
+            ("<labels>\n<label name='&lol;'/></labels>", 2, "not well-formed"),
+            ("<!DOCTYPE labels>\n<labels><label name='a'/></labels>", 1, "document type"),
+            ("\n<!DOCTYPE labels SYSTEM 'labels.dtd'><labels><label name='a'/></labels>", 2, "document type"),
+        ],
+    )
+    def test_refused(self, tmp_path, text, line, message):
+        path = tmp_path / "l.xml"
+        path.write_text(text)
+        with pytest.raises(DataError, match=message) as error:
+            read_mulan_labels(path)
+        assert (error.value.path, error.value.line) == (path, line)
+
+    def test_entity_bomb(self, tmp_path):
+        path = tmp_path / "l.xml"
+        entities = '<!ENTITY a0 "lol">' + "".join(f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 12))
+        path.write_text(f"<!DOCTYPE labels [{entities}]><labels><label name='&a11;'/></labels>")
+        with pytest.raises(DataError, match="document type declaration"):
+            read_mulan_labels(path)
+
+    def test_external_entity_is_not_read(self, tmp_path):
+        secret = tmp_path / "secret.txt"
+        secret.write_text("a secret")
+        path = tmp_path / "l.xml"
+        path.write_text(
+            f"<!DOCTYPE labels [<!ENTITY s SYSTEM '{secret.as_uri()}'>]><labels><label name='&s;'/></labels>"
+        )
+        with pytest.raises(DataError, match="document type declaration") as error:
+            read_mulan_labels(path)
+        assert "a secret" not in str(error.value)
+
+    def test_packed_bomb_and_depth(self, tmp_path):
+        path = tmp_path / "l.xml"
+        path.write_bytes(gzip.compress(b"<labels>" + b" " * (1 << 25)))
+        with pytest.raises(DataError, match="too large"):
+            read_mulan_labels(path)
+        depth = 50000
+        path.write_text(
+            "<labels>" + "".join(f"<label name='{i}'>" for i in range(depth)) + "</label>" * depth + "</labels>"
+        )
+        assert len(read_mulan_labels(path)) == depth
+
+
+def categorical(values, categories):
+    return pd.Categorical(values, categories=categories)
+
+
+class TestLabelTable:
+    @pytest.mark.parametrize(
+        ("column", "dtype", "classes", "values"),
+        [
+            ([0, 1, 1], "int64", [0, 1], [0, 1, 1]),
+            (np.array([2, 0, 2], dtype=np.uint8), "int64", [0, 2], [2, 0, 2]),
+            ([1.0, -1.0, 1.0], "int64", [-1, 1], [1, -1, 1]),
+            ([1.0, None, 0.0], "Int64", [0, 1], [1, None, 0]),
+            (pd.array([1, None, 0], dtype="Int64"), "Int64", [0, 1], [1, None, 0]),
+            (["0", "1", "1"], "int64", [0, 1], [0, 1, 1]),
+            (["10", "9", None], "Int64", [9, 10], [10, 9, None]),
+            (categorical(["1", "0", "1"], ["0", "1"]), "int64", [0, 1], [1, 0, 1]),
+            (categorical(["1", "1", None], ["1", "0"]), "Int64", [0, 1], [1, 1, None]),
+            (categorical([3, 5, 3], [5, 3, 7]), "int64", [3, 5, 7], [3, 5, 3]),
+            (categorical([3.0, None, 3.0], [5.0, 3.0]), "Int64", [3, 5], [3, None, 3]),
+            (pd.Series([1, 2.0, None], dtype=object), "Int64", [1, 2], [1, 2, None]),
+            (["b", "a", None], "category", ["a", "b"], ["b", "a", None]),
+            (["01", "1", "1"], "category", ["01", "1"], ["01", "1", "1"]),
+            (["-0", "0", "0"], "category", ["-0", "0"], ["-0", "0", "0"]),
+            (["1.5", "0", "0"], "category", ["0", "1.5"], ["1.5", "0", "0"]),
+            (categorical(["NO", "YES", None], ["YES", "NO"]), "category", ["YES", "NO"], ["NO", "YES", None]),
+            (categorical(["a", "a", "a"], ["c", "a", "b"]), "category", ["c", "a", "b"], ["a", "a", "a"]),
+            ([True, False, True], "category", [False, True], [True, False, True]),
+            (pd.array([True, None, True], dtype="boolean"), "category", [True], [True, None, True]),
+            (pd.Series([True, None, False], dtype=object), "category", [False, True], [True, None, False]),
+            (pd.array(["x", None, "y"], dtype="string"), "category", ["x", "y"], ["x", None, "y"]),
+        ],
+    )
+    def test_kinds(self, column, dtype, classes, values):
+        Y, found = label_table(pd.DataFrame({"label": column}))
+        assert str(Y["label"].dtype) == dtype
+        assert found == [classes]
+        assert [type(value) for value in found[0]] == [type(value) for value in classes]
+        cells = Y["label"].astype(object)
+        assert cells.where(cells.notna(), None).tolist() == values
+        if dtype == "category":
+            assert Y["label"].cat.categories.tolist() == classes
+
+    def test_index_and_equal_names_are_kept(self):
+        frame = pd.DataFrame([[0, "a"], [1, "b"]], columns=["y", "y"], index=[7, 3])
+        Y, classes = label_table(frame)
+        assert Y.index.tolist() == [7, 3]
+        assert Y.columns.tolist() == ["y", "y"]
+        assert classes == [[0, 1], ["a", "b"]]
+
+    def test_declared_classes(self):
+        frame = pd.DataFrame({"a": ["x", "y"], "b": [1, 0], "c": [1.0, np.nan], "d": ["1", "0"]})
+        Y, classes = label_table(frame, [["z", "y", "x"], [2, 1, 0], ["0", "1"], None])
+        assert classes == [["z", "y", "x"], [0, 1, 2], [0, 1], [0, 1]]
+        assert Y["a"].cat.categories.tolist() == ["z", "y", "x"]
+        for column, declared in (("a", ["x"]), ("b", [1]), ("d", ["1", "2"])):
+            with pytest.raises(DataError, match=f"the label '{column}' holds .* declared classes"):
+                label_table(frame[[column]], [declared])
+
+    @pytest.mark.parametrize(
+        ("column", "message"),
+        [
+            ([0.5, 1.0], "'label' is continuous .it holds 0.5.*Bin it first.*leave it out"),
+            ([np.inf, 1.0], "'label' is continuous"),
+            ([1e300, 1.0], "'label' is continuous"),
+            (pd.Series([0.5, 1], dtype=object), "'label' is continuous"),
+            (categorical([0.5, 1.0], [0.5, 1.0]), "'label' is continuous"),
+            ([np.nan, np.nan], "'label' has no known value"),
+            (pd.Series([None, None], dtype=object), "'label' has no known value"),
+            (categorical([None, None], ["a"]), "'label' has no known value"),
+            (pd.Series(["a", 1], dtype=object), "'label' holds numbers and texts"),
+            (pd.Series([True, 2], dtype=object), "'label' holds booleans and numbers"),
+            (pd.to_datetime(["2020-01-01", "2020-01-02"]), "'label' holds other things"),
+        ],
+    )
+    def test_refused(self, column, message):
+        with pytest.raises(DataError, match=message):
+            label_table(pd.DataFrame({"label": column}))
+
+    def test_error_names_the_file(self):
+        with pytest.raises(DataError, match=r"^songs\.csv: the label 'tempo'"):
+            label_table(pd.DataFrame({"tempo": [0.5]}), path=Path("songs.csv"))
+
+    def test_measurements_in_whole_numbers_are_refused(self):
+        with pytest.raises(DataError, match="continuous"):
+            label_table(pd.DataFrame({"price": np.arange(200)}))
+        assert len(label_table(pd.DataFrame({"many": np.arange(200).repeat(3)}))[1][0]) == 200
+        assert len(label_table(pd.DataFrame({"few": np.arange(50)}))[1][0]) == 50
+
+    @given(
+        st.lists(st.one_of(st.none(), st.integers(-5, 5)), min_size=1)
+        | st.lists(st.one_of(st.none(), st.sampled_from(["a", "b", "", "1", "nan"])), min_size=1)
+    )
+    def test_cells_survive(self, values):
+        series = pd.Series(values, dtype=object)
+        if series.isna().all():
+            return
+        Y, classes = label_table(pd.DataFrame({"y": series}))
+        cells = Y["y"].astype(object)
+        expected = [None if v is None else str(v) for v in values]
+        assert [None if pd.isna(v) else str(v) for v in cells] == expected
+        assert {v for v in cells if not pd.isna(v)} == set(classes[0])
