@@ -1,5 +1,30 @@
 """Data sets: reading files of the field, the paper's thirteen by name, embedded and invented ones."""
 
+from montechain.datasets.arff import read_arff
+from montechain.datasets.catalogue import DATASETS, CatalogueEntry, Figures, figures, list_datasets, load_dataset
 from montechain.datasets.dataset import Dataset, Split
+from montechain.datasets.digits import load_digits_facts
+from montechain.datasets.generators import InventedData, delicious_like, make_chain_data, mediamill_like
+from montechain.datasets.reading import read_dataset
+from montechain.datasets.tables import read_table
+from montechain.datasets.writing import write_table
 
-__all__ = ["Dataset", "Split"]
+__all__ = [
+    "DATASETS",
+    "CatalogueEntry",
+    "Dataset",
+    "Figures",
+    "InventedData",
+    "Split",
+    "delicious_like",
+    "figures",
+    "list_datasets",
+    "load_dataset",
+    "load_digits_facts",
+    "make_chain_data",
+    "mediamill_like",
+    "read_arff",
+    "read_dataset",
+    "read_table",
+    "write_table",
+]

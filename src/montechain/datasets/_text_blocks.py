@@ -153,8 +153,10 @@ def _decoder(encoding: str) -> io.IncrementalNewlineDecoder:
 def _wrong_encoding(error: UnicodeDecodeError, path: str | Path, line: int, encoding: str) -> DataError:
     before = error.object[: error.start].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     byte = error.object[error.start]
+    guess = "utf-16" if error.object[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "latin-1"
     return DataError(
-        f'byte 0x{byte:02x} is not {encoding}. Name the encoding of the file, for example encoding="latin-1".',
+        f"byte 0x{byte:02x} is not {encoding}. Name the encoding of the file, for example encoding={guess!r} "
+        f"(on the command line: --encoding {guess}).",
         path=path,
         line=line + before.count(b"\n"),
     )

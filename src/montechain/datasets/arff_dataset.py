@@ -15,7 +15,7 @@ from montechain.datasets.dataset import Dataset
 from montechain.datasets.labels import Targets, file_stem, label_table, position_of, resolve_targets
 from montechain.errors import DataError
 
-__all__ = ["dataset_from_arff"]
+__all__ = ["dataset_from_arff", "sparse_inputs", "sparse_labels"]
 
 
 def dataset_from_arff(
@@ -90,8 +90,8 @@ def dataset_from_arff(
         feature_names = [names[j] for j in inputs]
         columns = table.data.iloc[:, labels]
     else:
-        X, feature_names = _sparse_inputs(table, inputs, path)
-        columns = _sparse_labels(table, labels, path)
+        X, feature_names = sparse_inputs(table, inputs, path)
+        columns = sparse_labels(table, labels, path)
     Y, classes = label_table(columns, path=path)
     return Dataset(
         X=X,
@@ -114,7 +114,7 @@ def _describe(path: str | Path, table: ArffTable, dropped: list[str]) -> str:
     return f"Read from the {kind} ARFF file {Path(path).name}{relation}.{left_out}"
 
 
-def _sparse_inputs(table: ArffTable, inputs: list[int], path: str | Path) -> tuple[sp.csr_array, list[str]]:
+def sparse_inputs(table: ArffTable, inputs: list[int], path: str | Path) -> tuple[sp.csr_array, list[str]]:
     """Return the inputs of a sparse file as numbers, and their names."""
     attributes = [table.attributes[j] for j in inputs]
     for attribute in attributes:
@@ -158,7 +158,7 @@ def _spread(X: sp.csr_array, widths: np.ndarray) -> sp.csr_array:
     return sp.csr_array(sp.coo_array((spread, (row, place)), shape=(X.shape[0], int(first[-1]))))
 
 
-def _sparse_labels(table: ArffTable, labels: list[int], path: str | Path) -> pd.DataFrame:
+def sparse_labels(table: ArffTable, labels: list[int], path: str | Path) -> pd.DataFrame:
     """Return the labels of a sparse file as dense columns of their classes."""
     columns: dict[str, Any] = {}
     chosen = sp.csc_array(table.data[:, labels])

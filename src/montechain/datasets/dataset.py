@@ -11,6 +11,9 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from montechain._messages import nearest
+from montechain.errors import DataError
+
 __all__ = ["Dataset", "Split"]
 
 
@@ -66,3 +69,27 @@ class Dataset:
         rows = np.asarray(rows)
         X = self.X.iloc[rows] if isinstance(self.X, pd.DataFrame) else self.X[rows]
         return replace(self, X=X, Y=self.Y.iloc[rows], _load_split=None)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return inputs and labels as one table, the labels last."""
+        X = self.X
+        if not isinstance(X, pd.DataFrame):
+            X = pd.DataFrame(X.toarray(), columns=self.feature_names, index=self.Y.index)
+        return pd.concat([X, self.Y], axis=1)
+
+    def with_inputs(self, names: Sequence[str]) -> Dataset:
+        """Return the inputs of these names, in this order.
+
+        Raises
+        ------
+        DataError
+            If some of them are missing.
+        """
+        position = {name: column for column, name in enumerate(self.feature_names)}
+        if missing := [name for name in names if name not in position]:
+            listed = ", ".join(map(repr, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+            close = nearest(missing[0], position) if len(missing) == 1 else "."
+            raise DataError(f"the inputs {listed} are missing{close or '.'} They are needed.", path=self.name or None)
+        columns = [position[name] for name in names]
+        X = self.X.iloc[:, columns] if isinstance(self.X, pd.DataFrame) else self.X[:, columns]
+        return replace(self, X=X, feature_names=list(names), _load_split=None)

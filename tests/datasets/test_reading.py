@@ -1,0 +1,217 @@
+"""One door for data sets: the format is found, and every reader is reached."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from montechain.datasets.dataset import Dataset
+from montechain.datasets.formats import SUFFIXES, find_format
+from montechain.datasets.reading import read_dataset
+from montechain.errors import DataError
+
+FRAME = pd.DataFrame(
+    {
+        "id": ["a1", "a2", "a3", "a4"],
+        "tempo": [120.5, 98, np.nan, 101.25],
+        "title": ["one", "two", "three", "four"],
+        "loud": pd.array([1, 0, None, 1], dtype="Int64"),
+        "mood": pd.Categorical(["calm", "happy", None, "calm"]),
+    }
+)
+ARFF = """@relation songs
+@attribute id {a1,a2,a3,a4}
+@attribute tempo numeric
+@attribute title {one,two,three,four}
+@attribute loud {0,1}
+@attribute mood {calm,happy}
+@data
+a1,120.5,one,1,calm
+a2,98,two,0,happy
+a3,?,three,?,?
+a4,101.25,four,1,calm
+"""
+
+
+def write(folder: Path, ending: str) -> Path:
+    path = folder / f"songs{ending}"
+    if ending == ".parquet":
+        FRAME.to_parquet(path)
+    elif ending == ".feather":
+        FRAME.to_feather(path)
+    else:
+        text = ARFF if "arff" in ending else FRAME.to_csv(index=False, sep="\t" if ".t" in ending else ",")
+        pack = gzip.compress if ending.endswith("gz") else bz2.compress if ending.endswith("bz2") else bytes
+        path.write_bytes(pack(text.encode()))
+    return path
+
+
+def check(data: Dataset) -> None:
+    assert data.feature_names == ["tempo", "title"]
+    assert data.label_names == ["loud", "mood"]
+    assert data.classes == [[0, 1], ["calm", "happy"]]
+    assert data.X["tempo"].tolist() == [120.5, 98, 101.25]
+    assert data.X["title"].tolist() == ["one", "two", "four"]
+    assert data.X["title"].dtype == "string"
+    assert data.Y["loud"].tolist() == [1, 0, 1]
+    assert data.Y["mood"].tolist() == ["calm", "happy", "calm"]
+    assert data.description.endswith("1 of 4 rows is left out: all of its labels are unknown.")
+
+
+ENDINGS = [
+    ".csv",
+    ".CSV.GZ",
+    ".csv.bz2",
+    ".data",
+    ".tsv",
+    ".tab.gz",
+    ".parquet",
+    ".feather",
+    ".arff",
+    ".arff.gz",
+    ".arff.bz2",
+]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_same_data_from_every_format(ending, tmp_path):
+    path = write(tmp_path, ending)
+    for source in (path, str(path)):
+        data = read_dataset(source, targets=["loud", "mood"], drop=["id"], text=["title"])
+        check(data)
+        assert data.name.lower() in ("songs", "songs.data", "songs.tab")
+    assert read_dataset(path, targets=-2, drop=["id"], name="tunes").name == "tunes"
+
+
+@pytest.mark.parametrize("frame", [FRAME, pl.from_pandas(FRAME), pl.from_pandas(FRAME).lazy()])
+def test_the_same_data_from_frames(frame):
+    check(read_dataset(frame, targets=["loud", "mood"], drop=["id"], text=["title"]))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_sources_that_lack_some_targets(ending, tmp_path):
+    path = write(tmp_path, ending)
+    options = {"drop": ["id", "number"], "text": ["title", "remark"], "partial": True}
+    data = read_dataset(path, targets=["loud", "genre"], **options)
+    assert data.label_names == ["loud"]
+    assert data.feature_names == ["tempo", "title", "mood"]
+    assert data.X["title"].dtype == "string"
+    assert data.Y["loud"].isna().tolist() == [False, False, True, False]
+    nothing = read_dataset(path, targets=["genre"], **options)
+    assert nothing.Y.shape == (4, 0)
+    assert nothing.X.shape == (4, 4)
+
+
+def test_sparse_files_that_lack_some_targets(tmp_path):
+    path = tmp_path / "words.arff"
+    header = (
+        "@relation w\n@attribute cat numeric\n@attribute dog numeric\n@attribute pets {0,1}\n@attribute view {a,b}\n"
+    )
+    path.write_text(header + "@data\n{0 1.5,2 1}\n{1 2,3 b}\n{}\n", encoding="utf-8")
+    data = read_dataset(path, targets=["pets", "farm"], drop=["dog", "cow"], partial=True)
+    assert data.label_names == ["pets"]
+    assert data.feature_names == ["cat", "view=b"]
+    assert data.Y["pets"].tolist() == [1, 0, 0]
+    np.testing.assert_array_equal(data.X.toarray(), [[1.5, 0], [0, 1], [0, 0]])
+    data = read_dataset(path, targets=["farm"], partial=True)
+    assert data.Y.shape == (3, 0)
+    assert data.X.shape == (3, 4)
+    with pytest.raises(DataError, match="a sparse file holds numbers, so there is no column for `text`"):
+        read_dataset(path, targets=["pets"], text=["cat"])
+
+
+def test_libsvm(tmp_path):
+    path = tmp_path / "songs.txt"
+    path.write_text("1,3 1:0.5\n3 2:1\n", encoding="utf-8")
+    data = read_dataset(path, targets=["label_3"], drop=["feature_1"])
+    assert (data.label_names, data.feature_names, data.name) == (["label_3"], ["feature_2"], "songs")
+    with pytest.raises(DataError, match="a LIBSVM file holds numbers"):
+        read_dataset(path, text=["feature_1"])
+    with pytest.raises(DataError, match="line 1: '1' is not @relation"):
+        read_dataset(path, format="arff")
+
+
+def test_a_format_that_the_name_does_not_tell(tmp_path):
+    path = tmp_path / "songs.version1"
+    path.write_bytes(write(tmp_path, ".csv").read_bytes())
+    with pytest.raises(
+        DataError, match=r"songs.version1: the suffix '.version1' tells no format. Known are \.arff, "
+    ) as e:
+        read_dataset(path, targets=-1)
+    for suffixes in SUFFIXES.values():
+        for suffix in suffixes:
+            assert suffix in str(e.value)
+    check(read_dataset(path, format="csv", targets=-2, drop=["id"], text=["title"]))
+    with pytest.raises(ValueError, match=r"`format='cvs'` is unknown; did you mean 'csv'\?"):
+        read_dataset(path, format="cvs", targets=-1)
+    with pytest.raises(DataError, match="the name has no suffix that tells the format"):
+        find_format("songs.gz")
+
+
+def test_files_that_are_not_there(tmp_path):
+    write(tmp_path, ".csv")
+    with pytest.raises(DataError, match=r"sogns.csv: there is no such file; did you mean 'songs.csv'\?") as refusal:
+        read_dataset(tmp_path / "sogns.csv", targets=-1)
+    assert refusal.value.path == tmp_path / "sogns.csv"
+    with pytest.raises(DataError, match="there is no such file"):
+        read_dataset(tmp_path / "nowhere" / "songs.csv", targets=-1)
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(DataError, match="cannot be read: Is a directory"):
+        read_dataset(tmp_path / "folder.csv", targets=-1)
+
+
+def test_what_is_asked_wrongly(tmp_path):
+    path = write(tmp_path, ".csv")
+    message = r"songs.csv: a table does not say which.*targets=\['loud', 'mood'\].*--targets loud,mood.*'id', 'tempo'"
+    with pytest.raises(DataError, match=message):
+        read_dataset(path)
+    for options, complaint in [
+        ({"targets": ["modo"]}, "there is no column 'modo'; did you mean 'mood'"),
+        ({"targets": -1, "drop": ["idd"]}, "`drop`: there is no column 'idd'; did you mean 'id'"),
+        ({"targets": -1, "text": ["titel"]}, "`text`: there is no column 'titel'"),
+        ({"targets": -1, "nominal": ["tmpo"]}, "`nominal`: there is no column 'tmpo'"),
+    ]:
+        for ending in (".csv",) if "nominal" in options else (".csv", ".arff"):
+            with pytest.raises(DataError, match=complaint) as refusal:
+                read_dataset(write(tmp_path, ending), **options)
+            assert refusal.value.path == tmp_path / f"songs{ending}"
+    for parameter in ("drop", "text", "nominal"):
+        with pytest.raises(TypeError, match=f"`{parameter}='id'` is a string"):
+            read_dataset(path, targets=-1, **{parameter: "id"})
+    with pytest.raises(TypeError, match="`source` is a dict"):
+        read_dataset({"a": [1]}, targets=-1)
+
+
+def test_options_reach_the_reader(tmp_path):
+    path = tmp_path / "prices.csv"
+    path.write_bytes("1,5;Öl;x\n-;Gas;y\n".encode("latin-1"))
+    data = read_dataset(
+        path, targets=[2], delimiter=";", header=False, missing_values=["-"], encoding="latin-1", decimal=","
+    )
+    assert data.X["column_0"].tolist()[0] == 1.5
+    assert data.X["column_0"].isna().tolist() == [False, True]
+    assert data.X["column_1"].tolist() == ["Öl", "Gas"]
+    assert data.label_names == ["column_2"]
+    # What is dropped need not make sense: a comma that may mean two things is no matter here.
+    path.write_text("price;size;mood\n1,5;1;x\n2,5;2;y\n", encoding="utf-8")
+    assert read_dataset(path, targets=-1, drop=["price"]).feature_names == ["size"]
+
+
+@pytest.mark.real_data
+def test_bridges_from_both_formats(data_folder):
+    folder = data_folder / "bridges"
+    table = read_dataset(folder / "bridges.data.version1", format="csv", targets=-5, drop=["IDENTIF"])
+    arff = read_dataset(folder / "bridges.arff", targets=-5, drop=["IDENTIF"])
+    kept = table.Y["TYPE"].astype(object) != "NIL"  # the ARFF file leaves this bridge out
+    assert (len(table.Y), len(arff.Y), kept.sum()) == (108, 107, 107)
+    for name in ("ERECTED", "LENGTH", "LANES"):
+        np.testing.assert_array_equal(table.X.loc[kept, name], arff.X[name])
+    for name in arff.label_names:
+        left, right = table.Y.loc[kept, name].astype(object), arff.Y[name].astype(object)
+        assert left.fillna("?").tolist() == right.fillna("?").tolist()

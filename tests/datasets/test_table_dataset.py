@@ -1,0 +1,85 @@
+"""From a table to a data set: labels, inputs, text, and what is left out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from montechain.datasets.table_dataset import table_dataset
+
+
+def songs() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "id": [7, 8, 9, 10],
+            "tempo": pd.array([120, None, 101, 90], dtype="Int64"),
+            "live": pd.array([True, None, False, True], dtype="boolean"),
+            "title": ["one", "two", None, "four"],
+            "loud": pd.array([1, 0, None, None], dtype="Int64"),
+            "mood": ["calm", None, "happy", None],
+        }
+    )
+
+
+def test_the_parts_of_a_data_set():
+    data = table_dataset(
+        songs(), targets=["mood", "loud"], drop=["id"], text=["title"], name="songs", description="Invented."
+    )
+    assert data.label_names == ["loud", "mood"]  # in the order of the table
+    assert data.feature_names == ["tempo", "live", "title"]
+    assert data.classes == [[0, 1], ["calm", "happy"]]
+    assert data.description == "Invented.\n1 of 4 rows is left out: all of its labels are unknown."
+    assert data.Y["loud"].dtype == "Int64"
+    assert data.Y["loud"].isna().tolist() == [False, False, True]
+    np.testing.assert_array_equal(data.X["tempo"], [120, np.nan, 101])
+    np.testing.assert_array_equal(data.X["live"], [1, np.nan, 0])
+    assert data.X["live"].dtype == np.float64
+    assert data.X["title"].dtype == "string"
+    assert data.X.index.tolist() == data.Y.index.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("targets", [["loud", "mood"], [4, 5], [-1, -2], -2])
+def test_ways_to_name_targets(targets):
+    assert table_dataset(songs(), targets=targets).label_names == ["loud", "mood"]
+    assert table_dataset(songs(), targets=targets, drop=["id", 3]).feature_names == ["tempo", "live"]
+
+
+def test_no_targets_and_partial_tables():
+    data = table_dataset(songs(), targets=[])
+    assert data.Y.shape == (4, 0)
+    assert data.X.shape == (4, 6)
+    frame = songs().drop(columns="mood").assign(loud=pd.array([None] * 4, dtype="Int64"))
+    options = {"targets": ["loud", "mood"], "drop": ["id", "other"], "text": ["title", "more"]}
+    data = table_dataset(frame, **options, partial=True)
+    assert data.label_names == []  # nothing is known of the one that is there
+    assert data.feature_names == ["tempo", "live", "title"]
+    data = table_dataset(songs(), **options, partial=True)
+    assert data.label_names == ["loud", "mood"]
+    assert len(data.X) == len(data.Y) == 4  # also the row without labels
+
+
+def test_columns_that_are_asked_for_wrongly():
+    for options, message in [
+        ({"targets": None}, r"does not say which of its columns are labels.*targets=\['loud', 'mood'\].*targets=-2"),
+        ({"targets": ["modo"]}, "there is no column 'modo'; did you mean 'mood'"),
+        ({"targets": -1, "drop": ["mood"]}, "`drop` names the column 'mood', which is one of the targets"),
+        ({"targets": -1, "text": ["mood"]}, "`text` names the column 'mood', which is one of the targets"),
+        ({"targets": -1, "drop": ["titel"]}, "`drop`: there is no column 'titel'; did you mean 'title'"),
+        ({"targets": 6}, "no column is left as an input"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            table_dataset(songs(), **options)
+    with pytest.raises(TypeError, match="`drop='id'` is a string"):
+        table_dataset(songs(), targets=-1, drop="id")
+
+
+def test_identifiers_are_warned_of():
+    frame = pd.DataFrame({"key": [f"k{row}" for row in range(51)], "size": range(51), "label": [0, 1, 0] * 17})
+    with pytest.warns(UserWarning, match=r"'key' has 51 different values in 51 rows.*drop=\['key'\].*text=\['key'\]"):
+        table_dataset(frame, targets=-1)
+    table_dataset(frame, targets=-1, drop=["key"])
+    table_dataset(frame, targets=-1, text=["key"])
+    table_dataset(frame, targets=-1, partial=True)
+    table_dataset(frame[:50], targets=-1)
+    table_dataset(pd.concat([frame] * 2), targets=-1)  # half as many values as rows
