@@ -17,14 +17,17 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from montechain import metrics
-from montechain._targets import TargetFormat, TargetTable, as_columns, decode, decode_frame, encode
+from montechain._targets import TargetTable, as_columns, encode
+from montechain.estimators.display import DisplayMixin
+from montechain.estimators.output import FramesMixin
+from montechain.estimators.state import StateMixin
 from montechain.links.base import UNKNOWN
 from montechain.links.design import is_frame
 
 __all__ = ["TargetsClassifier", "concatenate", "map_chunks"]
 
 
-class TargetsClassifier(ClassifierMixin, BaseEstimator):
+class TargetsClassifier(DisplayMixin, FramesMixin, StateMixin, ClassifierMixin, BaseEstimator):
     """Base class of classifiers that predict several targets at once.
 
     A subclass has the parameters `unknown` and `random_state`.
@@ -153,12 +156,8 @@ class TargetsClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_ if isinstance(self.classes_, list) else [self.classes_]
 
     def _decode(self, codes: np.ndarray, X: Any) -> Any:
-        """Return codes (one column per label) in the user's classes, as a frame if y was one."""
-        layout: TargetFormat = self._target_format
-        if not layout.is_frame:
-            return decode(codes, self._classes, layout)
-        index = X.index if layout.namespace == "pandas" and hasattr(X, "iloc") else None
-        return decode_frame(codes, self._classes, layout.names or (), layout.namespace, index, layout.dtypes)
+        """Return codes (one column per label) in the user's classes, as a frame if y was one or one was asked for."""
+        return self._in_container(codes, self._classes, self._target_format, X)
 
     def _seed(self) -> int:
         # The common cases need no Mersenne twister, whose making takes longer than many a prediction.
@@ -197,8 +196,8 @@ def _advice(X: Any, message: str) -> str:
     """Return what to type instead where X has text in it or lacks values."""
     if "NaN" in message:
         return (
-            "\nFill the missing values of `X` first, or use an estimator that takes them, such as "
-            "ChainClassifier(HistGradientBoostingClassifier())."
+            "\nFill the missing values of `X` first, as TableClassifier(ChainClassifier()) does, or use an estimator "
+            "that takes them, such as ChainClassifier(HistGradientBoostingClassifier())."
         )
     if "could not convert string" not in message:
         return ""
@@ -207,9 +206,9 @@ def _advice(X: Any, message: str) -> str:
         schema = nw.from_native(X, eager_only=True).schema
         which = f" (columns {[name for name, dtype in schema.items() if not dtype.is_numeric()]})"
     return (
-        f"\n`X` holds text{which}. Encode it in the links, for example ChainClassifier(make_pipeline("
-        'make_column_transformer((OneHotEncoder(handle_unknown="ignore"), [...]), remainder="passthrough"), '
-        "LogisticRegression())), or before."
+        f"\n`X` holds text{which}. TableClassifier(ChainClassifier()) takes such tables. Or encode it in the links, "
+        "for example ChainClassifier(make_pipeline(make_column_transformer(("
+        'OneHotEncoder(handle_unknown="ignore"), [...]), remainder="passthrough"), LogisticRegression())).'
     )
 
 

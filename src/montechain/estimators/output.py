@@ -1,0 +1,78 @@
+"""Predictions as the kind of data frame that the user asks for."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from montechain._messages import nearest
+from montechain._targets import TargetFormat, decode, decode_frame
+
+__all__ = ["FramesMixin"]
+
+KINDS = ("default", "pandas", "polars")
+
+
+class FramesMixin:
+    """Gives a classifier of several targets `set_output`, with the meaning it has for transformers."""
+
+    _sklearn_output_config: dict[str, str]
+
+    def set_output(self, *, transform: str | None = None) -> Any:
+        """Choose the container of predictions.
+
+        A frame has the names of the targets, or ``label_0``, ``label_1``, ... if y had none, and X's index if both are
+        pandas'. Without this call, and with "default", predictions are as y was: a frame of the same kind if it was
+        one, else an array; scikit-learn's global setting, which is about transformers, does not change that.
+        Within a `Pipeline`, call it on this step: ``pipeline[-1].set_output(transform="pandas")``;
+        ``pipeline.set_output`` is for transformers only.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, optional
+            None leaves the choice as it is. The parameter has this name because scikit-learn's has it.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_multilabel_classification
+        >>> from montechain import ChainClassifier
+        >>> X, Y = make_multilabel_classification(n_samples=50, n_classes=2, random_state=0)
+        >>> model = ChainClassifier(random_state=0).set_output(transform="pandas").fit(X, Y)
+        >>> model.predict(X).columns.tolist()
+        ['label_0', 'label_1']
+        """
+        if transform is None:
+            return self
+        if transform not in KINDS:
+            raise ValueError(
+                f"`transform={transform!r}` of set_output is not known{nearest(str(transform), KINDS) or '.'} "
+                f"Allowed are {', '.join(map(repr, KINDS))}."
+            )
+        if transform != "default" and find_spec(transform) is None:
+            raise ImportError(f'set_output(transform="{transform}") needs {transform}: pip install {transform}')
+        # scikit-learn's `clone` copies the attribute of this name.
+        self._sklearn_output_config = {**getattr(self, "_sklearn_output_config", {}), "transform": transform}
+        return self
+
+    @property
+    def _asked_container(self) -> str:
+        return getattr(self, "_sklearn_output_config", {}).get("transform", "default")
+
+    def _in_container(self, codes: np.ndarray, classes: list[np.ndarray], layout: TargetFormat, X: Any) -> Any:
+        """Return codes (one column per label) in the user's classes, in the container asked for or in that of y."""
+        asked = self._asked_container
+        if asked == "default" and not layout.is_frame:
+            return decode(codes, classes, layout)
+        namespace = layout.namespace if asked == "default" else asked
+        index = X.index if namespace == "pandas" and hasattr(X, "iloc") else None
+        names = layout.names or [None] * len(classes)
+        shown = [f"label_{j}" if name is None else name for j, name in enumerate(names)]
+        # A type of one library means nothing to another.
+        dtypes = layout.dtypes if namespace == layout.namespace else None
+        return decode_frame(codes, classes, shown, namespace, index, dtypes)

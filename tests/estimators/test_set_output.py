@@ -1,0 +1,140 @@
+"""Predictions in the container that the user asked for."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.datasets import make_multilabel_classification
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from montechain import ChainClassifier, ChainPopulationClassifier
+from montechain.estimators.table import TableClassifier
+
+CHAIN = ChainClassifier(random_state=0)
+MODELS = [CHAIN, ChainPopulationClassifier(n_chains=2, random_state=0), TableClassifier(CHAIN)]
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, Y = make_multilabel_classification(n_samples=80, n_features=6, n_classes=3, random_state=0)
+    X = pd.DataFrame(X, columns=list("abcdef"), index=np.arange(80)[::-1])
+    return X, pd.DataFrame(Y, columns=["rain", "wind", "snow"], index=X.index)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_frames_of_the_kind_asked_for(data, model):
+    X, Y = data
+    plain = clone(model).fit(X, Y.to_numpy()).predict(X)
+    assert isinstance(plain, np.ndarray)
+
+    in_pandas = clone(model).set_output(transform="pandas").fit(X, Y.to_numpy()).predict(X)
+    pd.testing.assert_frame_equal(
+        in_pandas, pd.DataFrame(plain, columns=["label_0", "label_1", "label_2"], index=X.index)
+    )
+    in_polars = clone(model).set_output(transform="polars").fit(X, Y).predict(X)
+    assert isinstance(in_polars, pl.DataFrame)
+    assert in_polars.columns == Y.columns.tolist()
+    np.testing.assert_array_equal(in_polars.to_numpy(), plain)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_without_it_nothing_changes(data, model):
+    X, Y = data
+    with sklearn.config_context(transform_output="polars"):
+        fitted = clone(model).fit(X, Y)
+        predicted = fitted.predict(X)
+        assert isinstance(clone(model).fit(X.to_numpy(), Y.to_numpy()).predict(X.to_numpy()), np.ndarray)
+    assert isinstance(predicted, pd.DataFrame)
+    pd.testing.assert_frame_equal(predicted, fitted.predict(X))
+    pd.testing.assert_frame_equal(
+        fitted.set_output(transform="polars").set_output(transform="default").predict(X), predicted
+    )
+    assert isinstance(
+        fitted.set_output(transform="polars").set_output().predict(X), pl.DataFrame
+    )  # None changes nothing
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_it_survives_clone_pickle_and_failed_fits(data, model):
+    X, Y = data
+    asked = clone(model).set_output(transform="polars")
+    fitted = clone(asked).fit(X, Y)
+    assert isinstance(fitted.predict(X), pl.DataFrame)
+    assert isinstance(pickle.loads(pickle.dumps(fitted)).predict(X), pl.DataFrame)
+    with pytest.raises(ValueError, match="rows"):
+        fitted.fit(X, Y.iloc[:3])
+    assert isinstance(fitted.predict(X), pl.DataFrame)
+    assert not hasattr(clone(model), "_sklearn_output_config")
+
+
+def test_the_rest_of_the_face(data):
+    X, Y = data
+    plain = clone(CHAIN).fit(X, Y.to_numpy())
+    model = clone(CHAIN).set_output(transform="pandas").fit(X, Y.to_numpy())
+    assert model.score(X, Y.to_numpy()) == plain.score(X, Y.to_numpy())
+    pd.testing.assert_frame_equal(model.decide(X).labels, model.predict(X))
+    known = np.full(Y.shape, np.nan)
+    known[:, 1] = 1
+    assert (model.predict(X, given=known)["label_1"] == 1).all()
+    np.testing.assert_array_equal(model.predict_top_k(X, 2).labels, plain.predict_top_k(X, 2).labels)
+    assert [marginal.shape for marginal in model.predict_proba(X)] == [(80, 2)] * 3
+
+
+def test_types_of_another_library_are_left_behind(data):
+    X, Y = data
+    mixed = pd.DataFrame(
+        {
+            "kind": pd.Categorical(np.where(Y["rain"], "wet", "dry")),
+            "count": Y["wind"].astype("Int64"),
+            "hot": Y["snow"] > 0,
+        }
+    )
+    same = clone(CHAIN).set_output(transform="pandas").fit(X, mixed).predict(X)
+    assert same.dtypes.tolist() == mixed.dtypes.tolist()
+    other = clone(CHAIN).set_output(transform="polars").fit(X, mixed).predict(X)
+    assert other.schema == {"kind": pl.String, "count": pl.Int64, "hot": pl.Boolean}
+    in_polars = pl.DataFrame({name: mixed[name].tolist() for name in mixed})
+    back = clone(CHAIN).set_output(transform="pandas").fit(X, in_polars).predict(X)
+    assert back["kind"].tolist() == same["kind"].tolist()
+    pd.testing.assert_index_equal(back.index, X.index)
+
+
+def test_one_target_is_a_frame_of_one_column(data):
+    X, Y = data
+    model = clone(CHAIN).set_output(transform="pandas")
+    assert model.fit(X, Y["rain"]).predict(X).columns.tolist() == ["rain"]
+    unnamed = model.fit(X, Y["rain"].to_numpy())
+    assert unnamed.predict(X).columns.tolist() == ["label_0"]
+    assert unnamed.score(X, Y["rain"].to_numpy()) > 0.5
+
+
+def test_pipelines_set_the_output_of_transformers_only(data):
+    X, Y = data
+    pipeline = make_pipeline(StandardScaler(), clone(CHAIN)).set_output(transform="pandas").fit(X, Y.to_numpy())
+    assert pipeline[-1].feature_names_in_.tolist() == X.columns.tolist()
+    assert isinstance(pipeline.predict(X), np.ndarray)
+    pipeline[-1].set_output(transform="pandas")
+    predicted = pipeline.predict(X)
+    pd.testing.assert_index_equal(predicted.index, X.index)
+
+
+def test_a_table_heeds_what_its_classifier_was_told(data):
+    X, Y = data
+    model = TableClassifier(clone(CHAIN).set_output(transform="pandas")).fit(X, Y.to_numpy())
+    pd.testing.assert_index_equal(model.predict(X).index, X.index)
+    assert isinstance(model.set_output(transform="polars").predict(X), pl.DataFrame)
+
+
+def test_bad_containers(monkeypatch):
+    with pytest.raises(ValueError, match=r"`transform='panda'` of set_output is not known; did you mean 'pandas'\?"):
+        ChainClassifier().set_output(transform="panda")
+    monkeypatch.setattr("montechain.estimators.output.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match="pip install polars"):
+        ChainClassifier().set_output(transform="polars")

@@ -1,0 +1,274 @@
+"""Encoder and classifier in one: the same answers as the two by hand."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from montechain import Beam, ChainClassifier, ChainPopulationClassifier, metrics
+from montechain.estimators.table import TableClassifier
+from montechain.preparation import TableEncoder
+
+SEEDED = ChainClassifier(random_state=0)
+
+
+def expected_failures(estimator):
+    reason = "weights reach the classifier, not the medians and variances of the encoder"
+    return {"check_sample_weight_equivalence_on_dense_data": reason}
+
+
+@parametrize_with_checks(
+    [
+        TableClassifier(SEEDED),
+        TableClassifier(DecisionTreeClassifier(random_state=0), encoder=TableEncoder(scale=None)),
+    ],
+    expected_failed_checks=lambda estimator: expected_failures(estimator) if estimator.encoder is None else {},
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    n = 160
+    X = pd.DataFrame(
+        {
+            "identity": [f"row {i}" for i in range(n)],
+            "length": rng.normal(1000, 300, n),
+            "river": rng.choice(["A", "M", "O"], n),
+            "opened": pd.to_datetime("1900-01-01") + pd.to_timedelta(rng.integers(0, 9999, n), unit="D"),
+        },
+        index=np.arange(n) + 500,
+    )
+    material = np.where(
+        X["length"] + 400 * (X["river"] == "A") > 1200, "steel", np.where(X["river"] == "M", "wood", "iron")
+    )
+    lanes = np.where((material == "steel") ^ (rng.random(n) < 0.1), 4, 2)
+    X.loc[X.index[::7], "length"] = np.nan
+    Y = pd.DataFrame({"material": pd.Categorical(material), "lanes": lanes, "toll": lanes > 2}, index=X.index)
+    return X, Y
+
+
+def encoder(**options):
+    return TableEncoder(drop=["identity"], **options)
+
+
+CLASSIFIERS = [
+    SEEDED,
+    ChainClassifier(LogisticRegression(), order=None, loss="hamming"),
+    ChainClassifier(DecisionTreeClassifier(max_depth=4, random_state=0), order=None),
+    ChainPopulationClassifier(n_chains=3, random_state=0),
+    make_pipeline(StandardScaler(), SEEDED),
+    RandomForestClassifier(n_estimators=10, random_state=0),
+    MultiOutputClassifier(LogisticRegression()),
+    KNeighborsClassifier(),
+]
+
+
+@pytest.mark.parametrize("classifier", CLASSIFIERS, ids=lambda classifier: type(classifier).__name__)
+def test_predictions_are_frames_in_the_users_classes(table, classifier):
+    X, Y = table
+    model = TableClassifier(classifier, encoder=encoder()).fit(X, Y)
+    predicted = model.predict(X)
+    assert predicted.columns.tolist() == Y.columns.tolist()
+    assert predicted.dtypes.tolist() == Y.dtypes.tolist()
+    pd.testing.assert_index_equal(predicted.index, X.index)
+    assert [classes.tolist() for classes in model.classes_] == [["iron", "steel", "wood"], [2, 4], [False, True]]
+    assert model.target_names_ == Y.columns.tolist()
+    assert model.feature_names_in_.tolist() == X.columns.tolist()
+    assert model.n_features_in_ == X.shape[1]
+    assert model.score(X, Y) == metrics.exact_match(Y, predicted) > 0.5
+    marginals = model.predict_proba(X)
+    assert [marginal.shape for marginal in marginals] == [(len(X), 3), (len(X), 2), (len(X), 2)]
+    for marginal in marginals:
+        np.testing.assert_allclose(marginal.sum(axis=1), 1.0)
+
+
+def test_the_same_as_encoder_and_classifier_by_hand(table):
+    X, Y = table
+    model = TableClassifier(SEEDED, encoder=encoder()).fit(X, Y)
+    by_hand = encoder().fit(X)
+    encoded = by_hand.transform(X)
+    chain = clone(SEEDED).fit(encoded, Y)
+    known = Y[["lanes"]].copy()
+    known.iloc[::2] = 4
+    for given in (None, known):
+        pd.testing.assert_frame_equal(
+            model.predict(X, given=given), chain.predict(encoded, given=given).set_index(X.index)
+        )
+        decision, expected = model.decide(X, given=given), chain.decide(encoded, given=given)
+        pd.testing.assert_frame_equal(decision.labels, model.predict(X, given=given))
+        np.testing.assert_array_equal(decision.log_proba, expected.log_proba)
+        for one, other in zip(
+            model.predict_proba(X, given=given), chain.predict_proba(encoded, given=given), strict=True
+        ):
+            np.testing.assert_array_equal(one, other)
+        top = model.predict_top_k(X, 3, given=given)
+        np.testing.assert_array_equal(top.labels, chain.predict_top_k(encoded, 3, given=given).labels)
+        np.testing.assert_array_equal(model.sample(X, 5, given=given), chain.sample(encoded, n_samples=5, given=given))
+    np.testing.assert_array_equal(model.log_joint(X, Y), chain.log_joint(encoded, Y))
+    assert model.score(X, Y) == chain.score(encoded, Y)
+
+
+def test_coded_targets_give_what_the_classifier_gives_by_itself(table):
+    X, Y = table
+    plain = Y[["lanes", "toll"]].astype(int).to_numpy()
+    forest = RandomForestClassifier(n_estimators=10, random_state=0)
+    model = TableClassifier(forest, encoder=encoder()).fit(X, plain)
+    expected = clone(forest).fit(encoder().fit_transform(X), plain).predict(encoder().fit_transform(X))
+    np.testing.assert_array_equal(model.predict(X), expected)
+
+
+def test_one_column_of_probabilities_per_label_becomes_a_list(table):
+    X, Y = table
+    model = TableClassifier(ClassifierChain(LogisticRegression()), encoder=encoder()).fit(X, Y[["lanes", "toll"]])
+    first, second = model.predict_proba(X)
+    assert first.shape == second.shape == (len(X), 2)
+    chosen = model.predict(X)
+    np.testing.assert_array_equal(chosen["lanes"], np.where(first[:, 1] > 0.5, 4, 2))
+
+
+def test_a_single_target(table):
+    X, Y = table
+    for classifier in (SEEDED, RandomForestClassifier(n_estimators=5, random_state=0)):
+        model = TableClassifier(classifier, encoder=encoder())
+        one_dimensional = model.fit(X, Y["material"].to_numpy()).predict(X)
+        assert one_dimensional.shape == (len(X),)
+        assert model.predict_proba(X).shape == (len(X), 3)
+        framed = model.fit(X, Y[["material"]]).predict(X)
+        assert framed.columns.tolist() == ["material"]
+        assert [marginal.shape for marginal in model.predict_proba(X)] == [(len(X), 3)]
+        np.testing.assert_array_equal(framed["material"].to_numpy(), one_dimensional)
+
+
+def test_only_methods_that_the_classifier_has():
+    of_chain, of_forest = TableClassifier(), TableClassifier(RandomForestClassifier())
+    for method in ("decide", "predict_top_k", "log_joint", "sample", "predict_proba"):
+        assert hasattr(of_chain, method)
+        assert hasattr(of_forest, method) == (method == "predict_proba")
+    assert not hasattr(TableClassifier(MultiOutputClassifier(DecisionTreeClassifier())), "decide")
+
+
+def test_missing_numbers_are_left_to_classifiers_that_take_them(table):
+    X, Y = table
+    X = X.drop(columns="identity")
+    taking = TableClassifier(ChainClassifier(DecisionTreeClassifier(), order=None)).fit(X, Y)
+    assert taking.encoder_.missing == "keep"
+    assert TableClassifier(SEEDED).fit(X, Y).encoder_.missing == "impute"
+
+
+def test_sparse_tables_for_classifiers_that_take_none(table):
+    X, Y = table
+    words = X.assign(identity=X["identity"].str.replace("row", "bridge number"))
+    for classifier in (SEEDED, ChainClassifier(GaussianNB(), order=None)):
+        model = TableClassifier(classifier, encoder=TableEncoder(text="identity")).fit(words, Y)
+        assert model.encoder_.is_sparse_
+        assert model.predict(words).shape == Y.shape
+
+
+def test_unknown_labels(table):
+    X, Y = table
+    partly = Y.assign(lanes=Y["lanes"].astype("Int64").where(np.arange(len(Y)) % 3 > 0))
+    model = TableClassifier(SEEDED, encoder=encoder()).fit(X, partly)
+    assert model.predict(X)["lanes"].isin([2, 4]).all()
+    within = TableClassifier(make_pipeline(StandardScaler(), SEEDED), encoder=encoder()).fit(X, partly)
+    assert within.predict(X)["lanes"].isin([2, 4]).all()
+    marked = Y["lanes"].to_numpy().reshape(-1, 1).repeat(2, axis=1)
+    marked[::3, 0] = -1
+    own = TableClassifier(ChainClassifier(unknown=-1, random_state=0), encoder=encoder()).fit(X, marked)
+    assert [classes.tolist() for classes in own.classes_] == [[2, 4], [2, 4]]
+    with pytest.raises(ValueError, match="NaN"):
+        TableClassifier(KNeighborsClassifier(), encoder=encoder()).fit(X, partly)
+
+
+def test_columns_in_another_order_and_in_polars(table):
+    X, Y = table
+    model = TableClassifier(SEEDED, encoder=encoder()).fit(X, Y)
+    expected = model.predict(X)
+    pd.testing.assert_frame_equal(model.predict(X[X.columns[::-1]].drop(columns="identity")), expected)
+    in_polars = pl.DataFrame({name: X[name].tolist() for name in X}).with_columns(pl.col("length").fill_nan(None))
+    np.testing.assert_array_equal(model.predict(in_polars).to_numpy(), expected.to_numpy())
+
+
+def test_grid_search_reaches_through(table):
+    X, Y = table
+    model = TableClassifier(ChainClassifier(inference=Beam(), random_state=0), encoder=encoder())
+    # Not cv=2: scikit-learn would then compare the targets' classes with each other, words with numbers.
+    grid = {"classifier__inference__width": [1, 2], "encoder__clip": [None, 0.01]}
+    search = GridSearchCV(model, grid, cv=KFold(2)).fit(X, Y)
+    assert search.best_estimator_.classifier_.inference.width == search.best_params_["classifier__inference__width"]
+    assert search.predict(X).index.equals(X.index)
+    inner = TableClassifier(GridSearchCV(ChainClassifier(inference=Beam()), {"inference__width": [1, 2]}, cv=KFold(2)))
+    assert inner.fit(X.drop(columns="identity"), Y).predict(X).dtypes.tolist() == Y.dtypes.tolist()
+    assert cross_val_score(model, X, Y, cv=KFold(2)).min() > 0.4
+
+
+def test_any_transformer_encodes(table):
+    X, Y = table
+    own = make_column_transformer((OneHotEncoder(), ["river"]))
+    model = TableClassifier(SEEDED, encoder=own).fit(X, Y)
+    assert model.predict(X).shape == Y.shape
+    assert model.n_features_in_ == 4
+
+
+def test_weights_reach_the_classifier(table):
+    X, Y = table
+    weight = np.linspace(0.1, 2.0, len(X))
+    encoded = encoder().fit_transform(X)
+    expected = clone(SEEDED).fit(encoded, Y, sample_weight=weight).log_joint(encoded, Y)
+    direct = TableClassifier(SEEDED, encoder=encoder()).fit(X, Y, sample_weight=weight)
+    np.testing.assert_array_equal(direct.log_joint(X, Y), expected)
+    with sklearn.config_context(enable_metadata_routing=True):
+        requesting = clone(SEEDED).set_fit_request(sample_weight=True)
+        routed = TableClassifier(requesting, encoder=encoder()).fit(X, Y, sample_weight=weight)
+        default = TableClassifier(encoder=encoder()).fit(X, Y, sample_weight=weight)
+        assert default.predict(X).shape == Y.shape
+    np.testing.assert_array_equal(routed.log_joint(X, Y), expected)
+    with pytest.raises(TypeError, match=r"KNeighborsClassifier.fit does not take it"):
+        TableClassifier(KNeighborsClassifier(), encoder=encoder()).fit(X, Y, sample_weight=weight)
+
+
+def test_a_pickle_predicts_alike_and_a_clone_starts_anew(table):
+    X, Y = table
+    model = TableClassifier(SEEDED, encoder=encoder()).fit(X, Y)
+    pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+    assert not hasattr(clone(model), "classifier_")
+
+
+def test_a_failed_fit_keeps_what_was_learned(table):
+    X, Y = table
+    model = TableClassifier(SEEDED, encoder=encoder()).fit(X, Y)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="rows"):
+        model.fit(X, Y.iloc[:-1])
+    pd.testing.assert_frame_equal(model.predict(X), before)
+
+
+def test_bad_input(table):
+    X, Y = table
+    with pytest.raises(TypeError, match=r"`classifier=.*ChainClassifier.* pass an instance"):
+        TableClassifier(ChainClassifier).fit(X, Y)
+    with pytest.raises(TypeError, match=r"`encoder='one-hot'` of TableClassifier is no transformer"):
+        TableClassifier(encoder="one-hot").fit(X, Y)
+    with pytest.raises(TypeError, match=r"RandomForestClassifier.predict does not take it"):
+        TableClassifier(RandomForestClassifier(5), encoder=encoder()).fit(X, Y).predict(X, given=Y)
+    with pytest.raises(ValueError, match="lacks columns that the encoder was fitted with: 'river'"):
+        TableClassifier(SEEDED, encoder=encoder()).fit(X, Y).predict(X.drop(columns="river"))

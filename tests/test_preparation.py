@@ -1,0 +1,484 @@
+"""Tables as people have them: expected matrices by hand, by pandas and numpy, and laws on random tables."""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+import sklearn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from montechain._quantile_clip import QuantileClip
+from montechain.preparation import TableEncoder
+
+PLAIN = {"scale": None, "clip": None}
+
+
+@parametrize_with_checks([TableEncoder(), TableEncoder(missing="keep", scale=None, clip=None), QuantileClip()])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+# -- what each kind of column becomes ------------------------------------------------------------
+
+
+def test_a_table_by_hand():
+    X = pd.DataFrame(
+        {
+            "length": [10.0, None, 30.0, 20.0, 60.0],
+            "river": ["A", "M", None, "O", "A"],
+            "clear": pd.Categorical(["G", "G", "N", None, "G"], categories=["N", "G"]),
+            "toll": [True, False, True, True, True],
+            "erected": pd.to_datetime(
+                ["1970-01-03", "1970-01-01", None, "1969-12-31", "1970-01-01 12:00"], format="ISO8601"
+            ),
+        }
+    )
+    encoder = TableEncoder(**PLAIN).fit(X)
+    assert encoder.get_feature_names_out().tolist() == [
+        "length", "erected", "clear_N", "toll_False", "river_A", "river_M", "river_O",
+    ]  # fmt: skip
+    expected = [
+        [10, 2.00, 0, 0, 1, 0, 0],
+        [25, 0.00, 0, 1, 0, 1, 0],
+        [30, 0.25, 1, 0, 0, 0, 0],
+        [20, -1.0, 0, 0, 0, 0, 1],
+        [60, 0.50, 0, 0, 1, 0, 0],
+    ]
+    result = encoder.transform(X)
+    assert result.dtype == np.float64
+    np.testing.assert_array_equal(result, expected)
+
+
+def test_keep_passes_on_what_is_missing():
+    X = pd.DataFrame({"a": [1.0, None, 3.0], "b": ["x", None, "y"], "c": ["u", "v", "w"]})
+    result = TableEncoder(missing="keep", **PLAIN).fit_transform(X)
+    np.testing.assert_array_equal(result, [[1, 0, 1, 0, 0], [np.nan, np.nan, 0, 1, 0], [3, 1, 0, 0, 1]])
+    standardised = TableEncoder(missing="keep").fit_transform(X)
+    np.testing.assert_array_equal(np.isnan(standardised), np.isnan(result))
+
+
+def test_against_pandas_and_numpy():
+    rng = np.random.default_rng(0)
+    n = 300
+    X = pd.DataFrame(
+        {
+            "a": rng.normal(3, 5, n),
+            "b": rng.integers(0, 9, n),
+            "c": rng.choice(["red", "green", "blue"], n),
+            "d": pd.Categorical(rng.choice(["s", "m"], n), categories=["s", "m", "l", "xl"]),
+        }
+    )
+    X.loc[rng.choice(n, 40, replace=False), "a"] = np.nan
+    encoded = TableEncoder(clip=None).set_output(transform="pandas").fit_transform(X)
+    filled = X[["a", "b"]].fillna(X[["a", "b"]].median())
+    expected = pd.concat(
+        [(filled - filled.mean()) / filled.std(ddof=0), pd.get_dummies(X[["c", "d"]], dtype=float)], axis=1
+    )
+    pd.testing.assert_frame_equal(encoded, expected[encoded.columns])
+    assert encoded.columns.tolist() == ["a", "b", "c_blue", "c_green", "c_red", "d_s", "d_m", "d_l", "d_xl"]
+
+
+def test_one_of_two_categories_is_marked_the_rarer_and_ties_go_to_the_first_declared():
+    X = pd.DataFrame(
+        {
+            "genbase": pd.Categorical(["NO", "NO", "YES"], categories=["YES", "NO"]),
+            "tie": ["x", "y", None],
+            "constant": pd.Categorical(["NO"] * 3, categories=["YES", "NO"]),
+            "single": ["only"] * 3,
+        }
+    )
+    encoder = TableEncoder(**PLAIN).fit(X)
+    assert encoder.get_feature_names_out().tolist() == ["genbase_YES", "tie_y", "constant_YES", "single"]
+    np.testing.assert_array_equal(encoder.transform(X), [[0, 0, 0, 0], [0, 1, 0, 0], [1, 0, 0, 0]])
+
+
+def test_unseen_and_missing_categories_are_zero():
+    encoder = TableEncoder(**PLAIN).fit(pd.DataFrame({"three": ["a", "b", "c"], "two": ["x", "y", "x"]}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = encoder.transform(pd.DataFrame({"three": ["d", None, "b"], "two": ["z", None, "y"]}))
+    np.testing.assert_array_equal(result, [[0, 0, 0, 0], [0, 0, 0, 0], [1, 0, 1, 0]])
+
+
+def test_constant_columns_are_zero_and_stay_so():
+    X = pd.DataFrame({"number": [7.0] * 4, "word": ["w"] * 4, "other": [1.0, 2.0, 3.0, 4.0]})
+    encoder = TableEncoder().fit(X)
+    np.testing.assert_array_equal(encoder.transform(X)[:, [0, 2]], np.zeros((4, 2)))
+    strange = pd.DataFrame({"number": [1e9], "word": ["v"], "other": [1.0]})
+    np.testing.assert_array_equal(encoder.transform(strange)[:, [0, 2]], np.zeros((1, 2)))
+
+
+def test_columns_without_a_value_are_left_out_with_a_note():
+    X = pd.DataFrame({"a": [1.0, 2.0], "void": [np.nan, np.nan], "nothing": [None, None], "mute": ["!", "?"]})
+    encoder = TableEncoder(text="mute").fit(X)
+    assert encoder.get_feature_names_out().tolist() == ["a"]
+    assert [note.split(":")[0] for note in encoder.notes_] == [
+        "column 'void' has no value",
+        "column 'nothing' has no value",
+        "column 'mute' has no word of two letters or more",
+    ]
+    assert encoder.transform(pd.DataFrame({"a": [1.5]})).tolist() == [[0.0]]  # and they are not asked for again
+    with pytest.raises(ValueError, match="no column of `X` is left"):
+        TableEncoder().fit(X[["void"]])
+
+
+def test_an_identifier_is_remarked_upon_and_can_be_dropped():
+    X = pd.DataFrame({"protein": [f"P{i}" for i in range(60)], "x": np.arange(60.0)})
+    encoder = TableEncoder().fit(X)
+    assert "60 different values in 60 rows" in encoder.notes_[0]
+    assert "drop=['protein']" in encoder.notes_[0]
+    dropped = TableEncoder(drop=["protein"]).fit(X)
+    assert dropped.get_feature_names_out().tolist() == ["x"]
+    assert dropped.notes_ == []
+    np.testing.assert_array_equal(dropped.transform(X[["x"]]), dropped.transform(X))
+
+
+def test_text_is_tf_idf():
+    remarks = ["steel arch bridge", "wooden bridge", None, "steel bridge of steel"]
+    X = pd.DataFrame({"remarks": remarks, "x": [1.0, 2.0, 3.0, 4.0]})
+    encoder = TableEncoder(text=["remarks"], **PLAIN).fit(X)
+    result = encoder.transform(X)
+    assert sp.issparse(result)
+    oracle = TfidfVectorizer()
+    expected = oracle.fit_transform([remark or "" for remark in remarks]).toarray()
+    np.testing.assert_allclose(result.toarray(), np.column_stack([X["x"], expected]))
+    assert encoder.get_feature_names_out().tolist() == ["x", *(f"remarks_{w}" for w in oracle.get_feature_names_out())]
+    assert TableEncoder(text="remarks", max_text_features=2).fit(X).transform(X).shape == (4, 3)
+    framed = TableEncoder(text="remarks").set_output(transform="pandas").fit_transform(X)
+    assert framed.shape == result.shape
+
+
+def test_very_many_categories_make_a_sparse_result():
+    X = pd.DataFrame({"word": [f"w{i}" for i in range(1200)] * 2, "x": np.tile([0.0, 1.0], 1200)})
+    encoder = TableEncoder(**PLAIN).fit(X)
+    result = encoder.transform(X)
+    assert sp.issparse(result)
+    assert encoder.is_sparse_
+    assert result.shape == (2400, 1201)
+    np.testing.assert_array_equal(result.sum(axis=1), 1.0 + X["x"])
+
+
+def test_names_that_collide_stay_apart():
+    X = pd.DataFrame({"a_b": [1.0, 2.0, 3.0], "a": ["b", "c", "d"]})
+    encoder = TableEncoder().set_output(transform="polars").fit(X)
+    assert encoder.transform(X).columns == ["a_b", "a_b_2", "a_c", "a_d"]
+
+
+# -- outliers ------------------------------------------------------------------------------------
+
+
+def test_few_outliers_are_clipped_at_both_ends():
+    rng = np.random.default_rng(1)
+    values = rng.permutation(np.concatenate([rng.normal(50, 10, 4000), [65526.0, 65511.0, -9e9]]))
+    clipped = QuantileClip().fit_transform(values[:, None]).ravel()
+    ranked = np.sort(values)
+    n_changed = int(0.001 * (len(values) - 1))
+    np.testing.assert_array_equal(clipped, np.clip(values, ranked[n_changed], ranked[-1 - n_changed]))
+    assert (clipped != values).sum() == 2 * n_changed
+    assert clipped.max() < 100
+
+
+def test_small_tables_are_left_alone():
+    values = np.array([[1.0], [2.0], [1e6]])
+    np.testing.assert_array_equal(QuantileClip().fit_transform(values), values)
+
+
+def test_rare_values_are_no_outliers():
+    rare = np.zeros((5000, 4))
+    rare[7, 0] = 1.0  # binary
+    rare[[3, 9], 1] = [2.0, 3.0]  # counts, mostly zero
+    rare[:, 2] = 1.0
+    rare[11, 2] = 0.0  # binary, mostly one
+    rare[:2000, 3] = np.linspace(1, 2, 2000)
+    rare[0, 3] = 1e9  # mostly zero, but with an outlier among the rest
+    clipped = QuantileClip().fit_transform(rare)
+    np.testing.assert_array_equal(clipped[:, :3], rare[:, :3])
+    assert clipped[:, 3].max() == 2.0
+    assert (clipped[2000:, 3] == 0).all()
+
+
+def test_values_beyond_what_was_learned_are_clipped_and_nothing_with_none():
+    X = np.linspace(0, 1, 50)[:, None]
+    strange = np.array([[-5.0], [0.5], [9.0]])
+    np.testing.assert_array_equal(TableEncoder(scale=None).fit(X).transform(strange).ravel(), [0.0, 0.5, 1.0])
+    np.testing.assert_array_equal(TableEncoder(**PLAIN).fit(X).transform(strange), strange)
+
+
+# -- arrays and sparse containers ----------------------------------------------------------------
+
+
+def test_arrays_are_tables_of_numbers():
+    X = np.array([[1.0, 5.0], [np.nan, 7.0], [3.0, 6.0]])
+    by_frame = TableEncoder().fit_transform(pd.DataFrame(X, columns=["a", "b"]))
+    np.testing.assert_array_equal(TableEncoder().fit_transform(X), by_frame)
+    assert TableEncoder().fit(X).get_feature_names_out().tolist() == ["x0", "x1"]
+    assert TableEncoder(drop=[0]).fit_transform(X).shape == (3, 1)
+
+
+def test_lists_and_arrays_of_objects_find_their_types():
+    rows = [[1, "a", True], [None, "b", False], [3.5, "c", True]]
+    expected = [[1.0, 0, 1, 0, 0], [2.25, 1, 0, 1, 0], [3.5, 0, 0, 0, 1]]
+    for X in (rows, np.array(rows, dtype=object)):
+        np.testing.assert_array_equal(TableEncoder(**PLAIN).fit_transform(X), expected)
+    texts = np.array([["1", "a"], ["2", "b"], ["4", "c"]])
+    np.testing.assert_array_equal(
+        TableEncoder(**PLAIN).fit_transform(texts), [[1, 1, 0, 0], [2, 0, 1, 0], [4, 0, 0, 1]]
+    )
+
+
+@pytest.mark.parametrize("container", [sp.csr_array, sp.csr_matrix, sp.csc_array])
+def test_sparse_containers_pass_unchanged(container):
+    X = container(np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0], [0.0, 4.0, 9.0]]))
+    encoder = TableEncoder().fit(X)
+    result = encoder.transform(X)
+    assert sp.issparse(result)
+    assert result.format == "csr"
+    np.testing.assert_array_equal(result.toarray(), X.toarray())
+    assert TableEncoder(drop=[1]).fit_transform(X).toarray().tolist() == X.toarray()[:, [0, 2]].tolist()
+    np.testing.assert_array_equal(encoder.transform(X.toarray()).toarray(), X.toarray())
+    assert encoder.get_feature_names_out().tolist() == ["x0", "x1", "x2"]
+    assert isinstance(TableEncoder().set_output(transform="pandas").fit_transform(X), pd.DataFrame)
+
+
+def test_missing_cells_of_sparse_containers_are_filled_by_the_median():
+    dense = np.array([[0.0, 2.0], [np.nan, np.nan], [0.0, 4.0], [5.0, 9.0]])
+    X = sp.csr_array(dense)
+    np.testing.assert_array_equal(TableEncoder().fit_transform(X).toarray()[1], [0.0, 4.0])
+    np.testing.assert_array_equal(TableEncoder(missing="keep").fit_transform(X).toarray(), dense)
+
+
+def test_an_encoder_of_arrays_takes_sparse_containers():
+    X = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]])
+    encoder = TableEncoder().fit(X)
+    np.testing.assert_array_equal(encoder.transform(sp.csr_array(X)), encoder.transform(X))
+
+
+# -- columns by name -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def frame():
+    return pd.DataFrame({"age": [20.0, 30.0, 40.0], "sex": ["m", "f", "f"], "town": ["x", "y", "z"]})
+
+
+def test_other_columns_are_ignored_and_absent_ones_named(frame):
+    encoder = TableEncoder().fit(frame)
+    wider = frame.assign(extra=[object(), None, "?"])[["town", "extra", "sex", "age"]]
+    np.testing.assert_array_equal(encoder.transform(wider), encoder.transform(frame))
+    with pytest.raises(
+        ValueError, match=r"lacks columns that the encoder was fitted with: 'age', 'town'; did you mean 'Age'"
+    ):
+        encoder.transform(frame.rename(columns={"age": "Age", "town": "where"}))
+
+
+def test_a_column_that_changed_its_type_is_named_with_a_value(frame):
+    encoder = TableEncoder().fit(frame)
+    with pytest.raises(ValueError, match=r"column 'age' of `X` held numbers .* but 'old' stands in it now"):
+        encoder.transform(frame.assign(age=["20", "old", "40"]))
+    with pytest.raises(ValueError, match=r"column 'sex' of `X` held words .* such as 'f', but the number 1 stands"):
+        encoder.transform(frame.assign(sex=[1, 0, 0]))
+    with pytest.raises(ValueError, match=r"column 'sex' .* the number 2 stands"):
+        encoder.transform(frame.assign(sex=np.array(["m", 2, None], dtype=object)))
+    with pytest.raises(ValueError, match=r"column 'age' .* stands in it now"):
+        encoder.transform(frame.assign(age=pd.to_datetime(["2020-01-01"] * 3)))
+    dates = TableEncoder().fit(pd.DataFrame({"day": pd.to_datetime(["2020-01-01", "2020-01-05"])}))
+    with pytest.raises(ValueError, match=r"column 'day' .* held dates .* but 'soon' stands"):
+        dates.transform(pd.DataFrame({"day": ["2020-01-02", "soon"]}))
+    with pytest.raises(ValueError, match=r"column 'day' .* held dates .* but 3 stands"):
+        dates.transform(pd.DataFrame({"day": [3]}))
+    with pytest.raises(ValueError, match="column 'age' of `X` contains infinity"):
+        encoder.transform(frame.assign(age=[1.0, np.inf, 2.0]))
+
+
+def test_the_same_values_in_another_spelling(frame):
+    encoder = TableEncoder(**PLAIN).fit(frame.assign(flag=[True, False, True], code=["1", "2", "3"]))
+    plain = encoder.transform(frame.assign(flag=[True, False, True], code=["1", "2", "3"]))
+    for flag, code, age in (
+        ([1, 0, 1], [1, 2, 3], ["20", "30.0", "40"]),
+        (["true", "FALSE", "True"], [1.0, 2.0, 3.0], [Decimal(20), Decimal(30), Decimal(40)]),
+        (np.array([True, False, True], dtype=object), pd.Categorical([1, 2, 3]), pd.array([20, 30, 40], dtype="Int64")),
+    ):
+        np.testing.assert_array_equal(encoder.transform(frame.assign(flag=flag, code=code, age=age)), plain)
+
+
+def test_dates_of_every_kind():
+    day = datetime.date(2024, 3, 31)
+    noon = datetime.datetime(2024, 3, 31, 12)
+    zone = datetime.timezone(datetime.timedelta(hours=2))
+    X = pd.DataFrame(
+        {
+            "date": [day, None],
+            "moment": [noon, datetime.datetime(2024, 4, 1)],
+            "zoned": pd.to_datetime([noon.replace(tzinfo=zone), noon.replace(tzinfo=zone)]),
+            "span": [datetime.timedelta(hours=36), pd.NaT],
+            "clock": [datetime.time(6), datetime.time(18)],
+        }
+    )
+    n = (day - datetime.date(1970, 1, 1)).days
+    expected = [[n, n + 0.5, n + 10 / 24, 1.5, 0.25], [np.nan, n + 1, n + 10 / 24, np.nan, 0.75]]
+    encoder = TableEncoder(missing="keep", **PLAIN).fit(X)
+    np.testing.assert_allclose(encoder.transform(X), expected, rtol=1e-12)
+    frame = pl.DataFrame({name: X[name].astype(object).where(X[name].notna(), None).tolist() for name in X})
+    frame = frame.with_columns(pl.col("zoned").dt.convert_time_zone("Europe/Paris"))
+    np.testing.assert_allclose(TableEncoder(missing="keep", **PLAIN).fit_transform(frame), expected, rtol=1e-12)
+    written = X.assign(date=["2024-03-31", None], moment=["2024-03-31T12:00", "2024-04-01"])
+    np.testing.assert_allclose(encoder.transform(written), expected, rtol=1e-12)
+
+
+def test_polars_enumerations_declare_categories_and_categoricals_do_not():
+    pl.Series(["elsewhere"], dtype=pl.Categorical)
+    frame = pl.DataFrame(
+        {
+            "size": pl.Series(["m", "s", None], dtype=pl.Enum(["s", "m", "l"])),
+            "town": pl.Series(["x", "y", "z"], dtype=pl.Categorical),
+            "flag": [True, None, True],
+            "number": [1, None, 3],
+        }
+    )
+    encoder = TableEncoder(**PLAIN).fit(frame)
+    names = encoder.get_feature_names_out().tolist()
+    assert names == ["number", "flag_False", "size_s", "size_m", "size_l", "town_x", "town_y", "town_z"]
+    np.testing.assert_array_equal(
+        encoder.transform(frame), [[1, 0, 0, 1, 0, 1, 0, 0], [2, 0, 1, 0, 0, 0, 1, 0], [3, 0, 0, 0, 0, 0, 0, 1]]
+    )
+    assert isinstance(TableEncoder().set_output(transform="polars").fit_transform(frame), pl.DataFrame)
+
+
+def test_pyarrow_tables():
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"a": [1.0, None, 3.0], "b": pa.array(["x", "y", None]).dictionary_encode(), "c": ["u", "v", "w"]})
+    frame = pd.DataFrame({"a": [1.0, None, 3.0], "b": ["x", "y", None], "c": ["u", "v", "w"]})
+    encoder = TableEncoder().fit(frame)
+    np.testing.assert_array_equal(encoder.transform(table), encoder.transform(frame))
+    np.testing.assert_array_equal(TableEncoder().fit_transform(table), encoder.transform(frame))
+
+
+def test_frames_and_arrays_may_change_places_as_scikit_learn_says():
+    X = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 5.0]})
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        by_place = TableEncoder().fit(X).transform(X.to_numpy())
+    np.testing.assert_array_equal(by_place, TableEncoder().fit_transform(X))
+    with pytest.warns(UserWarning, match="has feature names"):
+        TableEncoder().fit(X.to_numpy()).transform(X)
+
+
+# -- laws ----------------------------------------------------------------------------------------
+
+WORDS = st.sampled_from(["red", "green", "blue", "2", "", "Ünï"])
+NUMBERS = st.floats(-1e6, 1e6).map(lambda x: round(x, 3))
+
+
+@st.composite
+def tables(draw):
+    """Return columns of random kinds as plain lists, with missing cells, and which of them are text."""
+    n = draw(st.integers(2, 12))
+    columns = {"n0": draw(st.lists(NUMBERS, min_size=n, max_size=n))}  # one column without a missing cell
+    for j in range(draw(st.integers(0, 6))):
+        cells = draw(st.sampled_from([NUMBERS, st.integers(-5, 5), st.booleans(), WORDS, st.dates()]))
+        columns[f"c{j}"] = draw(st.lists(st.none() | cells, min_size=n, max_size=n))
+    text = ["prose"] if draw(st.booleans()) else []
+    if text:
+        columns["prose"] = draw(st.lists(st.none() | st.text("ab ", max_size=12), min_size=n, max_size=n))
+    return columns, text
+
+
+def dense(result):
+    return result.toarray() if sp.issparse(result) else result
+
+
+@settings(max_examples=30)
+@given(tables(), st.sampled_from(["impute", "keep"]), st.data())
+def test_laws_on_random_tables(table, missing, data):
+    columns, text = table
+    frame = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})
+    encoder = TableEncoder(missing=missing, text=text).fit(frame)
+    whole = dense(encoder.transform(frame))
+    assert whole.shape == (len(frame), len(encoder.get_feature_names_out()))
+    assert np.isfinite(whole).all() if missing == "impute" else not np.isinf(whole).any()
+
+    row = data.draw(st.integers(0, len(frame) - 1))
+    np.testing.assert_array_equal(dense(encoder.transform(frame.iloc[[row]])), whole[[row]])
+
+    shuffled = data.draw(st.permutations(list(frame.columns)))
+    np.testing.assert_array_equal(dense(encoder.transform(frame[shuffled])), whole)
+
+    in_polars = pl.DataFrame(columns, strict=False)
+    np.testing.assert_array_equal(dense(encoder.transform(in_polars)), whole)
+    again = TableEncoder(missing=missing, text=text).fit(in_polars)
+    np.testing.assert_array_equal(dense(again.transform(in_polars)), whole)
+    assert again.get_feature_names_out().tolist() == encoder.get_feature_names_out().tolist()
+
+
+# -- scikit-learn --------------------------------------------------------------------------------
+
+
+def test_clone_pickle_and_global_output(frame):
+    encoder = TableEncoder(drop="sex", text="town").fit(frame.assign(town=["one two", "two", "three"]))
+    copy = clone(encoder)
+    assert copy.get_params() == encoder.get_params()
+    assert not hasattr(copy, "columns_")
+    table = frame.assign(town=["one two", "two", "three"])
+    np.testing.assert_array_equal(
+        dense(pickle.loads(pickle.dumps(encoder)).transform(table)), dense(encoder.transform(table))
+    )
+    with sklearn.config_context(transform_output="pandas"):
+        framed = TableEncoder().fit_transform(frame.set_index(pd.Index([7, 8, 9])))
+    assert framed.index.tolist() == [7, 8, 9]
+    assert framed.columns.tolist() == ["age", "sex_m", "town_x", "town_y", "town_z"]
+    pipeline = make_pipeline(TableEncoder(), QuantileClip()).set_output(transform="polars").fit(frame)
+    assert pipeline.transform(frame).columns == framed.columns.tolist()
+
+
+def test_refitting_forgets(frame):
+    encoder = TableEncoder().fit(frame)
+    encoder.fit(np.ones((3, 2)))
+    assert encoder.n_features_in_ == 2
+    assert not hasattr(encoder, "feature_names_in_")
+    encoder.fit(frame)
+    assert encoder.feature_names_in_.tolist() == ["age", "sex", "town"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"missing": "inpute"}, r"`missing='inpute'` .* did you mean 'impute'\? Allowed are 'impute' and 'keep'"),
+        ({"scale": "minmax"}, r"`scale='minmax'` .* Allowed are 'standard' and None"),
+        ({"clip": 0.5}, r"`clip=0.5` of TableEncoder must be a share in \[0, 0.5\)"),
+        ({"clip": "a"}, r"`clip='a'`"),
+        ({"max_text_features": 0}, "`max_text_features=0` of TableEncoder must be a positive integer"),
+        ({"drop": ["agee"]}, r"`drop` names 'agee', which is no column of `X`; did you mean 'age'\?"),
+        ({"text": "towns"}, r"`text` names 'towns', .* did you mean 'town'\?"),
+        ({"text": "town", "drop": ["town"]}, "'town' is in `text` and in `drop`"),
+        ({"drop": [0]}, "`drop` names 0, which is no column"),
+    ],
+)
+def test_bad_parameters(frame, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        TableEncoder(**parameters).fit(frame)
+
+
+def test_bad_tables(frame):
+    twins = pd.DataFrame([[1, 2]], columns=["a", "a"])
+    with pytest.raises(ValueError, match="more than one column named 'a'"):
+        TableEncoder().fit(twins)
+    with pytest.raises(ValueError, match=r"0 sample\(s\)"):
+        TableEncoder().fit(frame.iloc[:0])
+    with pytest.raises(ValueError, match=r"0 feature\(s\)"):
+        TableEncoder().fit(frame[[]])
+    with pytest.raises(TypeError, match=r"column 'lists' of `X` holds values of type List.* drop=\['lists'\]"):
+        TableEncoder().fit(pl.DataFrame({"lists": [[1, 2], [3]]}))
+    with pytest.raises(ValueError, match="sparse container of numbers: leave `text` out"):
+        TableEncoder(text=[0]).fit(sp.csr_array(np.eye(2)))
