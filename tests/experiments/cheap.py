@@ -1,0 +1,89 @@
+"""Data and methods that cost next to nothing, for tests of what happens around them."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from montechain.datasets import Dataset
+
+__all__ = ["Failing", "Greedy", "Guess", "Leaving", "Logged", "Sleeping", "small_dataset"]
+
+
+def small_dataset(n_rows: int = 40, name: str = "small", seed: int = 0, **changes: Any) -> Dataset:
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(n_rows, 3)), columns=["u", "v", "w"])
+    Y = pd.DataFrame({label: (X[label] + rng.normal(size=n_rows) > 0).astype(int) for label in ("u", "v")})
+    Y["colour"] = pd.Categorical(rng.choice(["red", "tan"], n_rows), categories=["red", "tan"])
+    fields = {"feature_names": list(X.columns), "classes": [[0, 1], [0, 1], ["red", "tan"]], "name": name} | changes
+    return Dataset(X=X, Y=Y, **fields)
+
+
+class Guess(ClassifierMixin, BaseEstimator):
+    """Predict rows of the training labels, drawn at random."""
+
+    def __init__(self, random_state=None, strength=1):
+        self.random_state = random_state
+        self.strength = strength
+
+    def fit(self, X, y):
+        self.y_ = y
+        return self
+
+    def predict(self, X):
+        rows = np.random.default_rng(self.random_state).integers(len(self.y_), size=len(X))
+        return self.y_.iloc[rows].reset_index(drop=True) if hasattr(self.y_, "iloc") else self.y_[rows]
+
+
+class Logged(Guess):
+    """Write a line to a file for each fit. Where, and how long it takes, are no parameters: they change no result."""
+
+    path: Path
+    seconds: float
+
+    def fit(self, X, y):
+        with self.path.open("a") as log:
+            log.write(f"{self.random_state}\n")
+        time.sleep(self.seconds)
+        return super().fit(X, y)
+
+
+class Sleeping(Guess):
+    def __init__(self, random_state=None, seconds=60.0, path=None):
+        self.random_state = random_state
+        self.seconds = seconds
+        self.path = path
+
+    def fit(self, X, y):
+        if self.path is not None:
+            Path(self.path).write_text(str(os.getpid()))
+        time.sleep(self.seconds)
+        return super().fit(X, y)
+
+
+class Greedy(Guess):
+    """Take memory until there is none."""
+
+    def fit(self, X, y):
+        self.hoard_ = []
+        while True:
+            self.hoard_.append(np.ones(2**21))
+            time.sleep(0.001)
+
+
+class Failing(Guess):
+    def fit(self, X, y):
+        raise ArithmeticError("nothing adds up")
+
+
+class Leaving(Guess):
+    """End the process."""
+
+    def fit(self, X, y):
+        os._exit(3)

@@ -1,0 +1,208 @@
+"""Folds: every row once, rare labels everywhere, and agreement with the algorithm as printed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.model_selection import KFold, cross_val_score
+from sklearn.tree import DecisionTreeClassifier
+
+from montechain.datasets import Split
+from montechain.experiments import LabelStratifiedKFold, OfficialSplit, RandomSplits
+from montechain.experiments.folds import assign_folds
+from tests.experiments.cheap import small_dataset
+from tests.reference.stratification import iterative_stratification
+
+
+def deviation(Y: np.ndarray, fold: np.ndarray, n_folds: int) -> float:
+    """Return the sum over labels and folds of how far the number of ones is from an even share."""
+    return sum(np.abs(Y[fold == j].sum(axis=0) - Y.sum(axis=0) / n_folds).sum() for j in range(n_folds))
+
+
+def plain_folds(n_rows: int, n_folds: int, seed: int) -> np.ndarray:
+    fold = np.empty(n_rows, dtype=int)
+    for number, (_, test) in enumerate(KFold(n_folds, shuffle=True, random_state=seed).split(np.zeros(n_rows))):
+        fold[test] = number
+    return fold
+
+
+@st.composite
+def codes_and_draws(draw):
+    n_rows = draw(st.integers(2, 30))
+    n_classes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=5))
+    codes = np.column_stack(
+        [draw(st.lists(st.integers(-1, k - 1), min_size=n_rows, max_size=n_rows)) for k in n_classes]
+    )
+    n_folds = draw(st.integers(2, min(n_rows, 6)))
+    return codes, n_classes, n_folds, draw(st.integers(0, 2**16))
+
+
+@given(codes_and_draws())
+def test_agrees_with_the_algorithm_as_printed(problem):
+    codes, n_classes, n_folds, seed = problem
+    rng = np.random.default_rng(seed)
+    starts = np.concatenate([[0], np.cumsum(n_classes)])
+    things = np.where(codes >= 0, codes + starts[:-1], -1)
+    order, priority = rng.permutation(len(codes)), rng.permutation(starts[-1])
+    uniforms = rng.random(len(codes))
+    found = assign_folds(things, n_folds, order, priority, uniforms)
+    sets = [{thing for thing in row if thing >= 0} for row in things.tolist()]
+    by_thing = dict(enumerate(priority.tolist()))
+    expected = iterative_stratification(sets, n_folds, order.tolist(), by_thing, uniforms.tolist(), even=True)
+    assert found.tolist() == expected
+
+
+def test_agrees_with_the_unlimited_algorithm_where_its_folds_are_even():
+    """Folds that are full are the only departure from the paper: where none fills up early, nothing differs."""
+    agreements = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        Y = (rng.random((24, 3)) < 0.4).astype(int)
+        things = np.where(Y == 1, np.arange(3), -1)
+        order, priority, uniforms = rng.permutation(24), rng.permutation(3), rng.random(24)
+        sets = [{thing for thing in row if thing >= 0} for row in things.tolist()]
+        arguments = sets, 4, order.tolist(), dict(enumerate(priority.tolist())), uniforms.tolist()
+        literal = iterative_stratification(*arguments, even=False)
+        if literal == iterative_stratification(*arguments, even=True):
+            agreements += 1
+            assert assign_folds(things, 4, order, priority, uniforms).tolist() == literal
+    assert agreements > 20
+
+
+@given(codes_and_draws())
+def test_every_row_is_tested_once_and_sizes_differ_by_at_most_one(problem):
+    codes, _, n_folds, seed = problem
+    Y = np.where(codes < 0, np.nan, codes)
+    folds = LabelStratifiedKFold(n_folds, random_state=seed)
+    tested = []
+    for train, test in folds.split(None, Y):
+        assert np.array_equal(np.sort(np.concatenate([train, test])), np.arange(len(Y)))
+        tested.append(test)
+    assert np.array_equal(np.sort(np.concatenate(tested)), np.arange(len(Y)))
+    sizes = [len(test) for test in tested]
+    assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rare_labels_are_balanced_better_than_by_plain_folds(seed):
+    rng = np.random.default_rng(seed)
+    Y = (rng.random((400, 30)) < 2.0 / np.arange(2, 32)[::-1] * 0.3).astype(int)
+    fold = LabelStratifiedKFold(5, random_state=seed).assign(Y)
+    assert deviation(Y, fold, 5) < 0.5 * deviation(Y, plain_folds(400, 5, seed), 5)
+
+
+def test_a_label_with_as_many_rows_as_folds_has_one_in_each():
+    Y = np.zeros((50, 2), dtype=int)
+    Y[[3, 4, 5, 6, 7], 0] = 1
+    Y[[3, 14, 25, 36, 47], 1] = 1
+    fold = LabelStratifiedKFold(5, random_state=0).assign(Y)
+    assert [Y[fold == j].sum(axis=0).tolist() for j in range(5)] == [[1, 1]] * 5
+
+
+def test_classes_of_any_kind_are_balanced_and_unknown_cells_ignored():
+    rng = np.random.default_rng(0)
+    colours = np.array(["red", "tan", "tan", "blue", None], dtype=object)[rng.integers(5, size=200)]
+    Y = pd.DataFrame({"colour": colours, "size": rng.choice([1.0, 2.0, np.nan], 200), "none": np.full(200, np.nan)})
+    fold = LabelStratifiedKFold(4, random_state=0).assign(Y)
+    for column, values in (("colour", ["red", "tan", "blue"]), ("size", [1.0, 2.0])):
+        for value in values:
+            counts = [int((Y[column][fold == j] == value).sum()) for j in range(4)]
+            assert max(counts) - min(counts) <= 2
+
+
+def test_the_container_does_not_matter():
+    Y = (np.random.default_rng(0).random((60, 8)) < 0.2).astype(int)
+    folds = LabelStratifiedKFold(3, random_state=1)
+    expected = folds.assign(Y)
+    for other in (Y.tolist(), sp.csr_array(Y), pd.DataFrame(Y), Y.astype(float)):
+        assert np.array_equal(folds.assign(other), expected)
+
+
+def test_folds_are_fixed_by_their_seed():
+    Y = (np.random.default_rng(0).random((60, 8)) < 0.2).astype(int)
+    one = LabelStratifiedKFold(3, random_state=1)
+    assert np.array_equal(one.assign(Y), one.assign(Y))
+    assert not np.array_equal(one.assign(Y), LabelStratifiedKFold(3, random_state=2).assign(Y))
+    plain = LabelStratifiedKFold(3, shuffle=False)
+    assert np.array_equal(plain.assign(Y), plain.assign(Y))
+
+
+@pytest.mark.parametrize("Y", [np.ones((10, 3), int), np.full((10, 3), np.nan), np.zeros(10, int)])
+def test_labels_that_tell_nothing_give_even_folds(Y):
+    sizes = np.bincount(LabelStratifiedKFold(4, random_state=0).assign(Y))
+    assert sorted(sizes.tolist()) == [2, 2, 3, 3]
+
+
+def test_bad_arguments_say_what_to_type():
+    with pytest.raises(ValueError, match=r"`n_splits=5` is more than the 3 rows of `y`. Try .*n_splits=3"):
+        next(LabelStratifiedKFold(5).split(None, [[0], [1], [0]]))
+    with pytest.raises(ValueError, match="At least 2 rows"):
+        next(LabelStratifiedKFold(5).split(None, [[0]]))
+    with pytest.raises(ValueError, match=r"`n_splits=1` must be a whole number of at least 2"):
+        LabelStratifiedKFold(1)
+    with pytest.raises(ValueError, match="no effect without shuffling"):
+        LabelStratifiedKFold(5, shuffle=False, random_state=0)
+    with pytest.raises(TypeError, match="`shuffle='no'`"):
+        LabelStratifiedKFold(5, shuffle="no")
+    with pytest.raises(ValueError, match=r"Pass split\(X, Y\)"):
+        next(LabelStratifiedKFold(5).split(np.zeros((9, 1))))
+    with pytest.raises(ValueError, match="`X` has 9 rows but `y` has 8"):
+        next(LabelStratifiedKFold(2).split(np.zeros((9, 1)), np.zeros(8, int)))
+
+
+def test_it_is_a_splitter_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 3))
+    Y = (X[:, :2] > 0).astype(int)
+    folds = LabelStratifiedKFold(3, random_state=0)
+    assert folds.get_n_splits() == 3
+    assert repr(folds) == "LabelStratifiedKFold(n_splits=3, random_state=0, shuffle=True)"
+    assert cross_val_score(DecisionTreeClassifier(), X, Y, cv=folds).min() > 0.8
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["music", "yeast", "medical", "enron"])
+def test_real_labels_are_balanced_better_than_by_plain_folds(name, data_folder):
+    from tests.real_data import load_split
+
+    split = load_split(name, data_folder)
+    Y = np.vstack([split.Y_train, split.Y_test])
+    fold = LabelStratifiedKFold(5, random_state=0).assign(Y)
+    sizes = np.bincount(fold)
+    assert sizes.max() - sizes.min() <= 1
+    assert deviation(Y, fold, 5) < 0.4 * deviation(Y, plain_folds(len(Y), 5, 0), 5)
+
+
+def test_random_splits_are_two_thirds_and_one_third():
+    splits = list(RandomSplits(7, random_state=0).split(np.zeros((90, 1))))
+    assert len(splits) == 7
+    assert all(len(train) == 60 and len(test) == 30 and not set(train) & set(test) for train, test in splits)
+    assert RandomSplits().get_n_splits() == 100
+    assert not np.array_equal(splits[0][1], splits[1][1])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_official_split_joins_its_parts(sparse):
+    whole = small_dataset(10)
+    if sparse:
+        whole = replace(whole, X=sp.csr_array(whole.X.to_numpy()))
+    published = replace(whole, _load_split=lambda: Split(whole.take([9, 1, 2]), whole.take([0, 5])))
+    official = OfficialSplit(published)
+    joined = official.dataset_
+    ((train, test),) = official.split(joined.X, joined.Y)
+    assert official.get_n_splits() == 1
+    for rows, part in ((train, official.train), (test, official.test)):
+        taken = joined.take(rows)
+        assert taken.Y.reset_index(drop=True).equals(part.Y.reset_index(drop=True))
+        dense = [p.X.toarray() if sparse else p.X.to_numpy() for p in (taken, part)]
+        assert np.array_equal(*dense)
+    with pytest.raises(ValueError, match="pass the rows of `dataset_`"):
+        next(official.split(whole.X))
+    with pytest.raises(ValueError, match="'small' was published without"):
+        OfficialSplit(whole)
