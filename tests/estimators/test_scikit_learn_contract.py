@@ -25,6 +25,12 @@ from montechain import (
     OrderSearch,
     SVMLink,
 )
+from montechain.estimators import (
+    ClusteringForestClassifier,
+    DependencyNetworkClassifier,
+    LabelPowersetClassifier,
+    MajorityClassifier,
+)
 from montechain.metrics import SCORERS
 
 ESTIMATORS = [
@@ -42,12 +48,27 @@ ESTIMATORS = [
         order=OrderSearch(n_iterations=3, keep=2, validation=None), combine="algorithm-4", loss="hamming"
     ),
     ChainClassifier(order=OrderSearch(n_iterations=3, validation=None)),
+    LabelPowersetClassifier(),
+    LabelPowersetClassifier(SVMLink(tol=1e-10), loss="hamming"),
+    LabelPowersetClassifier(DecisionTreeClassifier(max_depth=3), loss="hamming"),
+    ClusteringForestClassifier(n_estimators=5),
+    ClusteringForestClassifier(n_estimators=5, max_features="sqrt", min_samples_leaf=2),
+    MajorityClassifier(),
+    MajorityClassifier(strategy="label"),
+    DependencyNetworkClassifier(n_iterations=60, n_collected=50),
+    DependencyNetworkClassifier(
+        DecisionTreeClassifier(max_depth=3),
+        n_iterations=20,
+        n_collected=15,
+        marginals="conditionals",
+        loss="exact_match",
+    ),
 ]
 
 
 def expected_failures(estimator):
     """Return the checks that cannot hold, and why."""
-    if getattr(estimator, "bootstrap", False):
+    if getattr(estimator, "bootstrap", False) or isinstance(estimator, ClusteringForestClassifier):
         reason = "which rows are drawn depends on how many there are, so repeating a row is not weighting it"
         return {
             "check_sample_weight_equivalence_on_dense_data": reason,
