@@ -1,0 +1,260 @@
+"""LP against a plain dictionary of the label vectors seen, with the fitted probabilities of each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from montechain import F1, Hamming, Jaccard, LogisticLink
+from montechain.estimators import LabelPowersetClassifier
+from montechain.estimators.label_powerset import MAX_PAIRED
+
+CLASSES = (["a", "b"], ["x", "y", "z"], ["no", "yes"])
+
+
+def make_data(seed=0, n_rows=90, n_vectors=7):
+    """Return inputs, and label vectors of three labels (2, 3, 2 classes), `n_vectors` of which occur."""
+    rng = np.random.default_rng(seed)
+    vectors = rng.permutation(list(product(*CLASSES)))[:n_vectors]
+    X = rng.normal(size=(n_rows, 4))
+    number = (X @ rng.normal(size=(4, n_vectors)) * 2 + rng.gumbel(size=(n_rows, n_vectors))).argmax(axis=1)
+    number[:n_vectors] = np.arange(n_vectors)
+    return X, vectors[number]
+
+
+def distributions(model, X):
+    """Return for each row a dictionary from label vectors to their fitted probabilities."""
+    proba = np.exp(model.link_.log_proba(X, np.empty((len(X), 0), dtype=np.int32)))
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    return [dict(zip(map(tuple, model.vectors_.tolist()), row, strict=True)) for row in proba]
+
+
+def restrict(distribution, known):
+    """Return the distribution of the vectors that agree with what is known, normalised, and their mass."""
+    agreeing = {v: p for v, p in distribution.items() if all(k in (None, c) for c, k in zip(v, known, strict=True))}
+    mass = sum(agreeing.values())
+    return {v: p / mass for v, p in agreeing.items()}, mass
+
+
+def hide(Y, share, seed=1):
+    known = Y.astype(object)
+    known[np.random.default_rng(seed).random(Y.shape) < share] = None
+    return known
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, Y = make_data()
+    return X, Y, LabelPowersetClassifier(random_state=0).fit(X, Y)
+
+
+def test_the_vectors_are_those_seen(fitted):
+    _, Y, model = fitted
+    counts = Counter(map(tuple, Y.tolist()))
+    assert dict(zip(map(tuple, model.vectors_.tolist()), model.vector_counts_, strict=True)) == counts
+
+
+def test_the_problem_is_one_multinomial_regression(fitted):
+    X, Y, model = fitted
+    expected = LogisticRegression(tol=1e-8, max_iter=10000).fit(X, ["|".join(row) for row in Y])
+    rows = distributions(model, X)
+    for row, proba in zip(rows, expected.predict_proba(X), strict=True):
+        np.testing.assert_allclose([row[tuple(name.split("|"))] for name in expected.classes_], proba, atol=1e-4)
+
+
+@pytest.mark.parametrize("with_knowledge", [False, True])
+def test_exact_match(fitted, with_knowledge):
+    X, Y, model = fitted
+    # Only labels that were hidden in a vector that occurs: some vector agrees.
+    known = hide(Y, 0.6) if with_knowledge else np.full(Y.shape, None)
+    decision = model.decide(X, given=known if with_knowledge else None)
+    assert decision.certified.all()
+    for i, distribution in enumerate(distributions(model, X)):
+        agreeing, mass = restrict(distribution, known[i])
+        best = max(agreeing, key=agreeing.get)
+        assert tuple(decision.labels[i]) == best
+        np.testing.assert_allclose(decision.log_proba[i], np.log(distribution[best]))
+        np.testing.assert_allclose(decision.upper_bound[i], np.log(distribution[best]))
+        np.testing.assert_allclose(decision.expected_loss[i], 1.0 - agreeing[best], atol=1e-12)
+        np.testing.assert_allclose(model.log_joint(X[[i]], known[[i]]), np.log(mass), atol=1e-12)
+    assert not decision.regret.any()
+
+
+@pytest.mark.parametrize("loss", ["hamming", "f1", "jaccard", "callable"])
+@pytest.mark.parametrize("with_knowledge", [False, True])
+def test_other_losses_are_minimised_over_all_vectors(loss, with_knowledge):
+    X, Y = make_data(n_rows=40)
+    negative = ["a", "x", "no"]
+
+    def weighted(y, y_hat):
+        return float(((y != y_hat) * [1, 2, 3]).sum()) / 6
+
+    def relevant(y):
+        return {(j, c) for j, (c, n) in enumerate(zip(y, negative, strict=True)) if c != n}
+
+    def cost(y, y_hat):
+        mine, other = relevant(y), relevant(y_hat)
+        both, either = len(mine & other), len(mine | other)
+        if loss == "hamming":
+            return np.mean([a != b for a, b in zip(y, y_hat, strict=True)])
+        if loss == "callable":
+            return weighted(np.array(y), np.array(y_hat))
+        if not either:
+            return 0.0
+        return 1.0 - (2 * both / (len(mine) + len(other)) if loss == "f1" else both / either)
+
+    chosen = {"hamming": Hamming(), "f1": F1(negative), "jaccard": Jaccard(negative), "callable": weighted}[loss]
+    model = LabelPowersetClassifier(loss=chosen).fit(X, Y)
+    known = hide(Y, 0.7) if with_knowledge else np.full(Y.shape, None)
+    decision = model.decide(X, given=known if with_knowledge else None)
+    for i, distribution in enumerate(distributions(model, X)):
+        agreeing, _ = restrict(distribution, known[i])
+        candidates = [y for y in product(*CLASSES) if all(k in (None, c) for c, k in zip(y, known[i], strict=True))]
+        costs = {c: sum(p * cost(y, c) for y, p in agreeing.items()) for c in candidates}
+        assert costs[tuple(decision.labels[i])] == pytest.approx(min(costs.values()), abs=1e-12)
+        assert decision.expected_loss[i] == pytest.approx(min(costs.values()), abs=1e-12)
+    assert decision.certified.all()
+
+
+@pytest.mark.parametrize("with_knowledge", [False, True])
+def test_marginals_and_top_k(fitted, with_knowledge):
+    X, Y, model = fitted
+    known = hide(Y, 0.7) if with_knowledge else np.full(Y.shape, None)
+    given = known if with_knowledge else None
+    marginals, top = model.predict_proba(X, given=given), model.predict_top_k(X, k=3, given=given)
+    for i, distribution in enumerate(distributions(model, X)):
+        agreeing, _ = restrict(distribution, known[i])
+        for j, classes in enumerate(model.classes_):
+            expected = [sum(p for v, p in agreeing.items() if v[j] == c) for c in classes]
+            np.testing.assert_allclose(marginals[j][i], expected, atol=1e-12)
+        best = sorted(agreeing, key=agreeing.get, reverse=True)[:3]
+        for place in range(3):
+            if place < len(best):
+                assert tuple(top.labels[i, place]) == best[place]
+                np.testing.assert_allclose(top.proba[i, place], distribution[best[place]])
+            else:
+                assert top.labels[i, place].tolist() == [None] * 3
+                assert top.proba[i, place] == 0.0
+
+
+def test_no_more_than_all_vectors(fitted):
+    X, _, model = fitted
+    top = model.predict_top_k(X, k=50)
+    assert top.labels.shape == (len(X), 7, 3)
+    np.testing.assert_allclose(top.proba.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("given", [None, [["a", None, None]]])
+def test_draws_have_the_right_frequencies(fitted, given):
+    X, _, model = fitted
+    draws = model.sample(X[:1], n_samples=20000, given=given)[0]
+    (distribution,) = distributions(model, X[:1])
+    expected, _ = restrict(distribution, (None,) * 3 if given is None else given[0])
+    counts = Counter(map(tuple, draws.tolist()))
+    assert set(counts) <= set(expected)
+    for vector, p in expected.items():
+        assert counts[vector] / 20000 == pytest.approx(p, abs=0.02)
+
+
+def test_a_vector_never_seen_is_impossible(fitted):
+    X, Y, model = fitted
+    unseen = sorted(set(product(*CLASSES)) - set(map(tuple, Y.tolist())))
+    assert np.isneginf(model.log_joint(X[:1], [unseen[0]])).all()
+    assert np.isfinite(model.log_joint(X, Y)).all()
+
+
+def test_where_nothing_agrees_the_nearest_vectors_stand_in(fitted):
+    X, Y, model = fitted
+    unseen = sorted(set(product(*CLASSES)) - set(map(tuple, Y.tolist())))[0]
+    complete = model.decide(X[:5], given=[unseen] * 5)
+    assert (complete.labels == np.array(unseen)).all()
+    assert not complete.certified.any()
+    assert np.isneginf(complete.log_proba).all()
+    assert model.predict_top_k(X[:1], k=1, given=[unseen]).labels[0, 0].tolist() == [None] * 3
+    # With two labels of a combination that does not occur, the third follows the vectors that share one of them.
+    X, Y = np.zeros((6, 1)), np.array([[0, 0, 0], [0, 0, 0], [0, 0, 0], [1, 1, 1], [1, 1, 1], [2, 2, 0]])
+    small = LabelPowersetClassifier().fit(X, Y)
+    known = [[0, 1, None]]
+    p = {vector: np.exp(small.log_joint(X[:1], [vector]))[0] for vector in ((0, 0, 0), (1, 1, 1))}
+    expected = p[1, 1, 1] / (p[0, 0, 0] + p[1, 1, 1])
+    np.testing.assert_allclose(small.predict_proba(X[:1], given=known)[2], [[1 - expected, expected]])
+    assert small.predict(X[:1], given=known).tolist() == [[0, 1, 0]]
+    assert (small.sample(X[:1], 20, given=known)[0, :, :2] == [0, 1]).all()
+
+
+@pytest.mark.parametrize("estimator", ["logistic", LogisticLink(C=0.1), LogisticRegression(), "svm"])
+def test_base_classifiers(estimator):
+    X, Y = make_data(n_rows=200)
+    model = LabelPowersetClassifier(estimator, random_state=0).fit(X, Y)
+    assert model.score(X, Y) > 1.5 * LabelPowersetClassifier(random_state=0).fit(np.zeros_like(X), Y).score(X, Y)
+    np.testing.assert_allclose([sum(d.values()) for d in distributions(model, X)], 1.0)
+
+
+def test_many_vectors_and_support_vector_machines():
+    rng = np.random.default_rng(0)
+    vectors = np.array(list(product(range(2), repeat=7)))[: MAX_PAIRED + 8]
+    Y = np.repeat(vectors, 3, axis=0)
+    X = Y + 0.1 * rng.normal(size=Y.shape)
+    model = LabelPowersetClassifier("svm").fit(X, Y)
+    assert model.link_.coef.shape == (7, MAX_PAIRED + 8)
+    assert model.score(X, Y) > 0.95
+    # Each machine is that of the vector against all others.
+    own = (model.vectors_[5] == Y).all(axis=1)
+    alone = LabelPowersetClassifier("svm").fit(X, own.astype(int))
+    np.testing.assert_allclose(model.link_.coef[:, 5], alone.link_.coef[:, 0])
+
+
+def test_rare_vectors_can_be_left_out():
+    X, Y = make_data()
+    counts = Counter(map(tuple, Y.tolist()))
+    limit = sorted(counts.values())[3]
+    model = LabelPowersetClassifier(min_count=limit).fit(X, Y)
+    kept = {v for v, n in counts.items() if n >= limit}
+    assert set(map(tuple, model.vectors_.tolist())) == kept
+    rows = [tuple(row) in kept for row in Y]
+    fewer = LabelPowersetClassifier().fit(X[rows], Y[rows])
+    np.testing.assert_array_equal(model.predict(X), fewer.predict(X))
+    with pytest.raises(ValueError, match=r"min_count=1000.* leaves no label vector: the commonest one occurs .* times"):
+        LabelPowersetClassifier(min_count=1000).fit(X, Y)
+    with pytest.raises(ValueError, match=r"`min_count=0` must be a positive number"):
+        LabelPowersetClassifier(min_count=0).fit(X, Y)
+
+
+def test_unknown_labels_are_completed():
+    X, Y = make_data(n_rows=2000)
+    partly = hide(Y[:150], 0.3)
+    model = LabelPowersetClassifier(random_state=0).fit(X[:150], partly)
+    is_known = ~np.equal(partly, None)
+    complete = is_known.all(axis=1)
+    dropped = LabelPowersetClassifier(random_state=0).fit(X[:150][complete], Y[:150][complete])
+    assert model.vector_counts_.sum() == is_known.any(axis=1).sum()
+    # What is seen in complete rows is what the others can be; here all vectors occur there.
+    assert set(map(tuple, model.vectors_.tolist())) == set(map(tuple, Y.tolist()))
+    assert model.log_joint(X[150:], Y[150:]).mean() > dropped.log_joint(X[150:], Y[150:]).mean()
+    again = LabelPowersetClassifier(random_state=0).fit(X[:150], partly)
+    np.testing.assert_array_equal(again.log_joint(X, Y), model.log_joint(X, Y))
+
+
+def test_rows_that_agree_with_no_complete_vector_keep_what_they_know():
+    X = np.arange(6.0)[:, None]
+    Y = np.array([[0, 0], [0, 0], [1, 1], [1, 1], [2, None], [None, None]], dtype=object)
+    model = LabelPowersetClassifier(random_state=0).fit(X, Y)
+    assert model.vectors_.tolist() == [[0, 0], [1, 1], [2, 0]]
+    assert model.vector_counts_.tolist() == [2, 2, 1]
+    nothing_complete = LabelPowersetClassifier().fit(X[:3], [[0, None], [0, None], [None, 1]])
+    assert nothing_complete.vectors_.tolist() == [[0, 1]]
+    assert nothing_complete.predict(X[:1]).tolist() == [[0, 1]]
+
+
+def test_weights_count_rows():
+    X, Y = make_data()
+    weight = np.random.default_rng(3).integers(0, 3, len(X))
+    weighted = LabelPowersetClassifier(min_count=3).fit(X, Y, sample_weight=weight)
+    repeated = LabelPowersetClassifier(min_count=3).fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight, axis=0))
+    np.testing.assert_allclose(weighted.log_joint(X, Y), repeated.log_joint(X, Y), atol=1e-6)
+    with pytest.raises(ValueError, match=r"nothing to learn from|at least one non-zero"):
+        LabelPowersetClassifier().fit(X, Y, sample_weight=np.zeros(len(X)))
