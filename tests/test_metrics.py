@@ -162,6 +162,35 @@ def test_default_negative_classes():
     assert f1_score([["none", 0]], [["none", 0]], negative="none", zero_division=0.25) == 0.25
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_class_f1_agrees_with_scikit_learn_label_by_label(seed):
+    from sklearn.metrics import f1_score as of_scikit_learn
+
+    rng = np.random.default_rng(seed)
+    kinds = ["a", "b", "c", "d"]
+    true, predicted = (rng.choice(kinds, size=(60, 3)).astype(object) for _ in range(2))
+    weight = rng.random(60)
+    known = rng.random((60, 3)) < 0.8
+    holes = np.where(known, true, None)
+    expected = [
+        of_scikit_learn(
+            true[k, j].astype(str),
+            predicted[k, j].astype(str),
+            average="macro",
+            sample_weight=weight[k],
+            zero_division=1,
+        )
+        for j in range(3)
+        for k in [known[:, j]]
+    ]
+    assert metrics.class_f1_score(holes, predicted, sample_weight=weight) == pytest.approx(np.mean(expected))
+
+
+def test_class_f1_leaves_out_labels_that_are_never_known():
+    holes = np.array([[0, None], [1, None]], dtype=object)
+    assert metrics.class_f1_score(holes, np.array([[0, 1], [1, 1]])) == 1.0
+
+
 def test_joint_log_loss():
     assert joint_log_loss(np.log([0.5, 0.25]), [3.0, 1.0]) == pytest.approx((3 * np.log(2) + np.log(4)) / 4)
     assert joint_log_loss([0.0, -np.inf]) == np.inf
@@ -270,6 +299,7 @@ def test_scorers_give_their_metrics():
         "f1_instance": f1_score(Y, predicted),
         "f1_micro": f1_score(Y, predicted, average="micro"),
         "f1_macro": f1_score(Y, predicted, average="macro"),
+        "f1_class": metrics.class_f1_score(Y, predicted),
         "jaccard": jaccard_score(Y, predicted),
         "joint_log_loss": -joint_log_loss(model.log_joint(X, Y)),
         "set_calibration_error": -set_calibration_error(np.exp(decision.log_proba), correct),

@@ -23,8 +23,10 @@ from montechain._targets import TargetTable, as_columns, equals, factorise, reso
 
 __all__ = [
     "SCORERS",
+    "class_f1_score",
     "exact_match",
     "exact_match_scorer",
+    "f1_class_scorer",
     "f1_instance_scorer",
     "f1_macro_scorer",
     "f1_micro_scorer",
@@ -178,6 +180,45 @@ def jaccard_score(
     _check_average(average)
     shared, true, predicted, pair = _relevant(Y_true, Y_pred, negative, unknown, sample_weight)
     return _average(shared, true + predicted - shared, average, zero_division, pair)
+
+
+def class_f1_score(Y_true: Any, Y_pred: Any, *, unknown: Any = None, sample_weight: Any = None) -> float:
+    """Return the F1 of every class of every label: the mean over the classes of a label, then over the labels.
+
+    No class is the negative one, so it is defined for labels of any number of classes, and a rare class counts as
+    much as a common one. The classes of a label are those that occur in the truth or in the prediction.
+
+    Parameters
+    ----------
+    Y_true, Y_pred : array-like, sparse matrix or data frame of shape (n, L) or (n,)
+    unknown : scalar, optional
+        A value in `Y_true` that means "unknown", besides NaN, None and NA.
+    sample_weight : array-like of shape (n,), optional
+
+    Returns
+    -------
+    float
+        Between zero and one; one is best.
+
+    Examples
+    --------
+    >>> class_f1_score(["red", "red", "tan", "blue"], ["red", "tan", "tan", "blue"]).__round__(3)
+    0.778
+    """
+    pair = _compare(Y_true, Y_pred, unknown, sample_weight)
+    columns = [_columns(table, pair.kept) for table in (pair.true, pair.predicted)]
+    of_labels = []
+    for j, (true, predicted) in enumerate(zip(*columns, strict=True)):
+        cells = pair.known[:, j]
+        if not cells.any():
+            continue  # a label that is known in no row says nothing
+        code = {value: number for number, value in enumerate(_union(true[cells], predicted[cells]).tolist())}
+        truth, answer = (np.array([code[value] for value in side[cells].tolist()]) for side in (true, predicted))
+        weight = pair.weight[cells]
+        total = sum(np.bincount(codes, weight, len(code)) for codes in (truth, answer))
+        shared = np.bincount(truth, weight * (truth == answer), len(code))
+        of_labels.append(float(np.mean(2 * shared / total)))
+    return float(np.mean(of_labels))
 
 
 def joint_log_loss(log_proba: Any, sample_weight: Any = None) -> float:
@@ -465,6 +506,12 @@ def jaccard_scorer(estimator: Any, X: Any, Y: Any, sample_weight: Any = None) ->
     return _set_score(jaccard_score, "instance", estimator, X, Y, sample_weight)
 
 
+def f1_class_scorer(estimator: Any, X: Any, Y: Any, sample_weight: Any = None) -> float:
+    """Return `class_f1_score` of the estimator's predictions."""
+    final, _ = _final(estimator)
+    return class_f1_score(Y, estimator.predict(X), unknown=_unknown(final), sample_weight=sample_weight)
+
+
 def joint_log_loss_scorer(estimator: Any, X: Any, Y: Any, sample_weight: Any = None) -> float:
     """Return minus `joint_log_loss` of the true label vectors, over the rows whose labels are all known."""
     final, transform = _final(estimator)
@@ -497,6 +544,7 @@ SCORERS: dict[str, Callable[..., float]] = {
     "f1_instance": f1_instance_scorer,
     "f1_micro": f1_micro_scorer,
     "f1_macro": f1_macro_scorer,
+    "f1_class": f1_class_scorer,
     "jaccard": jaccard_scorer,
     "joint_log_loss": joint_log_loss_scorer,
     "set_calibration_error": set_calibration_error_scorer,
