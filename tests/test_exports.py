@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import os
@@ -17,7 +18,12 @@ PUBLIC = {
     "Beam",
     "BranchAndBound",
     "ChainClassifier",
+    "ChainPopulationClassifier",
+    "ClusteringForestClassifier",
+    "DataError",
+    "Dataset",
     "Decision",
+    "DependencyNetworkClassifier",
     "EpsilonApproximate",
     "ExactMatch",
     "Exhaustive",
@@ -25,11 +31,23 @@ PUBLIC = {
     "Greedy",
     "Hamming",
     "Jaccard",
+    "LabelPowersetClassifier",
     "LogisticLink",
+    "MajorityClassifier",
+    "ModelFileError",
     "MonteCarlo",
+    "MontechainError",
+    "OutputError",
     "SVMLink",
+    "TableClassifier",
+    "TableEncoder",
     "TopK",
+    "load",
+    "load_dataset",
+    "make_method",
     "metrics",
+    "read_dataset",
+    "save",
 }
 
 
@@ -37,6 +55,25 @@ def test_public_names():
     assert set(montechain.__all__) >= PUBLIC
     assert all(hasattr(montechain, name) for name in montechain.__all__)
     assert len(montechain.__all__) == len(set(montechain.__all__))
+    assert set(montechain.__all__) <= set(dir(montechain))
+
+
+def test_names_are_loaded_from_where_type_checkers_look():
+    source = Path(montechain.__file__).read_text(encoding="utf-8")
+    for_checkers = {
+        alias.name: node.module
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("montechain")
+        for alias in node.names
+    }
+    loaded = {**montechain._MODULE_OF, "metrics": "montechain"}
+    assert for_checkers == loaded
+    assert set(loaded) == set(montechain.__all__)
+
+
+def test_a_name_that_is_not_there():
+    with pytest.raises(AttributeError, match="has no attribute 'ChainClasifier'"):
+        montechain.ChainClasifier  # noqa: B018
 
 
 @pytest.mark.parametrize("name", sorted(PUBLIC - {"metrics"}))
@@ -52,6 +89,7 @@ import importlib, json, pkgutil, sys
 import joblib, narwhals, numba, scipy.sparse, sklearn.linear_model, sklearn.svm, sklearn.utils.metadata_routing
 before = set(sys.modules)  # scikit-learn itself loads pandas where it is installed
 import montechain
+montechain.ChainClassifier
 added = sorted(set(sys.modules) - before)
 import montechain._kernels
 from numba.core.registry import CPUDispatcher
@@ -71,8 +109,19 @@ print(json.dumps({"kernels": kernels, "added": added}))
     compiled = {name: count for name, count in result["kernels"].items() if count}
     assert not compiled, "compiled at import"
     assert "montechain.chain" in result["added"]
-    heavy = {"pandas", "polars", "pyarrow", "matplotlib", "dask", "rich"} & set(result["added"])
+    heavy = {"pandas", "polars", "pyarrow", "matplotlib", "dask", "rich", "typer", "skops"} & set(result["added"])
     assert not heavy
+
+
+def test_help_does_not_wait_for_the_libraries():
+    code = """
+import sys
+import montechain.cli.app
+print(*sorted({"numpy", "numba", "sklearn", "pandas", "scipy", "skops"} & set(sys.modules)))
+"""
+    environment = {**os.environ, "PYTHONPATH": str(Path(montechain.__file__).parents[1])}
+    answer = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert answer.stdout.split() == []
 
 
 def test_types_are_published():

@@ -1,36 +1,112 @@
 """Predict several targets of one thing at once: probabilistic classifier chains, exact with a certificate."""
 
-from montechain import metrics
-from montechain.estimators import ChainClassifier, ChainPopulationClassifier
-from montechain.inference import (
-    Beam,
-    BranchAndBound,
-    Decision,
-    EpsilonApproximate,
-    Exhaustive,
-    Greedy,
-    MonteCarlo,
-    TopK,
-)
-from montechain.links import LogisticLink, SVMLink
-from montechain.losses import F1, ExactMatch, Hamming, Jaccard
-from montechain.ordering import (
-    AllOrders,
-    BeamOrder,
-    Insertion,
-    LocalSwap,
-    Metropolis,
-    OrderSearch,
-    SubsetOrder,
-    Swap,
-    TemperedSwap,
-)
-from montechain.population import Algorithm4, Mixture, Vote
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from montechain import metrics
+    from montechain.datasets import Dataset, load_dataset, read_dataset
+    from montechain.errors import DataError, ModelFileError, MontechainError, OutputError
+    from montechain.estimators import (
+        ChainClassifier,
+        ChainPopulationClassifier,
+        ClusteringForestClassifier,
+        DependencyNetworkClassifier,
+        LabelPowersetClassifier,
+        MajorityClassifier,
+    )
+    from montechain.estimators.table import TableClassifier
+    from montechain.inference import (
+        Beam,
+        BranchAndBound,
+        Decision,
+        EpsilonApproximate,
+        Exhaustive,
+        Greedy,
+        MonteCarlo,
+        TopK,
+    )
+    from montechain.links import LogisticLink, SVMLink
+    from montechain.losses import F1, ExactMatch, Hamming, Jaccard
+    from montechain.methods import METHODS, make_method
+    from montechain.ordering import (
+        AllOrders,
+        BeamOrder,
+        Insertion,
+        LocalSwap,
+        Metropolis,
+        OrderSearch,
+        SubsetOrder,
+        Swap,
+        TemperedSwap,
+    )
+    from montechain.persistence import load, save
+    from montechain.population import Algorithm4, Mixture, Vote
+    from montechain.preparation import TableEncoder
 
 __version__ = "0.1.0"
 
+# Loaded when they are first asked for: numba, scikit-learn and pandas take seconds, which `montechain --help` and
+# those who need one corner only should not wait for.
+_MODULES = {
+    "montechain.datasets": ["Dataset", "load_dataset", "read_dataset"],
+    "montechain.errors": ["DataError", "ModelFileError", "MontechainError", "OutputError"],
+    "montechain.estimators": [
+        "ChainClassifier",
+        "ChainPopulationClassifier",
+        "ClusteringForestClassifier",
+        "DependencyNetworkClassifier",
+        "LabelPowersetClassifier",
+        "MajorityClassifier",
+    ],
+    "montechain.estimators.table": ["TableClassifier"],
+    "montechain.inference": [
+        "Beam",
+        "BranchAndBound",
+        "Decision",
+        "EpsilonApproximate",
+        "Exhaustive",
+        "Greedy",
+        "MonteCarlo",
+        "TopK",
+    ],
+    "montechain.links": ["LogisticLink", "SVMLink"],
+    "montechain.losses": ["ExactMatch", "F1", "Hamming", "Jaccard"],
+    "montechain.methods": ["METHODS", "make_method"],
+    "montechain.ordering": [
+        "AllOrders",
+        "BeamOrder",
+        "Insertion",
+        "LocalSwap",
+        "Metropolis",
+        "OrderSearch",
+        "SubsetOrder",
+        "Swap",
+        "TemperedSwap",
+    ],
+    "montechain.persistence": ["load", "save"],
+    "montechain.population": ["Algorithm4", "Mixture", "Vote"],
+    "montechain.preparation": ["TableEncoder"],
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "metrics":
+        return import_module("montechain.metrics")
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_MODULE_OF[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 __all__ = [
     "F1",
+    "METHODS",
     "Algorithm4",
     "AllOrders",
     "Beam",
@@ -38,7 +114,11 @@ __all__ = [
     "BranchAndBound",
     "ChainClassifier",
     "ChainPopulationClassifier",
+    "ClusteringForestClassifier",
+    "DataError",
+    "Dataset",
     "Decision",
+    "DependencyNetworkClassifier",
     "EpsilonApproximate",
     "ExactMatch",
     "Exhaustive",
@@ -46,17 +126,29 @@ __all__ = [
     "Hamming",
     "Insertion",
     "Jaccard",
+    "LabelPowersetClassifier",
     "LocalSwap",
     "LogisticLink",
+    "MajorityClassifier",
     "Metropolis",
     "Mixture",
+    "ModelFileError",
     "MonteCarlo",
+    "MontechainError",
     "OrderSearch",
+    "OutputError",
     "SVMLink",
     "SubsetOrder",
     "Swap",
+    "TableClassifier",
+    "TableEncoder",
     "TemperedSwap",
     "TopK",
     "Vote",
+    "load",
+    "load_dataset",
+    "make_method",
     "metrics",
+    "read_dataset",
+    "save",
 ]

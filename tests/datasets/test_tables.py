@@ -328,7 +328,7 @@ def test_pyarrow_is_only_needed_for_column_files(tmp_path, monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     path = write(tmp_path, "PAR1", "a.parquet")
-    with pytest.raises(ImportError, match=r'Reading Parquet files needs pyarrow: pip install "montechain\[parquet\]"'):
+    with pytest.raises(ImportError, match=r'Parquet files need pyarrow: pip install "montechain\[parquet\]"'):
         read_table(path)
     assert len(read_table(pl.DataFrame({"a": [1, None], "b": ["x", "y"]}))) == 2
 

@@ -1,0 +1,132 @@
+"""``montechain evaluate``: methods side by side on one data set."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from montechain.cli import options, output
+from montechain.cli.choices import parse_estimator
+from montechain.cli.scores import SHOWN, print_scores
+from montechain.cli.sources import open_source, split_names
+
+if TYPE_CHECKING:
+    from montechain.experiments import Result
+
+__all__ = ["evaluate"]
+
+BASELINE = "Majority"
+
+
+def evaluate(
+    file: options.Source,
+    methods: Annotated[
+        str, typer.Option("--methods", "-m", metavar="A,B", help="Which methods: see `montechain methods`.")
+    ] = "IC,CC,MCC,PCC",
+    targets: options.Targets = None,
+    drop: options.Drop = None,
+    text: options.Text = None,
+    cv: Annotated[
+        str,
+        typer.Option(
+            "--cv",
+            metavar="K",
+            help="K-fold cross-validation, stratified by labels; official: the published split; random: a hundred "
+            "random splits, two thirds to one.",
+        ),
+    ] = "5",
+    estimator: options.Estimator = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            "--store", metavar="FILE", help="Keep results here as they are made; a later run goes on from it."
+        ),
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option("--time-limit", metavar="SECONDS", help="For one method on one fold.")
+    ] = None,
+    memory: Annotated[float | None, typer.Option("--memory-limit", metavar="GB", help="Likewise.")] = None,
+    table: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write all figures, one per line, as a table.")
+    ] = None,
+    seed: options.Seed = 0,
+    delimiter: options.Delimiter = None,
+    encoding: options.Encoding = "utf-8",
+    header: options.Header = None,
+    format: options.Format = None,
+    data: options.Data = None,
+    as_json: options.Json = False,
+) -> None:
+    """Compare methods by cross-validation, beside always predicting the commonest combination.
+
+    **Examples**
+
+    montechain evaluate bridges.csv --targets type,material,span --methods IC,CC,MCC,PtMsCC
+
+    montechain evaluate music --estimator svm --cv 5 --store results.sqlite
+    """
+    from montechain.experiments import MEASURES, Limits
+    from montechain.experiments import evaluate as run
+
+    output.settings.as_json = as_json
+    dataset = open_source(
+        file, targets=targets, drop=drop, text=text, data=data,
+        delimiter=delimiter, encoding=encoding, header=header, format=format,
+    )  # fmt: skip
+    names = _with_baseline(split_names(methods))
+    folds: Any = int(cv) if cv.isdigit() else cv
+    limited = seconds is not None or memory is not None
+    limits = Limits(seconds=seconds, memory_gb=memory) if limited else None
+    links = None if estimator is None else parse_estimator(estimator)
+    results: list[Result] = []
+    wanted = list(MEASURES) if table or as_json or store else list(SHOWN)
+    n_folds = _n_folds(folds)
+    with output.progress("evaluating", n_folds * len(names)) as advance:
+
+        def on_result(result: Result) -> None:
+            results.append(result)
+            if result.measure == wanted[-1]:
+                advance(1)
+
+        try:
+            run(
+                dataset, names, folds=folds, seed=seed, estimator=links,
+                measures=wanted, store=store, limits=limits, on_result=on_result,
+            )  # fmt: skip
+            complete = True
+        except KeyboardInterrupt:
+            complete = False
+    _report(results, dataset.name or file, cv, table, as_json=as_json)
+    if not complete:
+        again = f"the same command with --store {store} goes on." if store else "--store FILE would keep it."
+        output.note(f"This was interrupted; the table shows what was finished by then, and {again}")
+        raise typer.Exit(130)
+
+
+def _with_baseline(names: list[str]) -> list[str]:
+    if not names:
+        raise ValueError("`--methods` is empty: name at least one, as in --methods CC,MCC.")
+    return names if BASELINE in names else [BASELINE, *names]
+
+
+def _n_folds(folds: Any) -> int:
+    return folds if isinstance(folds, int) else 100 if folds == "random" else 1
+
+
+def _report(results: list[Result], name: str, cv: str, table: Path | None, *, as_json: bool) -> None:
+    import pandas as pd
+
+    from montechain.datasets import write_table
+
+    if table is not None and results:
+        write_table(pd.DataFrame([asdict(result) for result in results]), table)
+    if as_json:
+        output.print_json([asdict(result) for result in results])
+        return
+    if results:
+        kind = {"official": "official split", "random": "100 random splits"}.get(cv, f"{cv}-fold cross-validation")
+        caption = f"{BASELINE}: always the commonest combination. Best values in bold."
+        print_scores(f"{name}: {kind}, mean ± standard deviation", results, caption=caption)

@@ -1,0 +1,60 @@
+"""From what a person types to a data set: files, names of the catalogue, lists of columns."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from montechain.errors import DataError
+
+if TYPE_CHECKING:
+    from montechain.datasets import Dataset
+
+__all__ = ["open_source", "parse_targets", "split_names"]
+
+
+def split_names(text: str | None) -> list[str]:
+    """Return names that are separated by commas; a name with a comma in it stands in double quotes.
+
+    >>> split_names('a, "b, c",d')
+    ['a', 'b, c', 'd']
+    """
+    if not text:
+        return []
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True)) if name.strip()]
+
+
+def parse_targets(text: str | None) -> Any:
+    """Return targets as `read_dataset` takes them.
+
+    >>> parse_targets("type,material"), parse_targets("first:3"), parse_targets("last:5"), parse_targets("songs.xml")
+    (['type', 'material'], 3, -5, 'songs.xml')
+    """
+    if text is None:
+        return None
+    if match := re.fullmatch(r"(first|last):(\d+)", text.strip()):
+        return int(match[2]) if match[1] == "first" else -int(match[2])
+    return text if text.endswith(".xml") else split_names(text)
+
+
+def open_source(
+    source: str, *, targets: str | None, drop: str | None, text: str | None, data: Path | None, **reading: Any
+) -> Dataset:
+    """Return the data set of a file, or of a name in the catalogue."""
+    from montechain.datasets import DATASETS, load_dataset, read_dataset
+
+    if source in DATASETS and not Path(source).is_file():
+        for option, value in {"--targets": targets, "--drop": drop, "--text": text}.items():
+            if value:
+                raise ValueError(f"`{option} {value}` does not apply: {source!r} is a data set of the catalogue.")
+        return load_dataset(source, data=data)
+    if not source.startswith("openml:") and not Path(source).exists() and not Path(source).suffix:
+        listed = ", ".join(DATASETS)
+        raise DataError(
+            f"there is no such file, and no data set of this name. By name there are {listed}.", path=source
+        )
+    return read_dataset(
+        source, targets=parse_targets(targets), drop=split_names(drop), text=split_names(text), **reading
+    )

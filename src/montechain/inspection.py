@@ -1,0 +1,160 @@
+"""What a fitted model has learned about its labels, as plain facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from montechain.chain import Chain
+from montechain.links.linear import ONE_VERSUS_REST, PAIRWISE, FittedLinearLink
+
+__all__ = ["Dependency", "inspect_model", "label_dependencies"]
+
+
+class Dependency(NamedTuple):
+    """How a class of one label changes the odds of a class of another, the inputs being the same."""
+
+    parent: Any
+    parent_class: Any
+    label: Any
+    label_class: Any
+    log_odds: float
+
+
+def label_dependencies(model: Any, k: int | None = None) -> list[Dependency]:
+    """Return the strongest dependencies between labels in a model's chains, strongest first.
+
+    For each link and each of its parents, the class of the parent and the class of the label are taken for which the
+    log-odds differ most between this class of the parent and the mean of its others. In a population, effects are
+    averaged with the chains' weights. Links that are not label-linear have no such effects, and are left out.
+
+    Parameters
+    ----------
+    model : fitted ChainClassifier or ChainPopulationClassifier
+    k : int, optional
+        How many; all by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from montechain import ChainClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X, wet = rng.normal(size=(200, 2)), rng.random(200) < 0.5
+    >>> Y = np.column_stack([np.where(wet, "rain", "sun"), np.where(wet ^ (rng.random(200) < 0.1), "boots", "shoes")])
+    >>> model = ChainClassifier(order=[0, 1]).fit(X, Y)
+    >>> strongest = label_dependencies(model)[0]
+    >>> strongest.parent_class == "sun" and strongest.label_class == "shoes" and strongest.log_odds > 2
+    True
+    """
+    effects: dict[tuple[int, int], np.ndarray] = {}
+    for weight, chain in _chains(model):
+        for parent, label, effect in _effects(chain):
+            effects[parent, label] = effects.get((parent, label), 0.0) + weight * effect
+    names, classes = _names(model), _classes(model)
+    found = []
+    for (parent, label), effect in effects.items():
+        a, b = (int(place) for place in np.unravel_index(np.argmax(np.abs(effect)), effect.shape))
+        if len(classes[parent]) == 2 and len(classes[label]) == 2:
+            a = b = 1  # all four cells say the same: speak of the second classes, such as "yes"
+        strength = float(effect[a, b])
+        found.append(Dependency(names[parent], classes[parent][a], names[label], classes[label][b], strength))
+    found.sort(key=lambda one: -abs(one.log_odds))
+    return found if k is None else found[:k]
+
+
+def inspect_model(model: Any) -> dict[str, Any]:
+    """Return what a model is, as values that JSON can hold.
+
+    Parameters
+    ----------
+    model : fitted classifier of montechain
+
+    Returns
+    -------
+    dict
+        With ``model``, ``choices``, ``orders`` (each with its weight), ``parents``, ``parents_are`` and
+        ``dependencies``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from montechain import ChainClassifier
+    >>> X, Y = make_multilabel_classification(n_samples=100, n_classes=3, random_state=0)
+    >>> inspect_model(ChainClassifier(order=[2, 0, 1]).fit(X, Y))["orders"]
+    [{'weight': 1.0, 'order': ['label_2', 'label_0', 'label_1']}]
+    """
+    inner = getattr(model, "classifier_", model)
+    names = [str(name) for name in _names(model)]
+    chains = list(_chains(inner))
+    orders = [{"weight": float(weight), "order": [names[label] for label in chain.order]} for weight, chain in chains]
+    parents = getattr(inner, "parents_", None)
+    choices = {
+        name: str(value)
+        for name, value in inner.get_params(deep=False).items()
+        if name in ("estimator", "order", "parents", "inference", "loss", "combine", "n_chains") and value is not None
+    }
+    return {
+        "model": type(inner).__name__,
+        "choices": choices,
+        "orders": orders,
+        "parents_are": getattr(inner, "parents", None) if isinstance(getattr(inner, "parents", None), str) else "given",
+        "parents": {} if parents is None else {names[n]: [names[j] for j in own] for n, own in enumerate(parents)},
+        "dependencies": [
+            {**{key: _plain(value) for key, value in one._asdict().items()}, "odds_ratio": float(np.exp(one.log_odds))}
+            for one in label_dependencies(model)
+        ],
+    }
+
+
+def _chains(model: Any) -> Iterator[tuple[float, Chain]]:
+    inner = getattr(model, "classifier_", model)
+    if hasattr(inner, "chain_"):
+        yield 1.0, inner.chain_
+    elif hasattr(inner, "population_"):
+        yield from zip(inner.weights_.tolist(), inner.population_.chains, strict=True)
+
+
+def _effects(chain: Chain) -> Iterator[tuple[int, int, np.ndarray]]:
+    """Yield (parent, label, log-odds of shape (classes of the parent, classes of the label))."""
+    for position, link in enumerate(chain.links):
+        if not isinstance(link, FittedLinearLink) or link.n_classes < 2:
+            continue
+        for parent, scores in zip(chain.parents[position], link.parent_effects, strict=True):
+            if len(scores) < 2:
+                continue
+            of_classes = _log_odds(scores, link)
+            others = (of_classes.sum(axis=0) - of_classes) / (len(scores) - 1)
+            yield chain.order[parent], chain.order[position], of_classes - others
+
+
+def _log_odds(scores: np.ndarray, link: FittedLinearLink) -> np.ndarray:
+    """Return what the scores of a link mean for the log-odds of each class against the others."""
+    n_classes = link.n_classes
+    if link.response == PAIRWISE:
+        result = np.zeros((len(scores), n_classes))
+        for pair, (a, b) in enumerate(combinations(range(n_classes), 2)):
+            result[:, a] += scores[:, pair]
+            result[:, b] -= scores[:, pair]
+        return result / (n_classes - 1)
+    if scores.shape[1] == 1:
+        return np.column_stack([-scores[:, 0], scores[:, 0]])
+    if link.response == ONE_VERSUS_REST:
+        return scores
+    # Against the mean of the other classes' scores.
+    return (scores - scores.mean(axis=1, keepdims=True)) * n_classes / (n_classes - 1)
+
+
+def _names(model: Any) -> list[Any]:
+    names = getattr(model, "target_names_", None)
+    return [f"label_{n}" for n in range(len(_classes(model)))] if names is None else list(names)
+
+
+def _classes(model: Any) -> list[np.ndarray]:
+    return model.classes_ if isinstance(model.classes_, list) else [model.classes_]
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value

@@ -1,0 +1,210 @@
+"""What happens when something is wrong: the message, the exit code, and that nothing is left behind or lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+from bridge_table import TARGETS, bridges
+from command import environment, run, run_in_terminal
+
+MISUSE, DATA, MODEL, OUTPUT, INTERRUPTED, BROKEN_PIPE = 2, 3, 4, 5, 130, 141
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with a table and a model."""
+    place = tmp_path_factory.mktemp("failures")
+    bridges(80).to_csv(place / "bridges.csv", index=False, na_rep="?")
+    made = run("fit", "bridges.csv", "--targets", TARGETS, "--drop", "id", "-o", "bridges.mchain", folder=place)
+    assert made.code == 0, made.err
+    return place
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["fit", "bridges.csv", "-o", "x.mchain"], DATA, "--targets"),
+        (["fit", "bridges.csv", "--targets", "material,spam", "-o", "x.mchain"], (MISUSE, DATA), "'span'"),
+        (["fit", "bridges.csv", "--targets", TARGETS], MISUSE, "--output"),
+        (["fit", "bridges.csv", "--targets", TARGETS, "-o", "no/such/x.mchain"], MISUSE, "no/such"),
+        (["fit", "bridge.csv", "--targets", TARGETS, "-o", "x.mchain"], DATA, "bridges.csv"),
+        (["fit", "musik", "-o", "x.mchain"], DATA, "music"),
+        (["fit", "music", "-o", "x.mchain"], DATA, "MONTECHAIN_DATA"),
+        (["fit", "bridges.csv", "--targets", TARGETS, "--method", "PMCC", "-o", "x.mchain"], MISUSE, "'PMsCC'"),
+        (["fit", "bridges.csv", "--targets", TARGETS, "--inference", "baem", "-o", "x.mchain"], MISUSE, "'beam'"),
+        (["fit", "bridges.csv", "--targets", TARGETS, "-i", "beam(widht=3)", "-o", "x.mchain"], MISUSE, "'width'"),
+        (["fit", "bridges.csv", "--targets", TARGETS, "-i", "beam(width=", "-o", "x.mchain"], MISUSE, "beam(width=10)"),
+        (["fit", "bridges.csv", "--targets", TARGETS, "--loss", "haming", "-o", "x.mchain"], MISUSE, "'hamming'"),
+        (["fit", "bridges.csv", "--targets", TARGETS, "--order", "span,typ", "-o", "x.mchain"], MISUSE, "'type'"),
+        (["fit", "bridges.csv", "--targets", TARGETS, "-e", "lojistic", "-o", "x.mchain"], MISUSE, "'logistic'"),
+        (["predict", "nothing.mchain", "bridges.csv"], MODEL, "nothing.mchain"),
+        (["predict", "bridges.csv", "bridges.csv"], MODEL, "bridges.csv"),
+        (["predict", "bridges.mchain", "nothing.csv"], DATA, "nothing.csv"),
+        (["predict", "bridges.mchain", "bridges.csv", "--keep", "idd"], MISUSE, "'id'"),
+        (["predict", "bridges.mchain", "bridges.csv", "-o", "out.docx"], MISUSE, ".csv"),
+        (["predict", "bridges.mchain", "bridges.csv", "-o", "no/such/out.csv"], OUTPUT, "no/such/out.csv"),
+        (["predict", "bridges.mchain", "bridges.csv", "--top-k", "0"], MISUSE, "--top-k"),
+        (["evaluate", "bridges.csv", "--targets", TARGETS, "--methods", "CC,MCCC"], MISUSE, "'MCC'"),
+        (["evaluate", "bridges.csv", "--targets", TARGETS, "--methods", ","], MISUSE, "--methods"),
+        (["evaluate", "bridges.csv", "--targets", TARGETS, "--cv", "offical"], MISUSE, "official"),
+        (["inspect", "nothing.mchain"], MODEL, "nothing.mchain"),
+        (["data", "export", "parkinsons", "-o", "p.csv"], DATA, "not public"),
+        (["ftt"], MISUSE, "ftt"),
+    ],
+)  # fmt: skip
+def test_message_and_exit_code(folder, arguments, code, said):
+    answer = run(*arguments, folder=folder)
+    assert answer.code in (code if isinstance(code, tuple) else (code,)), answer.err
+    assert said in " ".join(answer.err.split())
+    assert "Traceback" not in answer.err
+    assert answer.out == ""
+    assert not (folder / "x.mchain").exists()
+
+
+def test_errors_for_machines(folder):
+    answer = run("predict", "bridges.mchain", "nothing.csv", "--json", folder=folder)
+    error = json.loads(answer.err)
+    assert (answer.code, error["exit_code"], error["error"]) == (DATA, DATA, "DataError")
+    assert "nothing.csv" in error["message"]
+
+
+def test_inputs_that_are_missing_are_named(folder):
+    pd.read_csv(folder / "bridges.csv").drop(columns="length").to_csv(folder / "short.csv", index=False)
+    answer = run("predict", "bridges.mchain", "short.csv", folder=folder)
+    assert answer.code == DATA
+    assert "'length'" in answer.err
+
+
+def test_a_pickle_is_not_opened(folder):
+    import pickle
+
+    class Bomb:
+        def __reduce__(self):
+            return os.mkdir, (str(folder / "exploded"),)
+
+    (folder / "bomb.mchain").write_bytes(pickle.dumps(Bomb()))
+    answer = run("predict", "bomb.mchain", "bridges.csv", folder=folder)
+    assert answer.code == MODEL
+    assert "pickle" in answer.err
+    assert not (folder / "exploded").exists()
+
+
+def limited(arguments, folder, n_bytes):
+    """Run the command where no file may grow beyond so many bytes: a disk that is full."""
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
+
+    # Compiled code is kept beside the sources, and must have been written before.
+    code = "import signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); from montechain.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)], cwd=folder, env=environment(), preexec_fn=limit,
+        capture_output=True, text=True, timeout=240,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["model", "table"])
+def test_full_disk_leaves_what_was_there(folder, tmp_path, target):
+    old = tmp_path / ("old.mchain" if target == "model" else "old.csv")
+    old.write_text("what was there before", encoding="utf-8")
+    if target == "model":
+        arguments = ["fit", "bridges.csv", "--targets", TARGETS, "--drop", "id", "-o", old]
+    else:
+        arguments = ["predict", "bridges.mchain", "bridges.csv", "-o", old]
+    answer = limited(arguments, folder, 1000)
+    assert answer.returncode == OUTPUT, answer.stderr
+    assert "cannot be written" in answer.stderr
+    assert old.read_text(encoding="utf-8") == "what was there before"
+    assert [path.name for path in tmp_path.iterdir()] == [old.name]
+
+
+def test_full_disk_behind_standard_output(folder):
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "montechain", "predict", "bridges.mchain", "bridges.csv"],
+            cwd=folder, env=environment(), stdout=full, stderr=subprocess.PIPE, text=True, timeout=240,
+        )  # fmt: skip
+    assert done.returncode == OUTPUT
+    assert "cannot be written" in done.stderr
+
+
+def test_reader_that_goes_away(folder):
+    predict = f"{sys.executable} -m montechain predict bridges.mchain bridges.csv --top-k 20"
+    command = f"{predict} | head -n 1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=environment(), capture_output=True, text=True, timeout=240
+    )
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    assert done.returncode in (0, BROKEN_PIPE)
+
+
+class TestTerminal:
+    """In a terminal there are bars and colours, and Ctrl-C."""
+
+    def test_progress_bar_and_colours(self, folder):
+        search = "search(n_iterations=400)"
+        arguments = ["fit", "bridges.csv", "--targets", TARGETS, "--drop", "id", "--order", search, "-o", "long.mchain"]
+        code, shown = run_in_terminal(arguments, folder=folder)
+        assert code == 0, shown
+        assert "order search" in shown
+        assert "━" in shown
+        assert "\x1b[" in shown
+
+    def test_bar_of_an_evaluation(self, folder):
+        arguments = [
+            "evaluate",
+            "bridges.csv",
+            "--targets",
+            TARGETS,
+            "--drop",
+            "id",
+            "--methods",
+            "PtMsCC,CDN,ECC",
+            "--cv",
+            "5",
+        ]
+        code, shown = run_in_terminal(arguments, folder=folder)
+        assert code == 0, shown
+        assert "evaluating" in shown
+        assert "/20" in shown  # three methods and the baseline, five folds
+
+    def test_quiet_shows_no_bar(self, folder):
+        arguments = [
+            "--quiet",
+            "evaluate",
+            "bridges.csv",
+            "--targets",
+            TARGETS,
+            "--drop",
+            "id",
+            "--methods",
+            "PtMsCC,CDN",
+        ]
+        code, shown = run_in_terminal(arguments, folder=folder)
+        assert code == 0, shown
+        assert "evaluating" not in shown
+        assert "PtMsCC" in shown
+
+    def test_control_c_keeps_the_best_order_of_a_search(self, folder):
+        search = "search(n_iterations=1000000)"
+        arguments = ["fit", "bridges.csv", "--targets", TARGETS, "--drop", "id", "--order", search, "-o", "kept.mchain"]
+        code, shown = run_in_terminal(arguments, folder=folder, interrupt_at=r"payoff \d")
+        assert code == 0, shown
+        assert "interrupted after" in shown
+        assert run("inspect", "kept.mchain", folder=folder).code == 0
+
+    def test_control_c_ends_an_evaluation_with_what_is_finished(self, folder, tmp_path):
+        options = ["--targets", TARGETS, "--drop", "id", "--methods", "IC,CDN", "--cv", "60"]
+        arguments = ["evaluate", "bridges.csv", *options, "--store", str(tmp_path / "results.sqlite")]
+        code, shown = run_in_terminal(arguments, folder=folder, interrupt_at="evaluating")
+        assert code == INTERRUPTED, shown
+        assert "goes on" in shown
+        assert "Majority" in shown

@@ -1,0 +1,241 @@
+"""From a table to a saved model to predictions, in a clean directory, with the real command."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bridge_table import TARGETS, bridges
+from command import run, run_from_nothing
+from montechain import load
+from montechain.datasets import make_chain_data, write_table
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with a table, new rows, and a model."""
+    place = tmp_path_factory.mktemp("bridges")
+    table = bridges()
+    table.iloc[:200].to_csv(place / "bridges.csv", index=False, na_rep="?")
+    new = table.iloc[200:].reset_index(drop=True)
+    new.drop(columns=["material", "span", "type"]).to_csv(place / "new.csv", index=False, na_rep="?")
+    new.to_csv(place / "half-known.csv", index=False, na_rep="?")
+    options = ["--targets", TARGETS, "--drop", "id", "-o", "bridges.mchain"]
+    answer = run_from_nothing("fit", "bridges.csv", *options, folder=place)
+    assert answer.code == 0, answer.err
+    assert "Learned from 200 rows with 3 inputs" in answer.out
+    assert "unknown cells" in answer.out
+    return place
+
+
+def as_table(text: str) -> pd.DataFrame:
+    return pd.read_csv(io.StringIO(text), keep_default_na=False)
+
+
+def test_predictions_are_those_of_the_library(folder):
+    answer = run_from_nothing("predict", "bridges.mchain", "new.csv", "--keep", "id", folder=folder)
+    assert answer.code == 0, answer.err
+    table = as_table(answer.out)
+    assert table.columns.tolist() == ["id", "material", "span", "type", "probability", "certified"]
+    assert len(table) == 40
+    assert table["id"].tolist() == [f"E{n}" for n in range(200, 240)]
+    assert table["certified"].all()
+    model = load(folder / "bridges.mchain")
+    decision = model.decide(pd.read_csv(folder / "new.csv", na_values="?").drop(columns="id"))
+    assert np.asarray(decision.labels, dtype=str).tolist() == table[["material", "span", "type"]].to_numpy(str).tolist()
+    assert np.allclose(table["probability"], np.exp(decision.log_proba))
+
+
+def test_written_table_is_the_printed_one(folder, tmp_path):
+    printed = run("predict", "bridges.mchain", "new.csv", folder=folder).out
+    for name in ("out.csv", "out.csv.gz", "out.tsv", "out.parquet", "out.feather", "out.jsonl"):
+        answer = run("predict", "bridges.mchain", "new.csv", "-o", tmp_path / name, folder=folder)
+        assert (answer.code, answer.out) == (0, "")
+        assert "40 rows were predicted" in answer.err
+    readers = {
+        "out.csv": pd.read_csv,
+        "out.csv.gz": pd.read_csv,
+        "out.tsv": lambda path: pd.read_csv(path, sep="\t"),
+        "out.parquet": pd.read_parquet,
+        "out.feather": pd.read_feather,
+        "out.jsonl": lambda path: pd.read_json(path, lines=True),
+    }
+    expected = as_table(printed)
+    for name, read in readers.items():
+        found = read(tmp_path / name)
+        assert found.columns.tolist() == expected.columns.tolist()
+        assert found["type"].astype(str).tolist() == expected["type"].tolist()
+        assert np.allclose(found["probability"], expected["probability"])
+
+
+def test_marginals(folder):
+    table = as_table(run("predict", "bridges.mchain", "new.csv", "--proba", folder=folder).out)
+    shares = table[[name for name in table if name.startswith("p(span=")]]
+    assert shares.columns.tolist() == ["p(span=LONG)", "p(span=MEDIUM)", "p(span=SHORT)"]
+    assert np.allclose(shares.sum(axis=1), 1)
+
+
+def test_top_k(folder):
+    table = as_table(run("predict", "bridges.mchain", "new.csv", "--top-k", "3", "--keep", "id", folder=folder).out)
+    assert table.columns.tolist() == ["row", "rank", "id", "material", "span", "type", "probability"]
+    assert table["rank"].tolist() == [1, 2, 3] * 40
+    assert (table.groupby("row")["probability"].diff().dropna() <= 0).all()
+    first = as_table(run("predict", "bridges.mchain", "new.csv", folder=folder).out)
+    assert table[table["rank"] == 1]["type"].tolist() == first["type"].tolist()
+
+
+def test_what_is_given_is_kept_and_the_rest_completed(folder):
+    answer = run("predict", "bridges.mchain", "half-known.csv", "--given", folder=folder)
+    assert answer.code == 0, answer.err
+    completed = as_table(answer.out)
+    asked = bridges().iloc[200:].reset_index(drop=True)
+    gaps = 0
+    for target in ("material", "span", "type"):
+        known = asked[target].notna()
+        gaps += int((~known).sum())
+        assert completed[target][known].tolist() == asked[target][known].tolist()
+        assert (completed[target] != "").all()
+    assert gaps > 0
+
+
+def test_targets_in_the_file_are_not_looked_at_unless_asked(folder):
+    answer = run("predict", "bridges.mchain", "half-known.csv", folder=folder)
+    assert answer.out == run("predict", "bridges.mchain", "new.csv", folder=folder).out
+    assert "--given uses them" in answer.err
+
+
+def test_inspect(folder):
+    answer = run("inspect", "bridges.mchain", folder=folder)
+    assert answer.code == 0, answer.err
+    assert "Order: " in answer.out
+    assert "bridges.csv: 200 rows, 3 inputs" in answer.out
+    facts = json.loads(run("inspect", "bridges.mchain", "--json", folder=folder).out)
+    assert sorted(facts["model"]["orders"][0]["order"]) == ["material", "span", "type"]
+    assert facts["manifest"]["about"]["unknown_cells"] > 0
+    assert facts["model"]["dependencies"]
+
+
+def test_evaluate_beside_the_commonest_answer(folder):
+    options = ["--targets", TARGETS, "--drop", "id", "--methods", "IC,CC", "--cv", "3"]
+    answer = run("evaluate", "bridges.csv", *options, folder=folder)
+    assert answer.code == 0, answer.err
+    assert all(name in answer.out for name in ("Majority", "IC", "CC", "exact match", "3-fold"))
+    rows = json.loads(run("evaluate", "bridges.csv", *options, "--json", folder=folder).out)
+    exact = {
+        name: np.mean([row["value"] for row in rows if row["method"] == name and row["measure"] == "exact_match"])
+        for name in ("Majority", "IC", "CC")
+    }
+    assert exact["CC"] > exact["Majority"]
+
+
+def test_evaluate_goes_on_from_its_store(folder, tmp_path):
+    options = ["--targets", TARGETS, "--drop", "id", "--cv", "2", "--store", tmp_path / "results.sqlite", "--json"]
+    first = json.loads(run("evaluate", "bridges.csv", *options, "--methods", "CC", folder=folder).out)
+    second = json.loads(run("evaluate", "bridges.csv", *options, "--methods", "CC,IC", folder=folder).out)
+    kept = [row for row in second if row["method"] != "IC"]
+    assert kept == first  # the times too: nothing was done again
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        ["--method", "PtMsCC"],
+        ["--method", "LP"],
+        ["--method", "CDN"],
+        ["--method", "RF-PCT"],
+        ["--method", "ECC", "--estimator", "svm"],
+        ["--order", "search(n_iterations=3)", "--loss", "hamming"],
+        ["--order", "type,span,material", "--inference", "beam(width=2)", "--parents", "1"],
+        ["--chains", "3", "--estimator", "random_forest(n_estimators=5)", "--inference", "greedy"],
+    ],
+)
+def test_every_kind_of_model_makes_the_journey(folder, tmp_path, choices):
+    model = tmp_path / "model.mchain"
+    answer = run("fit", "bridges.csv", "--targets", TARGETS, "--drop", "id", *choices, "-o", model, folder=folder)
+    assert answer.code == 0, answer.err
+    table = as_table(run("predict", model, "new.csv", folder=folder).out)
+    assert len(table) == 40
+    assert set(table["span"]) <= {"LONG", "MEDIUM", "SHORT"}
+    assert run("inspect", model, folder=folder).code == 0
+
+
+def test_arff_and_libsvm_files(tmp_path):
+    data = make_chain_data(120, 6, 3, random_state=0).dataset
+    table = data.to_frame()
+    lines = [f"@attribute {name} numeric" for name in data.feature_names]
+    lines += [f"@attribute {name} {{0,1}}" for name in data.label_names]
+    rows = table.to_csv(header=False, index=False)
+    head = f"@relation 'invented: -C -{len(data.label_names)}'\n" + "\n".join(lines) + "\n@data\n"
+    (tmp_path / "invented.arff").write_text(head + rows, encoding="utf-8")
+    sparse = [
+        ",".join(str(k) for k in np.flatnonzero(labels)) + " " + " ".join(f"{j + 1}:{v}" for j, v in enumerate(values))
+        for values, labels in zip(data.X.to_numpy(), data.Y.to_numpy(), strict=True)
+    ]
+    (tmp_path / "invented.svm").write_text("\n".join(sparse) + "\n", encoding="utf-8")
+    answers = []
+    for name in ("invented.arff", "invented.svm"):
+        made = run("fit", name, "--order", "given", "-o", f"{name}.mchain", folder=tmp_path)
+        assert made.code == 0, made.err
+        found = run("predict", f"{name}.mchain", name, "-o", f"{name}.csv", folder=tmp_path)
+        assert found.code == 0, found.err
+        answers.append(pd.read_csv(tmp_path / f"{name}.csv").iloc[:, :3].to_numpy())
+    assert np.mean(answers[0] == data.Y.to_numpy()) > 0.6
+    # One has standardised inputs and the other not, so that only nearly all answers agree.
+    assert np.mean(answers[0] == answers[1]) > 0.9
+
+
+@pytest.mark.real_data
+def test_real_arff_file(data_folder, tmp_path):
+    source = data_folder / "music" / "music-train.arff.gz"
+    made = run("fit", source, "-o", "music.mchain", "--order", "given", folder=tmp_path)
+    assert made.code == 0, made.err
+    assert "391 rows with 72 inputs" in made.out
+    test = data_folder / "music" / "music-test.arff.gz"
+    table = as_table(run("predict", "music.mchain", test, folder=tmp_path).out)
+    assert len(table) == 202
+    assert table["certified"].all()
+    shown = run("inspect", "music.mchain", folder=tmp_path)
+    assert "relaxing-calm" in shown.out
+    scores = run(
+        "evaluate", "music", "--methods", "CC", "--cv", "official", "--data", data_folder, "--json", folder=tmp_path
+    )
+    exact = [row["value"] for row in json.loads(scores.out) if (row["method"], row["measure"]) == ("CC", "exact_match")]
+    assert exact[0] > 0.2
+    medical = data_folder / "medical" / "medical.arff.gz"
+    assert run("fit", medical, "-o", "medical.mchain", folder=tmp_path).code == 0
+    given = run("predict", "medical.mchain", data_folder / "medical" / "medical-test.arff", "--given", folder=tmp_path)
+    assert given.code == 0, given.err
+
+
+def test_exported_digits_lead_to_a_model(tmp_path):
+    assert run("data", "export", "digits", "-o", "digits.csv", folder=tmp_path).code == 0
+    table = pd.read_csv(tmp_path / "digits.csv")
+    assert table.shape == (1797, 70)
+    made = run("fit", "digits.csv", "--targets", "last:6", "-o", "digits.mchain", folder=tmp_path)
+    assert made.code == 0, made.err
+    predicted = as_table(run("predict", "digits.mchain", "digits.csv", folder=tmp_path).out)
+    assert np.mean(predicted["parity"] == table["parity"]) > 0.8
+
+
+def test_models_of_python_are_models_of_the_command_line(tmp_path):
+    from montechain import ChainClassifier, save
+
+    data = make_chain_data(100, 4, 3, random_state=0).dataset
+    save(ChainClassifier(random_state=0).fit(data.X, data.Y), tmp_path / "own.mchain")
+    write_table(data.to_frame(), tmp_path / "own.csv")
+    answer = run("predict", "own.mchain", "own.csv", folder=tmp_path)
+    assert answer.code == 0, answer.err
+    assert len(as_table(answer.out)) == 100
+
+
+def test_output_to_a_pipe_has_no_colours_or_bars(folder):
+    for arguments in (["demo"], ["inspect", "bridges.mchain"], ["methods"], ["data", "list"], ["--help"]):
+        answer = run(*arguments, folder=folder)
+        assert answer.code == 0, answer.err
+        assert "\x1b" not in answer.out + answer.err
+        assert "\r" not in answer.out.replace(os.linesep, "\n")
