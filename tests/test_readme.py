@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from command import run_from_nothing
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf8")
@@ -21,7 +20,8 @@ def python_blocks(document):
 
 
 @pytest.mark.parametrize("document", [document for document in DOCUMENTS if python_blocks(document)])
-def test_python_blocks_run(document):
+def test_python_blocks_run(document, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write files
     namespace = {"__name__": "document"}
     for number, block in enumerate(python_blocks(document), start=1):
         exec(compile(block, f"{document}, Python block {number}", "exec", dont_inherit=True), namespace)
@@ -29,21 +29,14 @@ def test_python_blocks_run(document):
 
 
 def test_main_job_compares_and_certifies(tmp_path):
-    (code,) = re.findall(r'^pip install \. && python -c "\n(.*?)^"$', README, flags=re.DOTALL | re.MULTILINE)
-    # Within double quotes a shell would read these.
-    assert not set('"$`\\!') & set(code)
-    answer = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    score = {name: float(share) for name, share in re.findall(r"(\w+): all four right on ([\d.]+)%", answer)}
-    assert list(score) == ["independent", "greedy", "exact"]
-    assert score["exact"] > score["independent"]
-    assert "certified: True" in answer
+    (command,) = re.findall(r"^pip install \. && montechain (.*)$", README, flags=re.MULTILINE)
+    answer = run_from_nothing(*command.split(), folder=tmp_path)
+    assert answer.code == 0, answer.err
+    score = {name: float(share) for name, share in re.findall(r"^ +(\w+) +(0\.\d+)", answer.out, flags=re.MULTILINE)}
+    assert list(score) == ["Majority", "IC", "CC", "MCC", "montechain"]
+    assert score["Majority"] < score["IC"] < score["CC"] < score["montechain"]
+    assert answer.out.count("proven") >= 3
+    assert "montechain fit" in answer.out
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

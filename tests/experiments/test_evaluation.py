@@ -64,7 +64,7 @@ def test_measures_are_those_of_the_metrics_on_the_same_prediction():
     folds = LabelStratifiedKFold(3, random_state=0)
     results = evaluate(data, ["MCC"], folds=folds, seed=4)
     for fold, (train, test) in enumerate(folds.split(data.X, data.Y)):
-        seed = unit_seed(4, "small", "MCC", fold)
+        seed = unit_seed(4, "small", fold)
         model = TableClassifier(make_method("MCC", random_state=seed)).fit(data.X.iloc[train], data.Y.iloc[train])
         X, Y = data.X.iloc[test], data.Y.iloc[test]
         decision = model.decide(X)
@@ -122,8 +122,8 @@ def test_seeds_depend_on_nothing_else():
     assert [r for r in both if r.method == "b"] == alone
     other = evaluate(data, {"b": Guess()}, folds=KFold(3), seed=1, measures=COMPUTED, encoder="passthrough")
     assert [r.value for r in other] != [r.value for r in alone]
-    first, second = (unit_seed(0, "small", "a", fold) for fold in (0, 1))
-    assert len({first, second, unit_seed(0, "small", "b", 0), unit_seed(1, "small", "a", 0)}) == 4
+    first, second = (unit_seed(0, "small", fold) for fold in (0, 1))
+    assert len({first, second, unit_seed(0, "large", 0), unit_seed(1, "small", 0)}) == 4
     assert 0 <= first < 2**31
 
 

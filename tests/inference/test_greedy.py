@@ -81,3 +81,14 @@ def test_equal_classes_and_impossible_knowledge():
     decision = Greedy().most_probable(chain, np.zeros((1, 1)), given=known, rng=RNG)
     assert decision.labels.tolist() == [[0, 1]]
     assert decision.log_proba[0] == -np.inf
+
+
+def test_labels_without_parents_are_all_certified():
+    rng = np.random.default_rng(5)
+    weights = [rng.normal(size=(3, 1)) for _ in range(4)]
+    links = [FittedLinearLink(2, SOFTMAX, weight, np.zeros(1)) for weight in weights]
+    chain, X = Chain(range(4), [()] * 4, links), rng.normal(size=(50, 3))
+    for view in (chain, as_generic(chain)):
+        decision = Greedy().most_probable(view, X, rng=RNG)
+        assert decision.certified.all()
+        np.testing.assert_allclose(decision.log_proba, log_proba_table(chain, X)[1].max(axis=1), atol=1e-10)

@@ -105,7 +105,7 @@ def _knowledge(dataset: Dataset, file: str, given: bool) -> pd.DataFrame | None:
         raise ValueError(f"`--given`, but {file} has no column of a target.")
     if present and not given:
         listed = ", ".join(map(str, present[:5])) + (", ..." if len(present) > 5 else "")
-        output.note(f"note: {file} has the targets {listed}. They are not looked at; --given uses them.")
+        output.note(f"note: {file} has the targets {listed}: they are not looked at; --given uses them.")
     return dataset.Y if given else None
 
 

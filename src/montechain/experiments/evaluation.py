@@ -71,8 +71,8 @@ def evaluate(
         A number of `LabelStratifiedKFold`; the `OfficialSplit`; a hundred `RandomSplits`; or any splitter of
         scikit-learn's kind. A splitter whose `random_state` is None gets `seed`.
     seed : int, default=0
-        From it, the data set's name, the method's name and the number of the fold comes the seed of each method:
-        the same whatever else is run.
+        From it, the data set's name and the number of the fold comes the seed of the methods: the same whatever else
+        is run, and the same for all of them, so that methods which draw an order draw the same one.
     estimator : {"logistic", "svm"}, estimator or None, default=None
         The base classifier of methods given by name; see `make_method`.
     measures : iterable of str, optional
@@ -177,7 +177,7 @@ class _Plan:
                 yield Unit(self.dataset.name, whole, name, parameters[name], protocol, fold, self.seed), fold, name
 
     def task(self, unit: Unit, fold: int, name: str, measures: list[str]) -> Task:
-        method = self._method(name, unit_seed(self.seed, unit.dataset or unit.fingerprint, name, fold))
+        method = self._method(name, unit_seed(self.seed, unit.dataset or unit.fingerprint, fold))
         if self.encoder == PASSTHROUGH:
             model = method
         else:

@@ -52,7 +52,10 @@ class Greedy(Inference):
             found = greedy(*scores.arrays, no_knowledge(chain.n_labels) if given is None else given)
         else:
             found = greedy_paths(PrefixTree(chain, X, given))[:3]
-        return Decision.most_probable(*found, given=given)
+        labels, log_proba, bound = found
+        if not any(chain.parents):  # the best of each label is the best of all, whatever the bound of the path says
+            bound = log_proba
+        return Decision.most_probable(labels, log_proba, bound, given=given)
 
 
 def greedy_paths(tree: PrefixTree) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
