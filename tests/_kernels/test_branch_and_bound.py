@@ -31,7 +31,7 @@ def make_case(seed, parents, is_known, n_rows=3):
 @settings(deadline=None, max_examples=150)
 def test_the_proven_best_is_the_best_whichever_search_finds_it(seed, parents, is_known, patience):
     chain, X, known, arrays, known_array = make_case(seed, parents, is_known)
-    labels, log_proba, upper_bound, _ = most_probable(*arrays, known_array, NO_LIMIT, patience)
+    labels, log_proba, upper_bound, _ = most_probable(*arrays, known_array, max_nodes=NO_LIMIT, patience=patience)
     np.testing.assert_array_equal(upper_bound, log_proba)
     np.testing.assert_allclose(log_proba, chain.log_joint(X, labels), rtol=0, atol=1e-10)
     for i, (_, value) in enumerate(reference.most_probable(chain, X, known)):
@@ -48,7 +48,7 @@ def test_the_bound_holds_and_never_rises_with_the_budget(seed, parents, is_known
     before = np.full(len(X), np.inf)
     found_before = np.full(len(X), -np.inf)
     for max_nodes in [*range(1, 60), NO_LIMIT]:
-        _, log_proba, upper_bound, nodes = most_probable(*arrays, known_array, max_nodes, patience)
+        _, log_proba, upper_bound, nodes = most_probable(*arrays, known_array, max_nodes=max_nodes, patience=patience)
         assert (upper_bound >= best - 1e-10).all()
         assert (upper_bound <= before + 1e-12).all()
         assert (log_proba >= found_before - 1e-12).all()
@@ -99,7 +99,9 @@ def test_a_hopeless_search_ends_with_a_bound_below_zero_that_falls(effect):
     arrays = posterior_like_cal500(3, effect).arrays
     before = np.zeros(3)
     for max_nodes in [10, 200, 990, 1000, 1010, 1100, 1500, 3000]:
-        labels, log_proba, upper_bound, nodes = most_probable(*arrays, no_knowledge(174), max_nodes, 1000)
+        labels, log_proba, upper_bound, nodes = most_probable(
+            *arrays, no_knowledge(174), max_nodes=max_nodes, patience=1000
+        )
         assert (upper_bound < 0.0).all()
         assert (upper_bound <= before).all()
         assert (log_proba <= upper_bound).all()
@@ -110,7 +112,7 @@ def test_a_hopeless_search_ends_with_a_bound_below_zero_that_falls(effect):
 
 def test_without_effects_between_labels_the_look_ahead_proves_the_first_vector_at_once():
     arrays = posterior_like_cal500(3, 0.0).arrays
-    _, log_proba, upper_bound, nodes = most_probable(*arrays, no_knowledge(174), NO_LIMIT, 300)
+    _, log_proba, upper_bound, nodes = most_probable(*arrays, no_knowledge(174), max_nodes=NO_LIMIT, patience=300)
     np.testing.assert_allclose(upper_bound, log_proba, rtol=0, atol=1e-9)
     assert (nodes <= 300 + 174).all()
 
@@ -121,7 +123,7 @@ def test_known_classes_of_probability_zero():
     arrays = LinearScorer([never, free], [(), ()]).scores(np.zeros((2, 1))).arrays
     known = np.array([[1, -1], [-1, 0]], dtype=np.int32)
     for patience in (0, NO_LIMIT):
-        labels, log_proba, upper_bound, _ = most_probable(*arrays, known, NO_LIMIT, patience)
+        labels, log_proba, upper_bound, _ = most_probable(*arrays, known, max_nodes=NO_LIMIT, patience=patience)
         np.testing.assert_array_equal(labels, [[1, 1], [0, 0]])
         np.testing.assert_allclose(log_proba, [-np.inf, np.log(0.3)])
         np.testing.assert_allclose(upper_bound, log_proba)

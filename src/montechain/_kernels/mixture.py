@@ -17,9 +17,9 @@ import math
 import numpy as np
 from numba import njit
 
-from montechain._kernels.branch_and_bound import depth_first, new_scratch
-from montechain._kernels.branch_and_bound import greedy as greedy_completion
 from montechain._kernels.conditional import SOFTMAX, expand, log_odds, log_sigmoids
+from montechain._kernels.depth_first import depth_first, new_scratch
+from montechain._kernels.depth_first import greedy as greedy_completion
 from montechain._kernels.heap import doubled, heap_pop, heap_push
 
 TOLERANCE = 1e-12

@@ -100,7 +100,7 @@ class BranchAndBound(Inference):
         else:
             knowledge = no_knowledge(chain.n_labels) if given is None else given
             labels, log_proba, upper_bound, _ = most_probable_kernel(
-                *scores.arrays, knowledge, self.max_nodes, PATIENCE
+                *scores.arrays, knowledge, max_nodes=self.max_nodes, patience=PATIENCE
             )
         return Decision.most_probable(labels, log_proba, upper_bound, given=given)
 

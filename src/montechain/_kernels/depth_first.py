@@ -1,0 +1,422 @@
+"""Depth-first search for the most probable label vectors of a label-linear chain.
+
+It prunes by the partial log-probability alone: a node costs little, and most rows are settled after a few dozen nodes.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from montechain._kernels.conditional import SOFTMAX, expand, log_odds
+
+SMALLEST = 1e-280
+"""Probabilities below this are left to the search that works with logarithms."""
+
+
+@njit(cache=True, nogil=True)
+def depth_first(
+    base_row,
+    effects,
+    score_start,
+    score_weight,
+    response,
+    n_classes,
+    active_start,
+    known,
+    max_nodes,
+    found,
+    found_log,
+    scratch,
+):
+    """Search one row depth-first for its ``k = len(found)`` most probable vectors, the most probable child first.
+
+    Writes the vectors to `found` and their log-probabilities to `found_log`, in no particular order, and
+    returns how many there are, the number of nodes expanded, whether the search is complete, and an upper
+    bound on the log-probability of every vector. The budget ends the search only once k vectors are found.
+    `known` is the row of known classes, or empty.
+    """
+    children, next_value, labels, next_class, active, n_active_at, scores = scratch
+    last = len(n_classes) - 1
+    wanted = len(found)
+    n_found = 0
+    worst = 0
+    threshold = -np.inf
+    nodes = 0
+    depth = 0
+    partial = 0.0
+    n_active = 0
+    n_active_at[0] = 0
+    while True:
+        if nodes >= max_nodes and n_found == wanted:
+            # Open are this node and, above it, the children not yet taken.
+            bound = partial
+            for i in range(n_found):
+                bound = max(bound, found_log[i])
+            for d in range(depth):
+                bound = max(bound, next_value[d])
+            return n_found, nodes, False, bound
+        nodes += 1
+        known_class = known[depth] if len(known) else -1
+        if response[depth] == SOFTMAX and n_classes[depth] == 2:
+            # As `expand`, but the likelier class is known at once, and no array is touched.
+            odds = log_odds(base_row, effects, score_start[depth], active, n_active)
+            chosen = 1 if odds > 0.0 else 0
+            odds = abs(odds)
+            rest = math.log1p(math.exp(-odds))
+            value = partial - rest
+            next_value[depth] = partial + (-odds - rest)
+            next_class[depth] = 1 - chosen
+            if known_class >= 0:
+                if known_class != chosen:
+                    chosen = known_class
+                    value = next_value[depth]
+                next_value[depth] = -np.inf
+        else:
+            out = children[depth]
+            expand(
+                base_row,
+                effects,
+                score_start,
+                score_weight,
+                response,
+                n_classes,
+                depth,
+                active,
+                n_active,
+                known_class,
+                scores,
+                out,
+            )
+            for c in range(n_classes[depth]):
+                out[c] += partial
+            chosen, value = take_best(out, n_classes[depth])
+            next_class[depth], next_value[depth] = take_best(out, n_classes[depth])
+        if depth == last:
+            while value > threshold:
+                labels[depth] = chosen
+                slot = n_found if n_found < wanted else worst
+                for d in range(last + 1):
+                    found[slot, d] = labels[d]
+                found_log[slot] = value
+                n_found = min(n_found + 1, wanted)
+                if n_found == wanted:
+                    worst = 0
+                    for i in range(1, wanted):
+                        if found_log[i] < found_log[worst]:
+                            worst = i
+                    threshold = found_log[worst]
+                chosen = next_class[depth]
+                value = next_value[depth]
+                next_value[depth] = -np.inf
+                if n_classes[depth] > 2:
+                    next_class[depth], next_value[depth] = take_best(children[depth], n_classes[depth])
+            value = -np.inf
+        if not value > threshold:
+            depth -= 1
+            while depth >= 0 and not next_value[depth] > threshold:
+                depth -= 1
+            if depth < 0:
+                break
+            value = next_value[depth]
+            chosen = next_class[depth]
+            next_value[depth] = -np.inf
+            if n_classes[depth] > 2:
+                next_class[depth], next_value[depth] = take_best(children[depth], n_classes[depth])
+            n_active = n_active_at[depth]
+        labels[depth] = chosen
+        if chosen > 0:
+            active[n_active] = active_start[depth] + chosen - 1
+            n_active += 1
+        depth += 1
+        n_active_at[depth] = n_active
+        partial = value
+    bound = -np.inf
+    for i in range(n_found):
+        bound = max(bound, found_log[i])
+    return n_found, nodes, True, bound
+
+
+@njit(cache=True, nogil=True)
+def is_all_binary(response, n_classes):
+    """Return whether every link has one score, the log-odds of its second class."""
+    for k in range(len(n_classes)):  # noqa: SIM110 - numba compiles a loop, but not a generator in all()
+        if n_classes[k] != 2 or response[k] != SOFTMAX:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def depth_first_binary(base_row, effects, known, max_nodes, found, scratch):
+    """Search one row as `depth_first` does for one vector, where all labels are binary.
+
+    Works with probabilities instead of their logarithms, which saves the logarithm at each node; score k
+    and active class k both belong to position k. Returns the log-probability of the vector found, the
+    number of nodes expanded, whether the search is complete, and the upper bound. Where probabilities
+    would underflow, it gives up with zero nodes.
+    """
+    _, next_value, labels, next_class, active, n_active_at, _ = scratch
+    last = len(base_row) - 1
+    best = 0.0
+    nodes = 0
+    depth = 0
+    partial = 1.0
+    n_active = 0
+    n_active_at[0] = 0
+    while True:
+        if nodes >= max_nodes and best > 0.0:
+            # Open are this node and, above it, the children not yet taken.
+            bound = max(best, partial)
+            for d in range(depth):
+                bound = max(bound, next_value[d])
+            return math.log(best), nodes, False, math.log(bound)
+        nodes += 1
+        odds = log_odds(base_row, effects, depth, active, n_active)
+        chosen = 1 if odds > 0.0 else 0
+        ratio = math.exp(-abs(odds))
+        value = partial / (1.0 + ratio)
+        other = value * ratio
+        if len(known) and known[depth] >= 0:
+            if known[depth] != chosen:
+                chosen = 1 - chosen
+                value = other
+            other = 0.0
+        if value < SMALLEST and best == 0.0:
+            return -np.inf, 0, False, 0.0
+        if value > best and depth == last:
+            # The other class is no more probable, so this node is done.
+            best = value
+            labels[depth] = chosen
+            for d in range(last + 1):
+                found[d] = labels[d]
+        if depth == last or not value > best:
+            depth -= 1
+            while depth >= 0 and not next_value[depth] > best:
+                depth -= 1
+            if depth < 0:
+                return math.log(best), nodes, True, math.log(best)
+            value = next_value[depth]
+            chosen = next_class[depth]
+            next_value[depth] = 0.0
+            n_active = n_active_at[depth]
+        else:
+            next_value[depth] = other
+            next_class[depth] = 1 - chosen
+        labels[depth] = chosen
+        if chosen > 0:
+            active[n_active] = depth
+            n_active += 1
+        depth += 1
+        n_active_at[depth] = n_active
+        partial = value
+
+
+@njit(cache=True, nogil=True)
+def take_best(values, n_classes):
+    """Return the class with the largest value, and that value, which is struck out."""
+    best = 0
+    for c in range(1, n_classes):
+        if values[c] > values[best]:
+            best = c
+    value = values[best]
+    values[best] = -np.inf
+    return best, value
+
+
+@njit(cache=True, nogil=True)
+def new_scratch(score_start, n_classes):
+    """Return the arrays in which the depth-first search keeps its path and the children not yet taken."""
+    n_labels = len(n_classes)
+    return (
+        np.empty((n_labels, n_classes.max())),
+        np.empty(n_labels),
+        np.empty(n_labels, dtype=np.int32),
+        np.empty(n_labels, dtype=np.int32),
+        np.empty(n_labels, dtype=np.int64),
+        np.empty(n_labels + 1, dtype=np.int64),
+        np.empty(score_start[n_labels]),
+    )
+
+
+@njit(cache=True, nogil=True)
+def greedy(
+    base_row,
+    effects,
+    score_start,
+    score_weight,
+    response,
+    n_classes,
+    active_start,
+    known,
+    scratch,
+    labels,
+):
+    """Write the greedy completion of what is known to `labels`: for rows whose known classes are impossible."""
+    children, _, _, _, active, _, scores = scratch
+    n_active = 0
+    for k in range(len(n_classes)):
+        known_class = known[k] if len(known) else -1
+        out = children[k]
+        expand(
+            base_row,
+            effects,
+            score_start,
+            score_weight,
+            response,
+            n_classes,
+            k,
+            active,
+            n_active,
+            -1,
+            scores,
+            out,
+        )
+        chosen = known_class
+        if chosen < 0:
+            chosen = 0
+            for c in range(1, n_classes[k]):
+                if out[c] > out[chosen]:
+                    chosen = c
+        labels[k] = chosen
+        if chosen > 0:
+            active[n_active] = active_start[k] + chosen - 1
+            n_active += 1
+
+
+@njit(cache=True, nogil=True)
+def search_depth_first(
+    base,
+    effects,
+    score_start,
+    score_weight,
+    response,
+    n_classes,
+    active_start,
+    given,
+    max_nodes,
+):
+    """Find a label vector of each row, and prove it the most probable one where `max_nodes` nodes are enough.
+
+    Returns
+    -------
+    labels : int32 ndarray of shape (n, L)
+    log_proba, upper_bound : ndarrays of shape (n,)
+    nodes : int64 ndarray of shape (n,)
+        Nodes expanded.
+    complete : bool ndarray of shape (n,)
+        Whether the search ended before its budget.
+    """
+    n_rows = len(base)
+    n_labels = len(n_classes)
+    found = np.zeros((1, n_labels), dtype=np.int32)
+    found_log = np.empty(1)
+    scratch = new_scratch(score_start, n_classes)
+    labels = np.empty((n_rows, n_labels), dtype=np.int32)
+    log_proba = np.empty(n_rows)
+    upper_bound = np.empty(n_rows)
+    nodes = np.empty(n_rows, dtype=np.int64)
+    complete = np.empty(n_rows, dtype=np.bool_)
+    nothing = np.empty(0, dtype=np.int32)
+    all_binary = is_all_binary(response, n_classes)
+    for i in range(n_rows):
+        known = given[i] if len(given) else nothing
+        n_found = 1
+        nodes[i] = 0
+        complete[i] = False
+        if all_binary:
+            found_log[0], nodes[i], complete[i], upper_bound[i] = depth_first_binary(
+                base[i], effects, known, max_nodes, found[0], scratch
+            )
+        if nodes[i] == 0:
+            n_found, nodes[i], complete[i], upper_bound[i] = depth_first(
+                base[i],
+                effects,
+                score_start,
+                score_weight,
+                response,
+                n_classes,
+                active_start,
+                known,
+                max_nodes,
+                found,
+                found_log,
+                scratch,
+            )
+        if n_found == 0:
+            greedy(
+                base[i],
+                effects,
+                score_start,
+                score_weight,
+                response,
+                n_classes,
+                active_start,
+                known,
+                scratch,
+                found[0],
+            )
+            found_log[0] = -np.inf
+        for k in range(n_labels):
+            labels[i, k] = found[0, k]
+        log_proba[i] = found_log[0]
+    return labels, log_proba, upper_bound, nodes, complete
+
+
+@njit(cache=True, nogil=True)
+def k_best(
+    base,
+    effects,
+    score_start,
+    score_weight,
+    response,
+    n_classes,
+    active_start,
+    given,
+    k,
+    max_nodes,
+):
+    """Find the `k` most probable label vectors of each row, depth-first, the best first in the result.
+
+    Returns
+    -------
+    labels : int32 ndarray of shape (n, k, L)
+        -1 where fewer than k vectors have a positive probability.
+    log_proba : ndarray of shape (n, k)
+        Minus infinity there.
+    complete : bool ndarray of shape (n,)
+        Whether the search ended before its budget: the vectors are then proven best.
+    """
+    n_rows = len(base)
+    n_labels = len(n_classes)
+    found = np.empty((k, n_labels), dtype=np.int32)
+    found_log = np.empty(k)
+    scratch = new_scratch(score_start, n_classes)
+    labels = np.full((n_rows, k, n_labels), -1, dtype=np.int32)
+    log_proba = np.full((n_rows, k), -np.inf)
+    complete = np.empty(n_rows, dtype=np.bool_)
+    nothing = np.empty(0, dtype=np.int32)
+    for i in range(n_rows):
+        known = given[i] if len(given) else nothing
+        n_found, _, complete[i], _ = depth_first(
+            base[i],
+            effects,
+            score_start,
+            score_weight,
+            response,
+            n_classes,
+            active_start,
+            known,
+            max_nodes,
+            found,
+            found_log,
+            scratch,
+        )
+        best_first_order = np.argsort(-found_log[:n_found])
+        for rank in range(n_found):
+            slot = best_first_order[rank]
+            log_proba[i, rank] = found_log[slot]
+            for d in range(n_labels):
+                labels[i, rank, d] = found[slot, d]
+    return labels, log_proba, complete
