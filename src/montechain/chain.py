@@ -18,6 +18,7 @@ from montechain._kernels.joint import sample as sample_kernel
 from montechain._targets import CODE
 from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem
 from montechain.links.linear import FittedLinearLink, LinearScorer, LinearScores
+from montechain.links.packing import check_parents, joined, pack_links, ragged, unpack_links, whole_numbers
 
 __all__ = ["Chain", "ChainBase", "PrefixTree"]
 
@@ -188,6 +189,29 @@ class Chain(ChainBase):
                 filled[rows, label] = draw_classes(log_proba, np.random.default_rng([seed, label]).random(len(rows)))
         position = {label: k for k, label in enumerate(order)}
         return cls(order, [[position[j] for j in parents[label]] for label in order], links)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the chain as a few arrays, for pickles and model files."""
+        n_parents, parents = joined(self.parents)
+        order = np.array(self.order, dtype=np.int64)
+        return {"order": order, "n_parents": n_parents, "parents": parents, "links": pack_links(self.links)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Build the chain anew; a ValueError says what does not fit together."""
+        order = whole_numbers(state, "order", 0)
+        parents = ragged(whole_numbers(state, "n_parents", 0), whole_numbers(state, "parents", 0))
+        links = unpack_links(state["links"])
+        if not order or len(links) != len(order) or len(parents) != len(order):
+            raise ValueError(
+                f"there are {len(links)} links and {len(parents)} sets of parents for {len(order)} labels."
+            )
+        if sorted(order) != list(range(len(order))):
+            raise ValueError(f"the order {order} is not a permutation of the labels.")
+        for k, own in enumerate(parents):
+            if len(set(own)) != len(own) or any(j >= k for j in own):
+                raise ValueError(f"the parents {list(own)} of position {k} are not distinct earlier positions.")
+        check_parents(links, parents)
+        self.__init__(order, parents, links)  # type: ignore[misc]
 
     def conditional(self, X: Any, prefix: np.ndarray) -> np.ndarray:  # noqa: D102
         k = prefix.shape[1]

@@ -1,0 +1,400 @@
+"""What is saved comes back: the same answers, in the same types, in another process too."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import warnings
+from dataclasses import is_dataclass
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+
+import montechain
+from montechain import Beam, ChainClassifier, ChainPopulationClassifier
+from montechain._targets import as_columns
+from montechain.errors import ModelFileError
+from montechain.estimators.table import TableClassifier
+from montechain.persistence import describe, load, save
+from montechain.persistence.trust import OWN_TYPES
+from tests.saved_models import data, table, unfitted
+
+UNFITTED = dict(unfitted())
+
+
+@functools.cache
+def fitted(name: str):
+    X, Y = data()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        return clone(UNFITTED[name]).fit(X, Y)
+
+
+def content_of(model, **options) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        save(model, Path(folder) / "model.mchain", **options)
+        return (Path(folder) / "model.mchain").read_bytes()
+
+
+def assert_same_answers(one, other, X):
+    """Labels are the same, and probabilities to the last bit."""
+    for method in ("decide", "predict_proba", "predict"):
+        if not hasattr(one, method):
+            continue
+        answers = [getattr(model, method)(X) for model in (one, other)]
+        if method == "decide":
+            np.testing.assert_array_equal(answers[0].log_proba, answers[1].log_proba)
+            answers = [answer.labels for answer in answers]
+        if method == "predict_proba":
+            answers = [np.hstack(answer) for answer in answers]
+        np.testing.assert_array_equal(*map(np.asarray, answers))
+
+
+@pytest.mark.parametrize("name", UNFITTED)
+def test_every_kind_of_model_comes_back(name, tmp_path):
+    model = fitted(name)
+    X, Y = data()
+    save(model, tmp_path / "model.mchain")
+    same = load(tmp_path / "model.mchain")
+    if name == "random state":  # a generator of the user's goes on from where it stood when it was saved
+        model = pickle.loads(pickle.dumps(model))
+        assert model.random_state.randint(2**31) == same.random_state.randint(2**31)
+    assert type(same) is type(model)
+    assert repr(same).partition("RandomState")[0] == repr(model).partition("RandomState")[0]
+    assert vars(same).keys() == vars(model).keys()
+    assert_same_answers(model, same, X)
+    if hasattr(model, "log_joint"):
+        np.testing.assert_array_equal(model.log_joint(X, Y), same.log_joint(X, Y))
+    if hasattr(model, "search_trace_"):
+        assert same.search_trace_ == model.search_trace_
+    if hasattr(model, "parents_"):
+        assert same.parents_ == model.parents_
+    if hasattr(same, "classes_") and isinstance(same, ChainClassifier):
+        given = np.full(Y.shape, np.nan)
+        given[:, 1] = Y[:, 1]
+        np.testing.assert_array_equal(model.predict(X, given=given), same.predict(X, given=given))
+    if name == "random state":
+        return
+    save(same, tmp_path / "again.mchain")
+    assert (tmp_path / "again.mchain").read_bytes() == (tmp_path / "model.mchain").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["order None", "combine mixture", "network", "estimator RandomForest", "forest"])
+@pytest.mark.parametrize("way", ["pickle", "joblib"])
+def test_pickle_and_joblib_work_as_well(name, way, tmp_path):
+    model = fitted(name)
+    if way == "pickle":
+        same = pickle.loads(pickle.dumps(model))
+    else:
+        joblib.dump(model, tmp_path / "model.joblib", compress=3)
+        same = joblib.load(tmp_path / "model.joblib")
+    assert_same_answers(model, same, data()[0])
+
+
+def test_another_process_answers_the_same(tmp_path):
+    X, _ = data()
+    names = ["order None", "combine mixture", "network", "powerset", "forest", "estimator RandomForest"]
+    for i, name in enumerate(names):
+        save(fitted(name), tmp_path / f"{i}.mchain")
+    inputs, targets = table()
+    whole = TableClassifier(ChainClassifier(random_state=0)).fit(inputs, targets)
+    save(whole, tmp_path / "table.mchain")
+    inputs.to_pickle(tmp_path / "inputs.pkl")
+    np.save(tmp_path / "X.npy", X)
+    code = """
+import sys, numpy as np, pandas as pd
+from pathlib import Path
+from montechain.persistence import load
+folder = Path(sys.argv[1])
+X = np.load(folder / "X.npy")
+for path in sorted(folder.glob("[0-9]*.mchain")):
+    model = load(path)
+    np.savez(path.with_suffix(".npz"), labels=model.predict(X), proba=np.hstack(model.predict_proba(X)))
+load(folder / "table.mchain").predict(pd.read_pickle(folder / "inputs.pkl")).to_pickle(folder / "answer.pkl")
+"""
+    subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    for i, name in enumerate(names):
+        model = fitted(name)
+        with np.load(tmp_path / f"{i}.npz") as answer:
+            np.testing.assert_array_equal(model.predict(X), answer["labels"])
+            np.testing.assert_array_equal(np.hstack(model.predict_proba(X)), answer["proba"])
+    pd.testing.assert_frame_equal(pd.read_pickle(tmp_path / "answer.pkl"), whole.predict(inputs))
+
+
+# -- frames of the user's library -------------------------------------------------------------------
+
+
+def round_trip(model, tmp_path):
+    save(model, tmp_path / "model.mchain")
+    return load(tmp_path / "model.mchain")
+
+
+def test_a_table_comes_back_with_its_types(tmp_path):
+    inputs, targets = table()
+    model = TableClassifier(ChainClassifier(random_state=0)).fit(inputs, targets)
+    same = round_trip(model, tmp_path)
+    answer = same.predict(inputs)
+    pd.testing.assert_frame_equal(answer, model.predict(inputs))
+    assert answer.dtypes.tolist() == targets.dtypes.tolist()
+    assert answer["kind"].cat.categories.tolist() == ["low", "mid", "high"]
+    assert answer["kind"].cat.ordered
+    assert same.encoder_.get_feature_names_out().tolist() == model.encoder_.get_feature_names_out().tolist()
+
+
+@pytest.mark.parametrize("text", [(), ("remarks",)])
+def test_a_table_with_text_and_a_forest(text, tmp_path):
+    from montechain.preparation import TableEncoder
+
+    inputs, targets = table()
+    forest = ChainClassifier(RandomForestClassifier(2, max_depth=3), random_state=0, inference=Beam(width=2))
+    model = TableClassifier(forest, encoder=TableEncoder(text=text)).fit(inputs, targets)
+    pd.testing.assert_frame_equal(round_trip(model, tmp_path).predict(inputs), model.predict(inputs))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series(["a", "b"] * 30),
+        pd.Series(["a", "b"] * 30, dtype="string"),
+        pd.Series(["a", "b"] * 30, dtype=pd.StringDtype("python")),
+        pd.Series(["a", "b"] * 30, dtype=pd.StringDtype("python", na_value=np.nan)),
+        pd.Series(["a", "b"] * 30, dtype=object),
+        pd.Series(["a", "b"] * 30, dtype=pd.ArrowDtype(pa.string())),
+        pd.Series([1, 2] * 30, dtype="Int8"),
+        pd.Series([1, 2] * 30, dtype="uint16"),
+        pd.Series([1, 2] * 30, dtype="int32[pyarrow]"),
+        pd.Series([1.0, 2.0] * 30, dtype="float32"),
+        pd.Series([True, False] * 30),
+        pd.Series([True, False] * 30, dtype="boolean"),
+        pd.Series(pd.Categorical(["b", "a"] * 30, categories=["b", "a", "c"])),
+        pd.Series(pd.Categorical([3, 1] * 30, categories=[3, 2, 1], ordered=True)),
+        pd.Series(pd.Categorical([True, False] * 30)),
+        pd.Series(pd.Categorical([1.0, 2.0] * 30)),
+        pd.Series(pd.Categorical(["a", 1] * 30, categories=["a", 1])),
+        pd.Series(np.array(["2020-01-01", "2021-01-01"] * 30, dtype="datetime64[s]")),
+    ],
+    ids=lambda column: repr(column.dtype),
+)
+def test_types_of_pandas_come_back(column, tmp_path):
+    X, Y = data()
+    targets = pd.DataFrame({"one": column, "two": Y[:, 1]})
+    model = ChainClassifier(order=None).fit(X, targets)
+    answer = round_trip(model, tmp_path).predict(X)
+    pd.testing.assert_frame_equal(answer, model.predict(X))
+    assert answer.dtypes.tolist() == targets.dtypes.tolist()
+    series = ChainClassifier().fit(X, column)
+    np.testing.assert_array_equal(round_trip(series, tmp_path).predict(X), series.predict(X))
+
+
+@pytest.mark.parametrize(
+    "dtype", [pl.String, pl.Categorical, pl.Enum(["b", "c", "a"]), pl.Int8, pl.UInt64, pl.Boolean], ids=str
+)
+def test_types_of_polars_come_back(dtype, tmp_path):
+    X, Y = data()
+    values = ["a", "b"] * 30 if dtype in (pl.String, pl.Categorical, pl.Enum) else [1, 0] * 30
+    targets = pl.DataFrame({"one": pl.Series(values).cast(dtype), "two": Y[:, 1]})
+    model = ChainClassifier(order=None).fit(X, targets)
+    answer = round_trip(model, tmp_path).predict(X)
+    assert answer.equals(model.predict(X))
+    assert answer.schema == targets.schema
+
+
+@pytest.mark.parametrize("type_", [pa.string(), pa.large_string(), pa.int8(), pa.bool_()], ids=str)
+def test_types_of_arrow_come_back(type_, tmp_path):
+    X, Y = data()
+    values = ["a", "b"] * 30 if "string" in str(type_) else [True, False] * 30
+    one = pa.array(values if type_ != pa.int8() else [1, 0] * 30, type=type_)
+    targets = pa.table({"one": one, "two": Y[:, 1]})
+    model = ChainClassifier(order=None).fit(X, targets)
+    answer = round_trip(model, tmp_path).predict(X)
+    assert answer.equals(model.predict(X))
+    assert answer.schema == targets.schema
+
+
+def test_a_type_that_words_cannot_give_back_is_kept_and_named():
+    column = pd.Series(pd.Categorical(pd.to_datetime(["2020-01-01", "2021-01-01"] * 30)))
+    layout = as_columns(pd.DataFrame({"when": column})).format
+    assert layout.dtypes == [column.dtype]
+    assert pickle.loads(pickle.dumps(layout)).dtypes == [column.dtype]
+    model = ChainClassifier().fit(data()[0], pd.DataFrame({"when": column, "two": data()[1][:, 0]}))
+    with pytest.raises(TypeError, match=r"cannot be saved|load\(\) does not trust"):
+        content_of(model)
+
+
+def test_unknown_cells_names_and_sparse_inputs(tmp_path):
+    X, Y = data()
+    targets = pd.DataFrame(Y, columns=pd.Index(["a", ("b", 1), 3], tupleize_cols=False)).astype(object)
+    targets.iloc[0, 0] = None
+    model = ChainClassifier(RandomForestClassifier(2), random_state=0).fit(sp.csr_array(X), targets)
+    same = round_trip(model, tmp_path)
+    assert same.target_names_ == ["a", ("b", 1), 3]
+    pd.testing.assert_frame_equal(same.predict(sp.csr_array(X)), model.predict(sp.csr_array(X)))
+
+
+# -- what cannot be saved -----------------------------------------------------------------------------
+
+
+def module_level_loss(y, y_hat):
+    return float((y != y_hat).mean())
+
+
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        (lambda y, y_hat: 0.0, r"<lambda>, which cannot be found by name in another process"),
+        (module_level_loss, r"module_level_loss, which load\(\) does not trust by itself.*allow_untrusted=True"),
+        (functools.partial(module_level_loss), r"functools.partial.*module_level_loss"),
+    ],
+)
+def test_functions_of_the_users_are_named(loss, message, tmp_path):
+    X, Y = data()
+    model = ChainClassifier(loss=loss).fit(X, Y)
+    with pytest.raises(TypeError, match=message):
+        save(model, tmp_path / "model.mchain")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_function_that_is_trusted(tmp_path):
+    X, Y = data()
+    path = tmp_path / "model.mchain"
+    model = ChainClassifier(loss=module_level_loss).fit(X, Y)
+    name = f"{__name__}.module_level_loss"
+    assert sys.modules[__name__].module_level_loss is module_level_loss
+    save(model, path, allow_untrusted=True)
+    assert describe(path)["untrusted"] == [name]
+    with pytest.raises(ModelFileError, match=r"types that are not trusted: .*module_level_loss.*load\(path, trusted="):
+        load(path)
+    np.testing.assert_array_equal(load(path, trusted=[name]).predict(X), model.predict(X))
+
+
+class OwnClassifier(GaussianNB):
+    """A classifier of another package."""
+
+
+def test_a_classifier_of_another_package(tmp_path):
+    X, Y = data()
+    path = tmp_path / "model.mchain"
+    model = ChainClassifier(OwnClassifier()).fit(X, Y)
+    with pytest.raises(TypeError, match="OwnClassifier, which"):
+        save(model, path)
+    save(model, path, allow_untrusted=True)
+    with pytest.raises(ModelFileError, match="OwnClassifier"):
+        load(path, trusted=["os.system"])
+    np.testing.assert_array_equal(load(path, trusted=[f"{__name__}.OwnClassifier"]).predict(X), model.predict(X))
+
+
+def test_compiled_parts_that_are_not_checked_are_refused():
+    X, Y = data()
+    with pytest.raises(TypeError, match="KDTree"):
+        content_of(ChainClassifier(KNeighborsClassifier(algorithm="kd_tree")).fit(X, Y))
+    search = GridSearchCV(ChainClassifier(random_state=0), {"parents": ["none", "all"]}, cv=2).fit(X, Y)
+    with pytest.raises(TypeError, match="save its `best_estimator_`"):
+        content_of(search)
+    assert content_of(search.best_estimator_)
+
+
+@pytest.mark.parametrize("model", [ChainClassifier(), ChainPopulationClassifier(), TableClassifier()])
+def test_an_unfitted_model_is_refused(model, tmp_path):
+    with pytest.raises(NotFittedError, match=f"this {type(model).__name__} is not fitted yet.*call fit first"):
+        save(model, tmp_path / "model.mchain")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_wrong_arguments(tmp_path):
+    model = fitted("order None")
+    with pytest.raises(TypeError, match="`model` is a dict: give a fitted estimator"):
+        save({"a": 1}, tmp_path / "x.mchain")
+    with pytest.raises(TypeError, match="`about` must be a dictionary that JSON can say"):
+        save(model, tmp_path / "x.mchain", about={"rows": np.arange(3)})
+    with pytest.raises(TypeError, match="`about` must be a dictionary that JSON can say"):
+        save(model, tmp_path / "x.mchain", about=["rows"])
+    with pytest.raises(TypeError, match="must be a list of full names"):
+        load(tmp_path / "x.mchain", trusted="os.system")
+    with pytest.raises(TypeError, match="must be a list of full names"):
+        load(tmp_path / "x.mchain", trusted=[OwnClassifier])
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "x.mchain")
+    with pytest.raises(ModelFileError, match="cannot be read: Is a directory"):
+        load(tmp_path)
+
+
+# -- the list of trusted types ------------------------------------------------------------------------
+
+
+def classes_of_the_package() -> dict[str, type]:
+    root = Path(montechain.__file__).parent
+    found = {}
+    for path in sorted(root.rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        if parts[0] in ("cli", "experiments", "__main__"):  # these use models and hold none
+            continue
+        module = importlib.import_module(".".join(["montechain", *(part for part in parts if part != "__init__")]))
+        for name, member in vars(module).items():
+            if inspect.isclass(member) and member.__module__ == module.__name__:
+                found[f"{module.__name__}.{name}"] = member
+    return found
+
+
+NEVER_SAVED = {
+    "montechain.ordering.candidate.CandidateClassifier",  # lives during a search only
+    "montechain.population.vote.InOrder",  # lives during a decision only
+}
+
+
+def test_every_estimator_strategy_and_link_is_trusted():
+    classes = classes_of_the_package()
+    estimators = {
+        name
+        for name, member in classes.items()
+        if issubclass(member, BaseEstimator) and not inspect.isabstract(member) and not member.__name__.startswith("_")
+    }
+    bases = {"TargetsClassifier", "ChainsClassifier", "LinksClassifier", "SeenVectorsClassifier"}
+    missing = {name for name in estimators - OWN_TYPES - NEVER_SAVED if name.rpartition(".")[2] not in bases}
+    assert not missing, "these are not in montechain.persistence.trust.OWN_TYPES"
+    assert {
+        f"{c.__module__}.{c.__name__}" for c in map(montechain.__dict__.get, montechain.__all__) if _is_kept(c)
+    } <= (OWN_TYPES)
+
+
+def _is_kept(member) -> bool:
+    return inspect.isclass(member) and issubclass(member, BaseEstimator)
+
+
+def test_only_classes_of_montechain_are_on_the_list():
+    classes = classes_of_the_package()
+    for name in OWN_TYPES:
+        assert name in classes, f"{name} does not exist"
+        member = classes[name]
+        assert not inspect.isabstract(member)
+        assert issubclass(member, BaseEstimator) or is_dataclass(member) or hasattr(member, "__getstate__")
+        # What is built must not be something that can be called.
+        assert not any("__call__" in vars(base) for base in member.__mro__)
+
+
+def test_importing_montechain_does_not_import_skops():
+    code = "import sys, montechain; print('skops' in sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    assert answer.stdout == "False\n"
