@@ -49,7 +49,7 @@ class Logged(Guess):
 
     def fit(self, X, y):
         with self.path.open("a") as log:
-            log.write(f"{self.random_state}\n")
+            log.write(f"{self.strength}:{self.random_state}\n")
         time.sleep(self.seconds)
         return super().fit(X, y)
 

@@ -28,7 +28,7 @@ def run(store: str, log: str, seconds: float = 0.0) -> list:
     results = []
     Logged.path, Logged.seconds = Path(log), seconds
     for number, name in enumerate(DATASETS):
-        methods = {method: Logged() for method in METHODS}
+        methods = {method: Logged(strength=place) for place, method in enumerate(METHODS)}
         data = small_dataset(name=name, seed=number)
         results += evaluate(data, methods, folds=N_FOLDS, seed=7, encoder="passthrough", store=ResultStore(store))
     return results
