@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
         (["fit", "bridges.csv", "-o", "x.mchain"], DATA, "--targets"),
         (["fit", "bridges.csv", "--targets", "material,spam", "-o", "x.mchain"], (MISUSE, DATA), "'span'"),
         (["fit", "bridges.csv", "--targets", TARGETS], MISUSE, "--output"),
-        (["fit", "bridges.csv", "--targets", TARGETS, "-o", "no/such/x.mchain"], MISUSE, "no/such"),
+        (["fit", "bridges.csv", "--targets", TARGETS, "-o", "no/such/x.mchain"], OUTPUT, "no/such"),
         (["fit", "bridge.csv", "--targets", TARGETS, "-o", "x.mchain"], DATA, "bridges.csv"),
         (["fit", "musik", "-o", "x.mchain"], DATA, "music"),
         (["fit", "music", "-o", "x.mchain"], DATA, "MONTECHAIN_DATA"),

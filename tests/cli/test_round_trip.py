@@ -239,3 +239,112 @@ def test_output_to_a_pipe_has_no_colours_or_bars(folder):
         assert answer.code == 0, answer.err
         assert "\x1b" not in answer.out + answer.err
         assert "\r" not in answer.out.replace(os.linesep, "\n")
+
+
+class TestAwkwardFiles:
+    """Files to be predicted that are not quite like those that were learned from."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def place(cls, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("awkward")
+        rng = np.random.default_rng(0)
+        size = rng.normal(size=90)
+        rooms = np.where(size < -0.5, "1", np.where(size < 0.7, "2", "3+"))
+        garden = np.where(size + rng.normal(size=90) > 0, "yes", "no")
+        table = pd.DataFrame({"code": rng.choice(["a1", "7"], 90), "size": size, "rooms": rooms, "garden": garden})
+        table.to_csv(folder / "flats.csv", index=False)
+        made = run("fit", "flats.csv", "--targets", "rooms,garden", "-o", "flats.mchain", folder=folder)
+        assert made.code == 0, made.err
+        return folder
+
+    def predict(self, place, text, *options):
+        (place / "new.csv").write_text(text, encoding="utf-8")
+        answer = run("predict", "flats.mchain", "new.csv", *options, folder=place)
+        assert answer.code == 0, answer.err
+        return as_table(answer.out) if "--json" not in options else json.loads(answer.out)
+
+    def test_classes_and_inputs_of_words_that_look_like_numbers(self, place):
+        table = self.predict(place, "code,size,rooms\n7,0.3,1\n7,0.1,\n", "--given")
+        assert str(table["rooms"][0]) == "1"
+
+    def test_columns_that_are_not_used_may_hold_anything(self, place):
+        table = self.predict(place, 'price,size,code,rooms,garden\n"1,5",0.3,a1,0.12,0.5\n"2,5",0.1,7,0.7,0.1\n')
+        assert len(table) == 2
+        assert set(table["garden"]) <= {"yes", "no"}
+
+    def test_a_target_that_is_kept_stands_beside_its_prediction(self, place):
+        table = self.predict(place, "code,size,rooms\na1,0.3,2\na1,-3,9\n", "--keep", "rooms")
+        assert table.columns.tolist() == ["rooms_", "rooms", "garden", "probability", "certified"]
+        assert table["rooms_"].tolist() == [2, 9]
+
+    def test_identifiers_are_copied_as_they_are_written(self, place):
+        table = self.predict(place, "id,code,size\n007,a1,0.3\n,a1,1\n12,7,1\n", "--keep", "id")
+        assert table["id"].astype(str).tolist() == ["007", "", "12"]
+
+    def test_a_file_and_json_at_once(self, place):
+        rows = self.predict(place, "code,size\na1,0.3\n", "--json", "-o", "out.csv")
+        assert pd.read_csv(place / "out.csv")["garden"].tolist() == [rows[0]["garden"]]
+
+    def test_decimal_commas(self, place):
+        (place / "european.csv").write_text(
+            "code;size;rooms;garden\n"
+            + "".join(f"a{n % 3};{n},5;{n % 2};{'yes' if n > 9 else 'no'}\n" for n in range(20)),
+            encoding="utf-8",
+        )
+        refused = run("fit", "european.csv", "--targets", "rooms,garden", "-o", "e.mchain", folder=place)
+        assert refused.code == 3
+        assert "--decimal" in refused.err
+        made = run("fit", "european.csv", "-t", "rooms,garden", "--decimal", ",", "-o", "e.mchain", folder=place)
+        assert made.code == 0, made.err
+        assert load(place / "e.mchain").encoder_.columns_[1].kind == "number"
+
+    def test_models_of_python_match_columns_by_name(self, place):
+        from montechain import ChainClassifier, save
+
+        data = make_chain_data(60, 3, 2, random_state=0).dataset
+        save(ChainClassifier(random_state=0).fit(data.X, data.Y), place / "own.mchain")
+        write_table(data.to_frame().iloc[:, ::-1], place / "reversed.csv")
+        write_table(data.to_frame(), place / "straight.csv")
+        answers = [run("predict", "own.mchain", f"{name}.csv", folder=place) for name in ("reversed", "straight")]
+        assert answers[0].code == 0, answers[0].err
+        assert answers[0].out == answers[1].out
+
+
+def test_running_text_is_evaluated_as_it_is_fitted(tmp_path):
+    words = ["good music", "bad noise", "good noise", "bad music"] * 15
+    table = pd.DataFrame({"review": [f"{text} {n}" for n, text in enumerate(words)]})
+    table["good"] = ["yes" if "good" in text else "no" for text in words]
+    table["music"] = ["yes" if "music" in text else "no" for text in words]
+    table.to_csv(tmp_path / "reviews.csv", index=False)
+    options = ["--targets", "good,music", "--text", "review", "--methods", "CC", "--cv", "3", "--json"]
+    rows = json.loads(run("evaluate", "reviews.csv", *options, folder=tmp_path).out)
+    exact = [row["value"] for row in rows if (row["method"], row["measure"]) == ("CC", "exact_match")]
+    assert np.mean(exact) > 0.9
+
+
+def test_unusable_outputs_are_refused_before_the_work(folder):
+    for arguments, code in (
+        (["evaluate", "bridges.csv", "-t", TARGETS, "-o", "scores.xlsx"], 2),
+        (["fit", "bridges.csv", "-t", TARGETS, "-o", "."], 5),
+        (["data", "export", "digits", "-o", "no/such/digits.csv"], 5),
+    ):
+        answer = run(*arguments, folder=folder)
+        assert answer.code == code, answer.err
+        assert answer.out == ""
+
+
+def test_what_a_file_says_of_itself_is_not_believed(folder, tmp_path):
+    import zipfile
+
+    for about, said in (({"inputs": 3}, "it was changed"), ({"source": "\x1b[31mred"}, "[31mred")):
+        with zipfile.ZipFile(folder / "bridges.mchain") as old, zipfile.ZipFile(tmp_path / "m.mchain", "w") as new:
+            for name in old.namelist():
+                content = old.read(name)
+                if name == "manifest.json":
+                    content = json.dumps({**json.loads(content), "about": about}).encode()
+                new.writestr(name, content)
+        answer = run("inspect", tmp_path / "m.mchain", folder=folder)
+        assert said in answer.out + answer.err
+        assert "\x1b" not in answer.out + answer.err
+        assert "fault of montechain" not in answer.err

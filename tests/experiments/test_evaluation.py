@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,14 +18,15 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import montechain
 from montechain import ChainClassifier, metrics
 from montechain.datasets import Split
 from montechain.datasets.catalogue import load_dataset
 from montechain.estimators.table import TableClassifier
 from montechain.experiments import MEASURES, LabelStratifiedKFold, OfficialSplit, ResultStore, evaluate, summarise
 from montechain.experiments import measures as measures_module
-from montechain.experiments.results import fingerprint, unit_seed
-from montechain.methods import METHODS, make_method
+from montechain.experiments.results import describe_parameters, fingerprint, unit_seed
+from montechain.methods import BASELINES, METHODS, make_method
 from tests.experiments.cheap import Failing, Guess, small_dataset
 
 COMPUTED = [name for name, measure in MEASURES.items() if measure.repeatable]
@@ -64,7 +69,7 @@ def test_measures_are_those_of_the_metrics_on_the_same_prediction():
     folds = LabelStratifiedKFold(3, random_state=0)
     results = evaluate(data, ["MCC"], folds=folds, seed=4)
     for fold, (train, test) in enumerate(folds.split(data.X, data.Y)):
-        seed = unit_seed(4, "small", fold)
+        seed = unit_seed(4, fingerprint(data), fold)
         model = TableClassifier(make_method("MCC", random_state=seed)).fit(data.X.iloc[train], data.Y.iloc[train])
         X, Y = data.X.iloc[test], data.Y.iloc[test]
         decision = model.decide(X)
@@ -103,6 +108,28 @@ def test_names_are_those_of_make_method_and_count_as_one():
     assert [r for r in results if r.method == "CC"] == alone
 
 
+def test_a_method_under_another_name_is_the_method_given():
+    data = small_dataset()
+    options = {"folds": 2, "measures": COMPUTED, "seed": 1, "estimator": "svm"}
+    renamed = evaluate(data, {"CC": METHODS["MCC"], "mine": METHODS["CC"]}, **options)
+    own = evaluate(data, ["MCC", "CC"], **options)
+    assert [r.method for r in renamed[:: len(COMPUTED)]] == ["CC", "mine"] * 2
+    assert [(r.parameters, r.value) for r in renamed] == [(r.parameters, r.value) for r in own]
+
+
+def test_a_loss_is_for_methods_and_not_for_estimators(tmp_path):
+    data = small_dataset()
+    store = ResultStore(tmp_path / "store.sqlite")
+    methods = {"CC": METHODS["CC"], "Majority": BASELINES["Majority"], "own": ChainClassifier(inference="greedy")}
+    for loss in (None, "hamming"):
+        results = evaluate(data, methods, folds=2, measures=["exact_match"], loss=loss, store=store)
+        parameters = {r.method: json.loads(r.parameters) for r in results}
+        assert parameters["CC"]["loss"] == (loss or "exact_match")
+        assert parameters["Majority"]["strategy"] == ("vector" if loss is None else "label")
+        assert parameters["own"]["loss"] == "exact_match"
+    assert len(store) == 2 * (2 + 2 + 1)
+
+
 def test_each_method_is_asked_once_per_fold():
     Counting.calls = []
     evaluate(small_dataset(), {"a": Counting()}, folds=3, encoder="passthrough")
@@ -122,8 +149,8 @@ def test_seeds_depend_on_nothing_else():
     assert [r for r in both if r.method == "b"] == alone
     other = evaluate(data, {"b": Guess()}, folds=KFold(3), seed=1, measures=COMPUTED, encoder="passthrough")
     assert [r.value for r in other] != [r.value for r in alone]
-    first, second = (unit_seed(0, "small", fold) for fold in (0, 1))
-    assert len({first, second, unit_seed(0, "large", 0), unit_seed(1, "small", 0)}) == 4
+    first, second = (unit_seed(0, "0f", fold) for fold in (0, 1))
+    assert len({first, second, unit_seed(0, "1f", 0), unit_seed(1, "0f", 0)}) == 4
     assert 0 <= first < 2**31
 
 
@@ -250,6 +277,45 @@ def test_a_store_is_not_asked_to_compute_again(tmp_path):
     assert len(ResultStore(path)) == 12
 
 
+def test_results_go_by_contents_and_are_returned_under_the_name_asked_for(tmp_path):
+    options = {"methods": {"a": Guess()}, "folds": 3, "measures": COMPUTED, "encoder": "passthrough"}
+    one, two = small_dataset(name="one"), small_dataset(name="two")
+    expected = evaluate(two, **options)
+    assert [r.value for r in evaluate(one, **options)] == [r.value for r in expected]
+    evaluate(one, store=tmp_path / "store.sqlite", **options)
+    assert evaluate(two, store=tmp_path / "store.sqlite", **options) == expected
+    assert {r.dataset for r in expected} == {"two"}
+
+
+def test_results_of_another_version_are_not_taken(tmp_path, monkeypatch):
+    options = {"folds": 2, "measures": ["exact_match"], "encoder": "passthrough", "store": tmp_path / "store.sqlite"}
+    Counting.calls = []
+    for version in ("0.1.0", "0.1.1", "0.1.0"):
+        monkeypatch.setattr(montechain, "__version__", version)
+        evaluate(small_dataset(), {"a": Counting()}, **options)
+    assert Counting.calls == ["fit", "predict"] * 4
+
+
+def test_failures_are_tried_again_if_that_is_wanted(tmp_path):
+    class Mending(Guess):
+        broken = True
+
+        def fit(self, X, y):
+            if self.broken:
+                raise ArithmeticError("not yet")
+            return super().fit(X, y)
+
+    store = ResultStore(tmp_path / "store.sqlite")
+    options = {"folds": 2, "measures": ["exact_match"], "encoder": "passthrough", "store": store}
+    evaluate(small_dataset(), {"a": Mending(), "other": Failing()}, **options)
+    Mending.broken = False
+    assert {r.status for r in evaluate(small_dataset(), {"a": Mending()}, **options)} == {"DNF"}
+    assert {r.status for r in evaluate(small_dataset(), {"a": Mending()}, retry=True, **options)} == {"ok"}
+    # What was not asked for is left as it is.
+    assert {r.status for r in store.results() if r.method == "other"} == {"DNF"}
+    assert len(store) == 4
+
+
 def test_an_interrupted_run_gives_up_its_claims(tmp_path):
     class Interrupting(Guess):
         def fit(self, X, y):
@@ -294,6 +360,81 @@ def test_fingerprints_tell_contents_apart():
     ]
     assert len({fingerprint(d) for d in [data, *others]}) == len(others) + 1
     assert fingerprint(replace(sparse, X=padded)) == fingerprint(sparse)
+
+
+class Costs:
+    """A loss that is neither a function nor an estimator."""
+
+    def __init__(self, weight):
+        self.weight = weight
+
+    def __call__(self, y, y_hat):
+        return self.weight * float((y != y_hat).any())
+
+    def half(self, y, y_hat):
+        return self(y, y_hat) / 2
+
+
+def weighted(weight):
+    def loss(y, y_hat):
+        return weight * float((y != y_hat).any())
+
+    return loss
+
+
+def test_callables_are_told_apart_by_what_they_do():
+    def with_default(y, y_hat, weight=1):
+        return weight
+
+    def other_default(y, y_hat, weight=2):
+        return weight
+
+    def endless(y, y_hat):
+        return endless(y, y_hat)
+
+    other_default.__qualname__ = with_default.__qualname__
+    vowels, consonants = (lambda y, y_hat: y in {"a", "e"}), (lambda y, y_hat: y in {"b", "c"})
+    losses = [
+        lambda y, y_hat: float((y != y_hat).any()),
+        lambda y, y_hat: float((y != y_hat).mean()),
+        vowels, consonants, weighted(1), weighted(2), with_default, other_default, endless, Costs(1), Costs(2),
+        Costs(1).half, Costs(2).half, partial(with_default, weight=3), partial(with_default, weight=4), np.hypot, max,
+    ]  # fmt: skip
+    described = [describe_parameters(ChainClassifier(loss=loss)) for loss in losses]
+    assert len(set(described)) == len(losses)
+    assert described == [describe_parameters(ChainClassifier(loss=loss)) for loss in losses]
+    assert describe_parameters(ChainClassifier(loss=weighted(1))) == described[4]
+    assert describe_parameters(ChainClassifier(loss=Costs(1))) == described[9]
+
+
+def test_seeds_that_are_objects_are_told_apart():
+    seeds = [np.random.RandomState(0), np.random.RandomState(1), np.random.RandomState(0)]
+    first, second, third = (describe_parameters(Guess(random_state=seed)) for seed in seeds)
+    assert first == third != second
+
+
+def test_a_function_is_described_alike_in_every_process():
+    code = (
+        "from montechain import ChainClassifier; from montechain.experiments.results import describe_parameters; "
+        "print(describe_parameters(ChainClassifier(loss=lambda y, y_hat: y in {'a', 'e', 'i', 'o', 'u'})))"
+    )
+    answers = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {"PYTHONHASHSEED": str(seed), "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in (1, 2)
+    }
+    assert len(answers) == 1
+
+
+def test_two_losses_of_one_name_do_not_share_results(tmp_path):
+    options = {"folds": 2, "measures": ["exact_match"], "store": tmp_path / "store.sqlite"}
+    for weight in (1, 2):
+        evaluate(small_dataset(), ["CC"], loss=weighted(weight), **options)
+    assert len(ResultStore(options["store"])) == 4
 
 
 def test_kernels_are_warmed_up_once_and_only_ours(monkeypatch):

@@ -191,9 +191,19 @@ def test_failures_are_kept_until_they_are_forgotten(path):
     store.finish(other, Outcome.did_not_finish(["exact_match"], "error", "ValueError: no"))
     assert store.claim(other, ["exact_match"]) == "finished"
     assert store.results(other)[0].reason == "ValueError: no"
+    assert store.forget_failures([UNIT]) == 0
     assert store.forget_failures() == 1
     assert store.claim(other, ["exact_match"]) == "claimed"
     assert len(store) == 1
+
+
+def test_failures_of_some_units_are_forgotten(path):
+    store = ResultStore(path)
+    units = [Unit("music", "0f", "MCC", "{}", "{}", fold, 0) for fold in range(3)]
+    for unit in units:
+        store.finish(unit, Outcome.did_not_finish(["exact_match"], "error", "no"))
+    assert store.forget_failures(units[:2]) == 2
+    assert [row.fold for row in store.results()] == [2]
 
 
 def test_the_frame_has_every_field(path):

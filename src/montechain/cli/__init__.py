@@ -19,10 +19,10 @@ MISUSE, DATA, MODEL, OUTPUT, INTERRUPTED, BROKEN_PIPE = 2, 3, 4, 5, 130, 141
 
 def main() -> None:
     """Run the command that stands in ``sys.argv`` and end the process with its exit code."""
-    from montechain.cli.app import app
-
     stdout = sys.stdout
     try:
+        from montechain.cli.app import app
+
         with output.warnings_as_notes():
             app(prog_name="montechain")
         code = 0
@@ -32,6 +32,8 @@ def main() -> None:
             output.note("interrupted.")
         elif sys.stdout is not stdout:  # typer puts another one in its place when a pipe has no reader any more
             code = BROKEN_PIPE
+    except KeyboardInterrupt:
+        code = INTERRUPTED
     except BrokenPipeError:
         # Python flushes standard output once more when it ends; give it somewhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

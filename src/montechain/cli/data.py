@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -23,8 +24,7 @@ def list_command(data: options.Data = None, as_json: options.Json = False) -> No
     from montechain.datasets import list_datasets
 
     output.settings.as_json = as_json
-    with output.progress("reading"):
-        entries = list_datasets(data)
+    entries = list_datasets(data)
     if as_json:
         output.print_json([entry.as_dict() for entry in entries])
         return
@@ -44,8 +44,12 @@ def export_command(
 ) -> None:
     """Write a data set as a table, the targets in the last columns."""
     from montechain.datasets import load_dataset, write_table
+    from montechain.datasets.writing import check_table_path
 
-    dataset = load_dataset(name, data=data)
-    write_table(dataset.to_frame(), file)
-    names = ",".join(f'"{label}"' if "," in label else label for label in dataset.label_names)
-    output.note(f"{len(dataset.Y)} rows: {file}. Next: montechain fit {file} --targets {names} -o {file.stem}.mchain")
+    check_table_path(file)
+    with output.progress("exporting"):
+        dataset = load_dataset(name, data=data)
+        write_table(dataset.to_frame(), file)
+    names = shlex.quote(",".join(f'"{label}"' if "," in label else label for label in dataset.label_names))
+    source, model = shlex.quote(str(file)), shlex.quote(f"{file.stem}.mchain")
+    output.note(f"{len(dataset.Y)} rows: {file}. Next: montechain fit {source} --targets {names} -o {model}")

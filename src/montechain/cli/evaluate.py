@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from montechain.cli import options, output
-from montechain.cli.choices import parse_estimator
+from montechain.cli.choices import parse_estimator, parse_loss
 from montechain.cli.scores import SHOWN, print_scores
 from montechain.cli.sources import open_source, split_names
 
@@ -29,6 +29,7 @@ def evaluate(
     targets: options.Targets = None,
     drop: options.Drop = None,
     text: options.Text = None,
+    nominal: options.Nominal = None,
     cv: Annotated[
         str,
         typer.Option(
@@ -39,12 +40,16 @@ def evaluate(
         ),
     ] = "5",
     estimator: options.Estimator = None,
+    loss: options.Loss = None,
     store: Annotated[
         Path | None,
         typer.Option(
             "--store", metavar="FILE", help="Keep results here as they are made; a later run goes on from it."
         ),
     ] = None,
+    retry: Annotated[
+        bool, typer.Option("--retry", metavar="", help="Try again what failed with an error in an earlier run.")
+    ] = False,
     seconds: Annotated[
         float | None, typer.Option("--time-limit", metavar="SECONDS", help="For one method on one fold.")
     ] = None,
@@ -56,6 +61,8 @@ def evaluate(
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
     header: options.Header = None,
+    decimal: options.Decimal = ".",
+    thousands: options.Thousands = None,
     format: options.Format = None,
     data: options.Data = None,
     as_json: options.Json = False,
@@ -68,19 +75,25 @@ def evaluate(
 
     montechain evaluate music --estimator svm --cv 5 --store results.sqlite
     """
+    from montechain.datasets.writing import check_table_path
     from montechain.experiments import MEASURES, Limits
     from montechain.experiments import evaluate as run
+    from montechain.preparation import TableEncoder
 
     output.settings.as_json = as_json
+    if table is not None:
+        check_table_path(table)
     dataset = open_source(
-        file, targets=targets, drop=drop, text=text, data=data,
-        delimiter=delimiter, encoding=encoding, header=header, format=format,
+        file, targets=targets, drop=drop, text=text, nominal=nominal, data=data,
+        delimiter=delimiter, encoding=encoding, header=header, decimal=decimal, thousands=thousands, format=format,
     )  # fmt: skip
     names = _with_baseline(split_names(methods))
     folds: Any = int(cv) if cv.isdigit() else cv
     limited = seconds is not None or memory is not None
     limits = Limits(seconds=seconds, memory_gb=memory) if limited else None
     links = None if estimator is None else parse_estimator(estimator)
+    minimised = None if loss is None else parse_loss(loss)
+    encoder = TableEncoder(text=split_names(text)) if text else None
     results: list[Result] = []
     wanted = list(MEASURES) if table or as_json or store else list(SHOWN)
     n_folds = _n_folds(folds)
@@ -93,8 +106,8 @@ def evaluate(
 
         try:
             run(
-                dataset, names, folds=folds, seed=seed, estimator=links,
-                measures=wanted, store=store, limits=limits, on_result=on_result,
+                dataset, names, folds=folds, seed=seed, estimator=links, loss=minimised,
+                measures=wanted, encoder=encoder, store=store, retry=retry, limits=limits, on_result=on_result,
             )  # fmt: skip
             complete = True
         except KeyboardInterrupt:
@@ -121,12 +134,12 @@ def _report(results: list[Result], name: str, cv: str, table: Path | None, *, as
 
     from montechain.datasets import write_table
 
-    if table is not None and results:
-        write_table(pd.DataFrame([asdict(result) for result in results]), table)
     if as_json:
         output.print_json([asdict(result) for result in results])
-        return
-    if results:
+    elif results:
         kind = {"official": "official split", "random": "100 random splits"}.get(cv, f"{cv}-fold cross-validation")
         caption = f"{BASELINE}: always the commonest combination. Best values in bold."
-        print_scores(f"{name}: {kind}, mean ± standard deviation", results, caption=caption)
+        spread = "" if cv == "official" else ", mean ± standard deviation"
+        print_scores(f"{name}: {kind}{spread}", results, caption=caption)
+    if table is not None and results:
+        write_table(pd.DataFrame([asdict(result) for result in results]), table)

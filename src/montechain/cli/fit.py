@@ -34,6 +34,7 @@ def fit(
     targets: options.Targets = None,
     drop: options.Drop = None,
     text: options.Text = None,
+    nominal: options.Nominal = None,
     method: Annotated[
         str | None, typer.Option("--method", "-m", help="A method by name: see `montechain methods`.")
     ] = None,
@@ -50,6 +51,8 @@ def fit(
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
     header: options.Header = None,
+    decimal: options.Decimal = ".",
+    thousands: options.Thousands = None,
     format: options.Format = None,
     data: options.Data = None,
     as_json: options.Json = False,
@@ -66,14 +69,14 @@ def fit(
 
     montechain fit songs.arff --order 'search(n_iterations=100)' --loss hamming -o songs.mchain
     """
+    from montechain._files import check_output_path
     from montechain.persistence import save
 
     output.settings.as_json = as_json
-    if not model.parent.is_dir():
-        raise ValueError(f"`--output {model}`: there is no folder {str(model.parent)!r}. Create it first.")
+    check_output_path(model)
     dataset = open_source(
-        file, targets=targets, drop=drop, text=text, data=data,
-        delimiter=delimiter, encoding=encoding, header=header, format=format,
+        file, targets=targets, drop=drop, text=text, nominal=nominal, data=data,
+        delimiter=delimiter, encoding=encoding, header=header, decimal=decimal, thousands=thousands, format=format,
     )  # fmt: skip
     choices = {
         "estimator": None if estimator is None else parse_estimator(estimator),
@@ -91,7 +94,10 @@ def fit(
     _learn(classifier, dataset)
     seconds = time.perf_counter() - started
     about = facts(dataset, file, method=method or "", text=split_names(text), drop=split_names(drop), seconds=seconds)
-    save(classifier, model, about=about)
+    with output.progress("saving"):
+        save(classifier, model, about=about)
+    for remark in [*dataset.description.splitlines()[1:], *classifier.encoder_.notes_]:
+        output.note(f"note: {remark}")
     _report(classifier, dataset, model, about, as_json=as_json)
 
 
@@ -117,7 +123,7 @@ def facts(
     """Return what a model was trained on, for those who meet it later."""
     Y = dataset.Y
     return {
-        "source": Path(source).name,
+        "source": source if source.startswith("openml:") else Path(source).name,
         "sha256": _checksum(source),
         "rows": len(Y),
         "inputs": dataset.feature_names,

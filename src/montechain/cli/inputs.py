@@ -2,56 +2,114 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from montechain._messages import nearest
+from montechain.cli import output
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from montechain.cli.models import Model
     from montechain.datasets import Dataset
 
 __all__ = ["open_inputs"]
 
+TAKEN = ("row", "rank", "probability", "certified")
+"""Columns that a table of predictions may have besides the targets."""
+
 
 def open_inputs(
-    file: str, classifier: Any, about: dict[str, Any], *, keep: list[str], **reading: Any
+    file: str, model: Model, *, given: bool, keep: Sequence[str], **reading: Any
 ) -> tuple[Dataset, pd.DataFrame]:
-    """Return the rows of a file, with those targets that it has as labels, and the columns to copy.
+    """Return the rows of a file, and the columns to copy.
+
+    Columns that are neither inputs nor wanted as knowledge are not looked at: whatever they hold, the rows can be
+    predicted.
 
     Parameters
     ----------
     file : str
-    classifier : fitted classifier
-    about : dict
-        What was recorded when it was fitted; empty for a model that was not made on the command line.
-    keep : list of str
+    model : Model
+    given : bool
+        Whether the targets that the file has are labels of the data set. Otherwise it has none.
+    keep : sequence of str
         Columns of the file that are wanted as they are.
     **reading
         Passed on to the reader.
     """
     import pandas as pd
 
+    targets = model.target_names if given else []
+    with output.progress("reading"):
+        dataset = _read(file, model, targets, reading)
+    if given and not dataset.label_names:
+        raise ValueError(f"`--given`, but {file} has no column of a target in which anything is known.")
+    there = [name for name in model.target_names if name in dataset.feature_names]
+    if there and not given:
+        listed = ", ".join(there[:5]) + (", ..." if len(there) > 5 else "")
+        output.note(f"note: {file} has the targets {listed}: they are not looked at; --given uses them.")
+    kept = pd.DataFrame(index=range(len(dataset.Y)))
+    for name in keep:
+        column = name
+        while column in {*model.target_names, *TAKEN, *kept.columns}:
+            column += "_"
+        kept[column] = _column(dataset, name, file)
+    dataset = _with_words(dataset, model)
+    _note_strangers(dataset, model, file)
+    wanted = model.input_names or [name for name in dataset.feature_names if name not in model.target_names]
+    return replace(dataset, name=file).with_inputs(wanted), kept
+
+
+def _read(file: str, model: Model, targets: list[str], reading: dict[str, Any]) -> Dataset:
     from montechain.datasets import read_dataset
     from montechain.datasets.formats import find_format
     from montechain.datasets.libsvm import dataset_from_libsvm
 
-    targets = [str(name) for name in getattr(classifier, "target_names_", [])]
-    wanted = about.get("inputs", [])
     if not file.startswith("openml:") and find_format(file, reading.get("format")) == "libsvm":
         # Such a file does not say how many inputs there are, nor whether they are counted from 0: the model does.
-        dataset = dataset_from_libsvm(
-            file, targets=targets, zero_based=wanted[:1] == ["feature_0"], n_features=len(wanted) or None, partial=True
-        )
-    else:
-        kinds = {kind: about.get(kind, []) for kind in ("text", "nominal")}
-        dataset = read_dataset(file, targets=targets, partial=True, **kinds, **reading)
-    kept = pd.DataFrame(index=range(len(dataset.Y)))
-    for name in keep:
-        if name in dataset.label_names:
-            kept[name] = dataset.Y[name].to_numpy()
-        elif isinstance(dataset.X, pd.DataFrame) and name in dataset.X:
-            kept[name] = dataset.X[name].to_numpy()
-        else:
-            raise ValueError(f"`--keep {name}`: {file} has no such column{nearest(name, dataset.feature_names) or '.'}")
-    return dataset.with_inputs(wanted) if wanted else dataset, kept
+        counted_from_0 = model.input_names[:1] == ["feature_0"]
+        return dataset_from_libsvm(
+            file, targets=targets, zero_based=counted_from_0, n_features=len(model.input_names) or None,
+            encoding=reading["encoding"], partial=True,
+        )  # fmt: skip
+    # What was words when the model was fitted is words, even where this file holds nothing but digits.
+    kinds: dict[str, Any] = {"text": model.text, "nominal": [*model.nominal, *model.targets_of_words]}
+    typed = [*model.input_names, *targets] if model.input_names else None
+    return read_dataset(file, targets=targets, partial=True, typed=typed, **kinds, **reading)
+
+
+def _with_words(dataset: Dataset, model: Model) -> Dataset:
+    """Return the labels whose classes are words as words, even where this file has only such as look like numbers."""
+    import pandas as pd
+
+    Y = dataset.Y.copy()
+    for name in model.targets_of_words:
+        if name in Y and pd.api.types.is_numeric_dtype(Y[name]):
+            Y[name] = Y[name].astype("string").astype(object)
+    return replace(dataset, Y=Y)
+
+
+def _note_strangers(dataset: Dataset, model: Model, file: str) -> None:
+    """Say which columns of words hold nothing that the model has met: they tell it nothing."""
+    for column in getattr(getattr(model.classifier, "encoder_", None), "columns_", ()):
+        if column.kind == "nominal" and column.categories and column.name in dataset.feature_names:
+            cells = dataset.X[column.name].dropna().astype(str)
+            if len(cells) and not cells.isin(column.categories).any():
+                few = ", ".join(map(repr, cells.unique()[:3]))
+                output.note(f"note: nothing in {column.name!r} of {file} ({few}) was there when the model learned.")
+
+
+def _column(dataset: Dataset, name: str, file: str) -> Any:
+    import pandas as pd
+
+    if name in dataset.label_names:
+        return dataset.Y[name].to_numpy()
+    if not isinstance(dataset.X, pd.DataFrame) or name not in dataset.X:
+        raise ValueError(f"`--keep {name}`: {file} has no such column{nearest(name, dataset.feature_names) or '.'}")
+    column = dataset.X[name]
+    if pd.api.types.is_float_dtype(column) and (column.dropna() % 1 == 0).all():
+        column = column.astype("Int64")  # whole numbers with gaps: 7, not 7.0
+    return column.array

@@ -25,12 +25,12 @@ def inspect(
     from montechain.inspection import inspect_model
 
     output.settings.as_json = as_json
-    classifier, manifest = open_model(model)
-    facts = inspect_model(classifier)
+    opened = open_model(model)
+    manifest, about = opened.manifest, opened.about
+    facts = inspect_model(opened.classifier)
     if as_json:
         output.print_json({"file": str(model), "manifest": manifest, "model": facts})
         return
-    about = manifest.get("about") or {}
     output.print_table(f"{model}", ["", ""], _summary(manifest, about, facts), left=(0, 1))
     for number, order in enumerate(facts["orders"][:n_shown]):
         title = "Order" if len(facts["orders"]) == 1 else f"Order {number + 1}, weight {order['weight']:.3f}"

@@ -9,6 +9,7 @@ import typer
 
 __all__ = [
     "Data",
+    "Decimal",
     "Delimiter",
     "Drop",
     "Encoding",
@@ -19,12 +20,14 @@ __all__ = [
     "Jobs",
     "Json",
     "Loss",
+    "Nominal",
     "Order",
     "Parents",
     "Seed",
     "Source",
     "Targets",
     "Text",
+    "Thousands",
 ]
 
 Source = Annotated[
@@ -94,6 +97,11 @@ Format = Annotated[
     str | None,
     typer.Option("--format", help="What a file is whose name does not tell: arff, csv, tsv, parquet, feather, libsvm."),
 ]
+Decimal = Annotated[str, typer.Option("--decimal", help="The decimal sign of a CSV file, e.g. a comma.")]
+Thousands = Annotated[str | None, typer.Option("--thousands", help="What groups the digits of its numbers.")]
+Nominal = Annotated[
+    str | None, typer.Option("--nominal", metavar="A,B", help="Columns of numbers that are names, such as codes.")
+]
 Data = Annotated[
     Path | None,
     typer.Option("--data", metavar="FOLDER", envvar="MONTECHAIN_DATA", help="Where the catalogue's data sets lie."),
@@ -114,5 +122,5 @@ Loss = Annotated[
     ),
 ]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Processor cores to use; -1 is all of them.")]
-Seed = Annotated[int, typer.Option("--seed", help="For everything random: the same seed, the same result.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="For everything random: the same seed, the same result.")]
 Json = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON for machines.")]

@@ -11,6 +11,7 @@ import math
 import sys
 import threading
 import traceback
+import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = [
+    "clean",
     "encodes",
     "failure",
     "note",
@@ -69,7 +71,16 @@ def error_console() -> Console:
 
 def print_line(text: str = "") -> None:
     """Print a line of the result; nothing in it is read as markup."""
-    console().print(text, markup=False, soft_wrap=True)
+    console().print(clean(text), markup=False, soft_wrap=True)
+
+
+def clean(text: str) -> str:
+    """Return a text without signs that would do something to a terminal, whoever wrote it.
+
+    >>> clean("a" + chr(27) + "[31mb")
+    'a[31mb'
+    """
+    return "".join(sign for sign in text if sign in "\n\t" or unicodedata.category(sign) != "Cc")
 
 
 def print_json(value: Any) -> None:
@@ -80,7 +91,7 @@ def print_json(value: Any) -> None:
 def note(text: str) -> None:
     """Say something that is not the result."""
     if not settings.quiet:
-        error_console().print(text, markup=False, soft_wrap=True, style="dim")
+        error_console().print(clean(text), markup=False, soft_wrap=True, style="dim")
 
 
 def failure(error: Exception, code: int) -> None:
@@ -90,7 +101,7 @@ def failure(error: Exception, code: int) -> None:
         sys.stderr.write(json.dumps({"error": type(error).__name__, "message": text, "exit_code": code}) + "\n")
         return
     error_console().print("error:", style="bold red", end=" ")
-    error_console().print(text, markup=False, soft_wrap=True)
+    error_console().print(clean(text), markup=False, soft_wrap=True)
     if code == 1:
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"({type(error).__name__} in {place.name}, line {place.lineno} of {place.filename.rsplit('/', 1)[-1]}.)"
@@ -124,13 +135,13 @@ def print_table(
 
     on_terminal = sys.stdout.isatty()
     table = Table(
-        title=title, title_justify="left", title_style="bold", caption=caption or None, caption_justify="left",
+        title=clean(title), title_justify="left", title_style="bold", caption=caption or None, caption_justify="left",
         box=box.SIMPLE_HEAD if on_terminal else box.ASCII2 if not encodes("─") else box.SIMPLE_HEAD,
     )  # fmt: skip
     for number, name in enumerate(columns):
-        table.add_column(Text(name), justify="left" if number in left else "right", overflow="fold")
+        table.add_column(Text(clean(name)), justify="left" if number in left else "right", overflow="fold")
     for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+        table.add_row(*(cell if isinstance(cell, Text) else Text(clean(str(cell))) for cell in row))
     console().print(table)
 
 

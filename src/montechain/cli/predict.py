@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from montechain.cli import options, output
-from montechain.cli.models import open_model
+from montechain.cli.models import Model, open_model
 from montechain.cli.sources import split_names
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ def predict(
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
     header: options.Header = None,
+    decimal: options.Decimal = ".",
+    thousands: options.Thousands = None,
     format: options.Format = None,
     as_json: options.Json = False,
 ) -> None:
@@ -75,57 +77,48 @@ def predict(
     """
     from montechain.cli.inputs import open_inputs
     from montechain.datasets import write_table
+    from montechain.datasets.writing import check_table_path
 
     output.settings.as_json = as_json
     if top_k is not None and proba:
         raise ValueError("`--top-k` and `--proba` are two different tables: ask for one of them.")
-    classifier, manifest = open_model(model)
-    about = manifest.get("about") or {}
+    if result is not None:
+        check_table_path(result)
+    opened = open_model(model, beside=file)
     dataset, kept = open_inputs(
-        file, classifier, about, keep=split_names(keep),
-        delimiter=delimiter, encoding=encoding, header=header, format=format,
+        file, opened, given=given, keep=split_names(keep),
+        delimiter=delimiter, encoding=encoding, header=header, decimal=decimal, thousands=thousands, format=format,
     )  # fmt: skip
-    known = _knowledge(dataset, file, given)
     if top_k is not None:
-        table = _top_k(classifier, dataset, known, kept, top_k)
+        table = _top_k(opened, dataset, given, kept, top_k)
     else:
-        table = _decisions(classifier, dataset, known, kept, proba)
+        table = _decisions(opened, dataset, given, kept, proba)
+    if result is not None:
+        write_table(table, result)
+        output.note(f"{len(dataset.Y)} rows were predicted: {result}")
     if as_json:
         output.print_json(table.to_dict(orient="records"))
     elif result is None:
         table.to_csv(sys.stdout, index=False)
-    else:
-        write_table(table, result)
-        output.note(f"{len(dataset.Y)} rows were predicted: {result}")
 
 
-def _knowledge(dataset: Dataset, file: str, given: bool) -> pd.DataFrame | None:
-    present = dataset.label_names
-    if given and not present:
-        raise ValueError(f"`--given`, but {file} has no column of a target.")
-    if present and not given:
-        listed = ", ".join(map(str, present[:5])) + (", ..." if len(present) > 5 else "")
-        output.note(f"note: {file} has the targets {listed}: they are not looked at; --given uses them.")
-    return dataset.Y if given else None
-
-
-def _blocks(dataset: Dataset, known: pd.DataFrame | None) -> Iterator[tuple[Any, dict[str, Any]]]:
+def _blocks(dataset: Dataset, given: bool) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Yield the inputs block by block, with what is known of them, and show how far this is."""
     n_rows = len(dataset.Y)
     with output.progress("predicting", n_rows) as advance:
         for start in range(0, n_rows, ROWS_AT_ONCE):
             part = dataset.take(range(start, min(start + ROWS_AT_ONCE, n_rows)))
-            yield part.X, {} if known is None else {"given": part.Y}
+            yield part.X, {"given": part.Y} if given else {}
             advance(len(part.Y))
 
 
-def _decisions(classifier: Any, dataset: Dataset, known: Any, kept: pd.DataFrame, with_proba: bool) -> pd.DataFrame:
+def _decisions(model: Model, dataset: Dataset, given: bool, kept: pd.DataFrame, with_proba: bool) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
 
-    names = _names(classifier)
+    classifier, names = model.classifier, model.target_names
     parts = []
-    for X, knowledge in _blocks(dataset, known):
+    for X, knowledge in _blocks(dataset, given):
         if hasattr(classifier, "decide"):
             decision = classifier.decide(X, **knowledge)
             part = _labels(decision.labels, names)
@@ -134,23 +127,22 @@ def _decisions(classifier: Any, dataset: Dataset, known: Any, kept: pd.DataFrame
             part, facts = _labels(classifier.predict(X, **knowledge), names), {}
         if with_proba:
             marginals = classifier.predict_proba(X, **knowledge)
-            classes = classifier.classes_
-            for name, values, table in zip(names, _listed(classes), _listed(marginals), strict=True):
+            for name, values, table in zip(names, model.classes, _listed(marginals), strict=True):
                 facts.update({f"p({name}={value})": table[:, k] for k, value in enumerate(values)})
-        for name, column in facts.items():
-            part[_free(name, part)] = column
-        parts.append(part)
+        columns = pd.DataFrame({_free(name, part): column for name, column in facts.items()})
+        parts.append(pd.concat([part, columns], axis=1))
     return pd.concat([kept, pd.concat(parts, ignore_index=True)], axis=1)
 
 
-def _top_k(classifier: Any, dataset: Dataset, known: Any, kept: pd.DataFrame, k: int) -> pd.DataFrame:
+def _top_k(model: Model, dataset: Dataset, given: bool, kept: pd.DataFrame, k: int) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
 
+    classifier, names = model.classifier, model.target_names
     if not hasattr(classifier, "predict_top_k"):
         raise ValueError("`--top-k`: this model has no joint distribution whose best answers could be listed.")
-    names, parts, start = _names(classifier), [], 0
-    for X, knowledge in _blocks(dataset, known):
+    parts, start = [], 0
+    for X, knowledge in _blocks(dataset, given):
         top = classifier.predict_top_k(X, k, **knowledge)
         n_rows, n_found, n_labels = top.labels.shape
         part = _labels(top.labels.reshape(-1, n_labels), names)
@@ -164,15 +156,6 @@ def _top_k(classifier: Any, dataset: Dataset, known: Any, kept: pd.DataFrame, k:
         parts.append(part[(part[_last(part)] > 0).to_numpy()])
         start += n_rows
     return pd.concat(parts, ignore_index=True)
-
-
-def _names(classifier: Any) -> list[str]:
-    names = getattr(classifier, "target_names_", None)
-    return (
-        [str(name) for name in names]
-        if names is not None
-        else [f"label_{n}" for n in range(len(_listed(classifier.classes_)))]
-    )
 
 
 def _labels(labels: Any, names: list[str]) -> pd.DataFrame:

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from montechain.cli import output
 from montechain.errors import DataError
 
 if TYPE_CHECKING:
@@ -36,25 +37,33 @@ def parse_targets(text: str | None) -> Any:
         return None
     if match := re.fullmatch(r"(first|last):(\d+)", text.strip()):
         return int(match[2]) if match[1] == "first" else -int(match[2])
-    return text if text.endswith(".xml") else split_names(text)
+    return text if text.lower().endswith(".xml") else split_names(text)
 
 
 def open_source(
-    source: str, *, targets: str | None, drop: str | None, text: str | None, data: Path | None, **reading: Any
+    source: str,
+    *,
+    targets: str | None,
+    drop: str | None,
+    text: str | None,
+    nominal: str | None,
+    data: Path | None,
+    **reading: Any,
 ) -> Dataset:
     """Return the data set of a file, or of a name in the catalogue."""
     from montechain.datasets import DATASETS, load_dataset, read_dataset
 
     if source in DATASETS and not Path(source).is_file():
-        for option, value in {"--targets": targets, "--drop": drop, "--text": text}.items():
+        for option, value in {"--targets": targets, "--drop": drop, "--text": text, "--nominal": nominal}.items():
             if value:
                 raise ValueError(f"`{option} {value}` does not apply: {source!r} is a data set of the catalogue.")
-        return load_dataset(source, data=data)
+        with output.progress("reading"):
+            return load_dataset(source, data=data)
     if not source.startswith("openml:") and not Path(source).exists() and not Path(source).suffix:
         listed = ", ".join(DATASETS)
         raise DataError(
             f"there is no such file, and no data set of this name. By name there are {listed}.", path=source
         )
-    return read_dataset(
-        source, targets=parse_targets(targets), drop=split_names(drop), text=split_names(text), **reading
-    )
+    kinds: dict[str, Any] = {"drop": split_names(drop), "text": split_names(text), "nominal": split_names(nominal)}
+    with output.progress("reading"):
+        return read_dataset(source, targets=parse_targets(targets), **kinds, **reading)

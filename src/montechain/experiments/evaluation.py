@@ -20,6 +20,7 @@ from sklearn.base import clone
 
 from montechain._messages import nearest
 from montechain.datasets.dataset import Dataset, Split
+from montechain.experiments._interrupts import whole_or_interrupted
 from montechain.experiments.folds import LabelStratifiedKFold, OfficialSplit, RandomSplits
 from montechain.experiments.limits import Limits, Worker
 from montechain.experiments.measures import Task, check_measures
@@ -48,9 +49,11 @@ def evaluate(
     folds: Any = 5,
     seed: int = 0,
     estimator: Any = None,
+    loss: Any = None,
     measures: Iterable[str] | None = None,
     encoder: Any = None,
     store: ResultStore | str | Path | None = None,
+    retry: bool = False,
     limits: Limits | None = None,
     on_result: Callable[[Result], None] | None = None,
 ) -> list[Result]:
@@ -64,17 +67,19 @@ def evaluate(
     Parameters
     ----------
     dataset : Dataset
-    methods : str, sequence of str, or mapping of str to estimators
-        Names that `make_method` knows, such as `METHODS` itself; or names of your own, each with an estimator that
-        is not fitted. A `random_state` of it that is None is set.
+    methods : str, sequence of str, or mapping of str to methods or estimators
+        Names that `make_method` knows; or names of your own, each with a `Method`, as in `METHODS` itself, or with an
+        estimator that is not fitted. A `random_state` of it that is None is set.
     folds : int, "official", "random", or splitter, default=5
         A number of `LabelStratifiedKFold`; the `OfficialSplit`; a hundred `RandomSplits`; or any splitter of
         scikit-learn's kind. A splitter whose `random_state` is None gets `seed`.
     seed : int, default=0
-        From it, the data set's name and the number of the fold comes the seed of the methods: the same whatever else
-        is run, and the same for all of them, so that methods which draw an order draw the same one.
+        From it, the data set's contents and the number of the fold comes the seed of the methods: the same whatever
+        else is run, and the same for all of them, so that methods which draw an order draw the same one.
     estimator : {"logistic", "svm"}, estimator or None, default=None
-        The base classifier of methods given by name; see `make_method`.
+        The base classifier of methods that are no estimators yet; see `make_method`.
+    loss : str, Loss or callable, optional
+        What these methods take for the best label vector; see `make_method`.
     measures : iterable of str, optional
         Names of `MEASURES`; all of them by default.
     encoder : transformer, "passthrough" or None, default=None
@@ -82,7 +87,9 @@ def evaluate(
         inputs as they are.
     store : ResultStore or path, optional
         A file to keep results in. What it holds already is not computed again, so a run that was ended goes on
-        where it was; two runs on one file share the work.
+        where it was; two runs on one file share the work. Results of another version of montechain are not used.
+    retry : bool, default=False
+        Whether what failed is tried again. By default, only what exceeded a limit is, under a wider one.
     limits : Limits, optional
         Of time and memory, for one method on one fold. With limits, the work is done in a child process.
     on_result : callable, optional
@@ -105,13 +112,16 @@ def evaluate(
     [('tree', 0, 'jaccard', 0.9), ('tree', 1, 'jaccard', 0.9)]
     """
     wanted = check_measures(measures)
-    plan = _Plan(dataset, _check_methods(methods), _check_folds(folds, dataset, seed), seed, estimator, encoder)
+    plan = _Plan(dataset, _check_methods(methods), _check_folds(folds, dataset, seed), seed, estimator, loss, encoder)
     if limits is not None and not isinstance(limits, Limits):
         raise TypeError(f"`limits={limits!r}` must be Limits, e.g. limits=Limits(seconds=3600, memory_gb=8).")
     if isinstance(store, str | Path):
         store = ResultStore(store)
     found: dict[int, list[Result]] = {}
-    waiting = deque(enumerate(plan.units()))
+    units = list(plan.units())
+    if retry and store is not None:
+        store.forget_failures(unit for unit, _, _ in units)
+    waiting = deque(enumerate(units))
     n_taken = 0
     with nullcontext() if limits is None else Worker(limits) as worker:
         try:
@@ -146,8 +156,10 @@ def evaluate(
 def _do(task: Task, worker: Worker | None) -> Outcome:
     if worker is not None:
         return worker.run(task)
-    task.prepare()
-    return task.run()
+    with whole_or_interrupted():
+        task.prepare()
+        outcome = task.run()
+    return outcome
 
 
 @dataclass(frozen=True)
@@ -159,6 +171,7 @@ class _Plan:
     folds: Any
     seed: int
     estimator: Any
+    loss: Any
     encoder: Any
 
     def units(self) -> Iterator[tuple[Unit, int, str]]:
@@ -177,7 +190,7 @@ class _Plan:
                 yield Unit(self.dataset.name, whole, name, parameters[name], protocol, fold, self.seed), fold, name
 
     def task(self, unit: Unit, fold: int, name: str, measures: list[str]) -> Task:
-        method = self._method(name, unit_seed(self.seed, unit.dataset or unit.fingerprint, fold))
+        method = self._method(name, unit_seed(self.seed, unit.fingerprint, fold))
         if self.encoder == PASSTHROUGH:
             model = method
         else:
@@ -211,11 +224,11 @@ class _Plan:
         return digest.hexdigest()[:16]
 
     def _method(self, name: str, seed: int | None) -> Any:
-        given = self.methods[name]
-        if given is None:
-            from montechain.methods import make_method
+        from montechain.methods import Method, make_method
 
-            return make_method(name, self.estimator, random_state=seed)
+        given = self.methods[name]
+        if isinstance(given, Method):
+            return make_method(given, self.estimator, loss=self.loss, random_state=seed)
         method = clone(given)
         return method if seed is None else _with_seed(method, seed)
 
@@ -231,20 +244,20 @@ def _with_seed(method: Any, seed: int) -> Any:
 
 
 def _check_methods(methods: Any) -> dict[str, Any]:
-    """Return names with estimators, or with None where the name stands for a known method."""
-    from montechain.methods import Method, _find
+    """Return names, each with a method or an estimator."""
+    from montechain.methods import Method, find_method
 
     if isinstance(methods, Mapping):
-        found = {str(name): None if isinstance(given, Method) else given for name, given in methods.items()}
+        found = {str(name): given for name, given in methods.items()}
         for name, given in found.items():
-            if given is None:
-                _find(name)
-            elif not (hasattr(given, "fit") and hasattr(given, "predict") and hasattr(given, "get_params")):
+            if not (
+                isinstance(given, Method) or all(hasattr(given, part) for part in ("fit", "predict", "get_params"))
+            ):
                 raise TypeError(f"`methods` has {name!r}: {given!r}, which is no estimator: it needs fit and predict.")
     else:
-        names = [methods] if isinstance(methods, str) else list(methods)
-        # One spelling for each, since results and seeds go by it.
-        found = dict.fromkeys(_find(name).name for name in names)
+        # One spelling for each, since results go by it.
+        chosen = map(find_method, [methods] if isinstance(methods, str) else methods)
+        found = {method.name: method for method in chosen}
     if not found:
         raise ValueError("`methods` is empty: name at least one, e.g. methods=['MCC'].")
     return found

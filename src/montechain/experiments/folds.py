@@ -8,8 +8,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import scipy.sparse as sp
 from sklearn.model_selection import BaseCrossValidator, ShuffleSplit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
@@ -235,6 +233,7 @@ class OfficialSplit(BaseCrossValidator):
 
     Examples
     --------
+    >>> import pandas as pd
     >>> from montechain.datasets import Split
     >>> X, Y = pd.DataFrame({"x": [1.0, 2.0, 3.0]}), pd.DataFrame({"a": [0, 1, 0], "b": [1, 1, 0]})
     >>> whole = Dataset(X, Y, ["x"], [[0, 1], [0, 1]], name="small")
@@ -259,13 +258,8 @@ class OfficialSplit(BaseCrossValidator):
     @property
     def dataset_(self) -> Dataset:
         """The two parts, one after the other."""
-        train, test = self.train, self.test
-        if isinstance(train.X, pd.DataFrame):
-            X = pd.concat([train.X, test.X], ignore_index=True)
-        else:
-            X = sp.csr_array(sp.vstack([train.X, test.X]))
-        Y = pd.concat([train.Y, test.Y], ignore_index=True)
-        return replace(self.dataset, X=X, Y=Y, _load_split=None)
+        joined = self.train.join(self.test)
+        return replace(self.dataset, X=joined.X, Y=joined.Y, _load_split=None)
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """Return 1."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import pickle
 import platform
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
+import montechain
 from montechain.datasets.dataset import Dataset
 
 __all__ = [
@@ -58,8 +61,6 @@ def library_versions() -> str:
         try:
             found[library] = version(library)
         except PackageNotFoundError:  # run from a folder of sources
-            import montechain
-
             found[library] = montechain.__version__ if library == "montechain" else "unknown"
     return json.dumps(found, sort_keys=True)
 
@@ -94,8 +95,9 @@ class Unit:
 
     @property
     def key(self) -> str:
-        """A short text that is the same for the same work, whatever the data set is called."""
-        parts = [self.fingerprint, self.method, self.parameters, self.protocol, self.fold, self.seed]
+        """A short text that is the same for the same work of this version, whatever the data set is called."""
+        own = montechain.__version__
+        parts = [own, self.fingerprint, self.method, self.parameters, self.protocol, self.fold, self.seed]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -172,9 +174,11 @@ def results_of(unit: Unit, outcome: Outcome) -> list[Result]:
 
 
 def describe_parameters(model: Any) -> str:
-    """Return the parameters of an estimator as JSON: plain values as they are, objects by the name of their type.
+    """Return the parameters of an estimator as JSON: plain values as they are, parts by the name of their type.
 
-    What has no effect on predictions (`n_jobs`, `verbose`, a `random_state` that is None) is left out.
+    Functions stand with a hash of their code, of its defaults and of the values that it closes over, so that another
+    function of the same name is told apart; what they call is not looked at. Other objects stand with their
+    attributes. What has no effect on predictions (`n_jobs`, `verbose`, a `random_state` that is None) is left out.
 
     Examples
     --------
@@ -189,24 +193,58 @@ def describe_parameters(model: Any) -> str:
         for name, value in model.get_params(deep=True).items():
             last = name.rsplit("__", 1)[-1]
             if last not in WITHOUT_EFFECT and not (last == "random_state" and value is None):
-                found[name] = _plain(value)
+                found[name] = _described(value)
     return json.dumps(found, sort_keys=True)
 
 
-def _plain(value: Any) -> Any:
+def _described(value: Any, around: tuple[int, ...] = ()) -> Any:
+    """Return a value that JSON can hold and that differs for different ones; `around` are those that it is part of."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, np.ndarray):
-        return [value.dtype.str, list(value.shape), hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()]
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(part) for part in value]
-    if isinstance(value, dict):
-        return {str(name): _plain(part) for name, part in value.items()}
-    if isinstance(value, type) or hasattr(value, "__qualname__"):
+        return _described(value.item())
+    if isinstance(value, type):
         return f"{value.__module__}.{value.__qualname__}"
-    return type(value).__name__
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return [value.dtype.str, list(value.shape), _hash(np.ascontiguousarray(value).tobytes())]
+    # Parameters of parts stand beside them, each under its own name.
+    if hasattr(value, "get_params") or id(value) in around:
+        return type(value).__name__
+    around = (*around, id(value))
+    if isinstance(value, np.ndarray):
+        return _described(value.tolist(), around)
+    if isinstance(value, list | tuple):
+        return [_described(part, around) for part in value]
+    if isinstance(value, set | frozenset):
+        return sorted((_described(part, around) for part in value), key=json.dumps)
+    if isinstance(value, dict):
+        return {str(name): _described(part, around) for name, part in value.items()}
+    if isinstance(value, FunctionType):
+        closed_over = [cell.cell_contents for cell in value.__closure__ or ()]
+        parts = [value.__code__, value.__defaults__, value.__kwdefaults__, closed_over]
+        content = json.dumps([_described(part, around) for part in parts], sort_keys=True)
+        return f"{value.__module__}.{value.__qualname__} {_hash(content.encode())[:16]}"
+    if isinstance(value, CodeType):
+        names = [*value.co_names, *value.co_freevars]
+        return [value.co_code.hex(), names, [_described(constant, around) for constant in value.co_consts]]
+    if isinstance(value, MethodType):
+        return [_described(part, around) for part in (value.__func__, value.__self__)]
+    if isinstance(value, partial):
+        return ["partial", *(_described(part, around) for part in (value.func, value.args, value.keywords))]
+    if hasattr(value, "__wrapped__"):  # compiled by numba, for example
+        return _described(value.__wrapped__, around)
+    if hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    if hasattr(value, "__dict__"):
+        return [type(value).__qualname__, _described(vars(value), around)]
+    try:
+        return [type(value).__qualname__, _hash(pickle.dumps(value))]
+    except Exception:  # whatever it raises: nothing more is known of it
+        return type(value).__qualname__
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def fingerprint(dataset: Dataset) -> str:
@@ -235,15 +273,16 @@ def fingerprint(dataset: Dataset) -> str:
     return digest.hexdigest()[:16]
 
 
-def unit_seed(seed: int, dataset: str, fold: int) -> int:
+def unit_seed(seed: int, fingerprint: str, fold: int) -> int:
     """Return the seed of all methods on one fold: the same whatever else is run, and in whatever order.
 
-    That methods share it makes them comparable: those that draw an order draw the same one.
+    That methods share it makes them comparable: those that draw an order draw the same one. It goes by the contents
+    of the data set and not by its name, as the key of a `Unit` does.
 
     Examples
     --------
-    >>> unit_seed(0, "music", 0) != unit_seed(0, "music", 1)
+    >>> unit_seed(0, "0f", 0) != unit_seed(0, "0f", 1)
     True
     """
-    digest = hashlib.sha256(json.dumps([int(seed), dataset, int(fold)]).encode()).digest()
+    digest = hashlib.sha256(json.dumps([int(seed), fingerprint, int(fold)]).encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1

@@ -10,14 +10,14 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 import pandas as pd
 
 from montechain.errors import DataError, OutputError
 from montechain.experiments.limits import Limits
-from montechain.experiments.results import Outcome, Result, Unit
+from montechain.experiments.results import DNF, Outcome, Result, Unit
 
 __all__ = ["CLAIMED", "FINISHED", "TAKEN", "ResultStore"]
 
@@ -112,14 +112,18 @@ class ResultStore:
             return int(database.execute("SELECT count(*) FROM units").fetchone()[0])
 
     def results(self, unit: Unit | None = None) -> list[Result]:
-        """Return the rows of one unit, or of all of them, in an order that does not depend on when they were made."""
+        """Return the rows of one unit, or of all of them, in an order that does not depend on when they were made.
+
+        Those of one unit bear its name of the data set, whatever it was called when they were made.
+        """
         query = f"""
             SELECT {", ".join(RESULT_COLUMNS)} FROM results JOIN units USING (key)
             {"" if unit is None else "WHERE key = ?"}
             ORDER BY dataset, fingerprint, protocol, seed, method, parameters, fold, position
         """
         with self._transaction(write=False) as database:
-            return [Result(*row) for row in database.execute(query, () if unit is None else (unit.key,))]
+            rows = [Result(*row) for row in database.execute(query, () if unit is None else (unit.key,))]
+        return rows if unit is None else [replace(row, dataset=unit.dataset) for row in rows]
 
     def to_frame(self) -> pd.DataFrame:
         """Return all rows as a data frame with the columns of `Result`; a missing value is NaN."""
@@ -195,13 +199,21 @@ class ResultStore:
         with self._transaction() as database:
             database.execute("DELETE FROM claims WHERE owner = ?", (self._owner,))
 
-    def forget_failures(self) -> int:
-        """Remove all units that did not finish, so that they are tried again; return how many there were."""
+    def forget_failures(self, units: Iterable[Unit] | None = None) -> int:
+        """Remove units that did not finish, so that they are tried again; return how many there were.
+
+        Parameters
+        ----------
+        units : iterable of Unit, optional
+            Among these; among all by default.
+        """
         with self._transaction() as database:
-            failed = "SELECT key FROM results WHERE status = 'DNF'"
-            count = database.execute(f"DELETE FROM units WHERE key IN ({failed})").rowcount
-            database.execute(f"DELETE FROM results WHERE key IN ({failed})")
-            return count
+            failed = {key for (key,) in database.execute("SELECT DISTINCT key FROM results WHERE status = ?", (DNF,))}
+            if units is not None:
+                failed &= {unit.key for unit in units}
+            for table in ("results", "units"):
+                database.executemany(f"DELETE FROM {table} WHERE key = ?", [(key,) for key in failed])
+            return len(failed)
 
     # -- helpers ------------------------------------------------------------------------------
 
