@@ -147,6 +147,25 @@ def test_permissions_are_kept_or_follow_the_mask(tmp_path):
     assert stat.S_IMODE((tmp_path / "new.txt").stat().st_mode) == 0o640
 
 
+def test_the_mask_is_left_alone_also_for_a_moment(tmp_path, monkeypatch):
+    def refuse(mask: int) -> int:
+        raise AssertionError(f"another thread may make a file while the mask is {mask:o}")
+
+    monkeypatch.setattr(os, "umask", refuse)
+    with atomic_write(tmp_path / "a.txt", "w") as stream:
+        stream.write("x")
+    assert (tmp_path / "a.txt").read_text() == "x"
+
+
+def test_what_replaces_a_private_file_is_private_from_the_start(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    path.chmod(0o600)
+    with atomic_write(path, "w"):
+        (part,) = (other for other in tmp_path.iterdir() if other != path)
+        assert stat.S_IMODE(part.stat().st_mode) == 0o600
+
+
 def test_a_name_as_long_as_names_can_be(tmp_path):
     path = tmp_path / ("n" * 250 + ".txt")
     with atomic_write(path, "w") as stream:

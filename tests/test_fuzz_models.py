@@ -20,6 +20,7 @@ import pytest
 from sklearn.ensemble import GradientBoostingClassifier
 
 from montechain import ChainClassifier
+from mutations import mutate
 from tests.attacked_models import (
     CHAIN,
     FOREST,
@@ -32,7 +33,6 @@ from tests.attacked_models import (
     TREES,
     saved,
 )
-from tests.mutations import mutate
 from tests.saved_models import Node, edited, entries_of, read_array, with_payload, write_array, zipped
 
 LIGHT = [CHAIN, POPULATION, POWERSET, NETWORK]

@@ -7,8 +7,22 @@ import json
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from montechain import ChainClassifier, ChainPopulationClassifier, SVMLink
+from montechain import (
+    ChainClassifier,
+    ChainPopulationClassifier,
+    ClusteringForestClassifier,
+    DependencyNetworkClassifier,
+    LabelPowersetClassifier,
+    MajorityClassifier,
+    SVMLink,
+    TableClassifier,
+)
+from montechain.estimators.facts import fitted_facts
 from montechain.inspection import inspect_model, label_dependencies
 
 
@@ -96,3 +110,56 @@ def test_facts_are_json_and_name_the_labels(weather):
     assert facts["parents_are"] == "tree"
     assert set(facts["parents"]) == {"weather", "shoes", "mood"}
     assert facts["parents"]["mood"] == []
+
+
+def test_facts_are_those_of_the_classifier_within(weather):
+    X, Y = weather
+    chain = ChainClassifier(order=[1, 0, 2], parents="tree")
+    facts = inspect_model(chain.fit(X, Y))
+    for wrapped in (
+        make_pipeline(StandardScaler(with_mean=False, with_std=False), chain),
+        GridSearchCV(chain, {"parents": ["tree"]}, cv=2),
+        TableClassifier(GridSearchCV(chain, {}, cv=2), encoder=StandardScaler(with_mean=False, with_std=False)),
+    ):
+        assert inspect_model(wrapped.fit(X, Y)) == facts
+        assert label_dependencies(wrapped) == label_dependencies(chain)
+    with pytest.raises(NotFittedError):
+        inspect_model(GridSearchCV(ChainClassifier(), {}))
+
+
+def test_the_same_is_said_as_in_a_notebook(weather):
+    X, Y = weather
+    population = ChainPopulationClassifier(order=[[0, 1, 2], [2, 1, 0]], weights=[1, 3]).fit(X, Y)
+    said, shown = inspect_model(population), fitted_facts(population)
+    assert said["orders"] == [
+        {"weight": 0.75, "order": ["label_2", "label_1", "label_0"]},
+        {"weight": 0.25, "order": ["label_0", "label_1", "label_2"]},
+    ]
+    assert [order.labels for order in shown.orders] == [one["order"] for one in said["orders"]]
+    assert said["choices"] == dict(shown.choices)
+    assert said["choices"]["estimator"] == "logistic"
+
+
+def test_models_without_an_order_say_what_they_are(weather):
+    X, Y = weather
+    n_vectors = len({tuple(row) for row in Y})
+    for model, choices in (
+        (
+            LabelPowersetClassifier(min_count=2),
+            {"vectors": f"{n_vectors} seen", "min_count": "2", "loss": "exact_match"},
+        ),
+        (ClusteringForestClassifier(3, random_state=0), {"vectors": f"{n_vectors} seen", "n_estimators": "3"}),
+        (DependencyNetworkClassifier(n_iterations=50, n_collected=10), {"n_iterations": "50", "marginals": "counts"}),
+        (MajorityClassifier(), {"vectors": f"{n_vectors} seen", "always predicts": "label_0 = ", "strategy": "vector"}),
+    ):
+        facts = inspect_model(model.fit(X, Y))
+        assert json.loads(json.dumps(facts)) == facts
+        assert (facts["model"], facts["parents_are"]) == (type(model).__name__, None)
+        assert facts["orders"] == facts["dependencies"] == []
+        assert all(facts["choices"][name].startswith(value) for name, value in choices.items())
+
+
+def test_a_classifier_of_others_shows_its_parameters(weather):
+    X, Y = weather
+    facts = inspect_model(TableClassifier(RandomForestClassifier(3, random_state=0)).fit(X, Y))
+    assert (facts["model"], facts["choices"]["n_estimators"]) == ("RandomForestClassifier", "3")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,7 +23,7 @@ from montechain import (
     TemperedSwap,
 )
 from montechain.estimators import ClusteringForestClassifier, LabelPowersetClassifier, MajorityClassifier
-from montechain.methods import BASELINES, METHODS, make_method
+from montechain.methods import BASELINES, METHODS, find_method, make_method
 from tests.real_data import load_split
 
 NAMES = [
@@ -111,6 +113,15 @@ def test_a_name_that_does_not_exist():
         make_method("quantum")
     with pytest.raises(TypeError, match="`name=3` is not the name of a method"):
         make_method(3)
+
+
+def test_a_method_stands_for_itself():
+    own = replace(METHODS["CC"], name="mine")
+    assert find_method(own) is own
+    assert find_method("cc") is METHODS["CC"]
+    assert repr(make_method(own, "svm", random_state=3)) == repr(make_method("CC", "svm", random_state=3))
+    with pytest.raises(ValueError, match="mine has no parameter `ordr`; did you mean 'order'"):
+        make_method(own, ordr=None)
 
 
 def test_changes():

@@ -281,6 +281,33 @@ def test_sparse_matrices_are_sparse_matrices(canary, tmp_path):
     refuse(with_sparse(pickle.dumps(Trap())), tmp_path, "cannot be read")
 
 
+@pytest.mark.parametrize("names", [["0.npz"] * 5, [f"{number}.npz" for number in range(5)]])
+def test_many_small_files_cannot_unfold_into_a_large_model(names, tmp_path):
+    buffer = io.BytesIO()
+    sp.save_npz(buffer, sp.csr_array((np.zeros(7 * 10**6), np.zeros(7 * 10**6, np.int8), [0, 7 * 10**6])))
+
+    def attack(schema, files):
+        files.update(dict.fromkeys(names, buffer.getvalue()))
+        parts = [node("SparseMatrixNode", "scipy.sparse._csr.csr_matrix", type="scipy", file=name) for name in names]
+        attributes(schema)["unknown"] = sequence("ListNode", "builtins.list", *parts)
+
+    assert len(buffer.getvalue()) < 10**6
+    refuse(edited(saved(CHAIN), attack), tmp_path, "would unfold into more than 268435456 bytes")
+
+
+def test_a_file_is_judged_for_every_use(canary, tmp_path):
+    def attack(schema, files):
+        files["evil.npz"] = pickle.dumps(Trap())
+        attributes(schema)["unknown"] = sequence(
+            "ListNode",
+            "builtins.list",
+            node("BytesNode", "builtins.bytes", file="evil.npz"),
+            node("SparseMatrixNode", "scipy.sparse._csr.csr_matrix", type="scipy", file="evil.npz"),
+        )
+
+    refuse(edited(saved(CHAIN), attack), tmp_path, "the sparse matrix 'evil.npz' cannot be read")
+
+
 def test_files_that_are_not_there_or_not_meant(canary, tmp_path):
     for name in ("missing.npy", "schema.json", "../../etc/passwd", "/etc/passwd", 5, None):
 

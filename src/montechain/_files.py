@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,10 +11,12 @@ from typing import IO, Any
 
 from montechain.errors import OutputError
 
-__all__ = ["atomic_write"]
+__all__ = ["atomic_write", "check_output_path"]
 
 PART = ".part"
 """How the names of temporary files end."""
+NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+"""How `os.open` makes a file that must not be there yet; Windows would else change line ends."""
 
 
 @contextmanager
@@ -55,14 +57,18 @@ def atomic_write(path: str | Path, mode: str = "wb", **options: Any) -> Iterator
             yield stream
         return
     with _reporting(path):
+        permissions = _permissions(target)
         # The name may be as long as names can be, so only a part of it goes into the temporary one.
-        descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.", suffix=PART)
+        name = target.parent / f".{target.name[:40]}.{secrets.token_hex(8)}{PART}"
+        # What replaces a private file is not readable by others while it is written, either.
+        descriptor = os.open(name, NEW, 0o666 if permissions is None else permissions)
         try:
             with os.fdopen(descriptor, mode, **options) as stream:
                 yield stream
                 stream.flush()
                 os.fsync(stream.fileno())
-            os.chmod(name, _permissions(target))
+            if permissions is not None:
+                os.chmod(name, permissions)
             os.replace(name, target)
         except BaseException:  # also Ctrl-C: no half-written file may stay behind
             with suppress(OSError):
@@ -84,10 +90,23 @@ def _reporting(path: Path) -> Iterator[None]:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}.") from error
 
 
-def _permissions(path: Path) -> int:
-    """Return the mode of the file that is replaced, or what the user's mask gives a new one."""
+def _permissions(path: Path) -> int | None:
+    """Return the mode of the file that is replaced; None if there is none."""
     with suppress(OSError):
         return path.stat().st_mode & 0o777
-    mask = os.umask(0)  # there is no way to read it without setting it
-    os.umask(mask)
-    return 0o666 & ~mask
+    return None
+
+
+def check_output_path(path: str | Path) -> None:
+    """Say at once, and not after hours of work, if there is no place for a file of this name.
+
+    Raises
+    ------
+    OutputError
+        If its folder does not exist, or it is a folder itself.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise OutputError(f"{path} cannot be written: it is a folder. Give the name of a file in it.")
+    if not path.parent.is_dir():
+        raise OutputError(f"{path} cannot be written: there is no folder {str(path.parent)!r}. Create it first.")

@@ -15,9 +15,14 @@ def nearest(given: str, allowed: Iterable[str]) -> str:
 
     >>> nearest("geedy", ["greedy", "beam"])
     "; did you mean 'greedy'?"
+    >>> nearest("LENGHT", ["LENGTH", "lanes"])
+    "; did you mean 'LENGTH'?"
     """
-    close = difflib.get_close_matches(str(given).lower(), list(allowed), n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    spelled: dict[str, str] = {}
+    for name in allowed:
+        spelled.setdefault(name.casefold(), name)
+    close = difflib.get_close_matches(str(given).casefold(), spelled, n=1, cutoff=0.5)
+    return f"; did you mean {spelled[close[0]]!r}?" if close else ""
 
 
 def check_positive_integer(owner: Any, name: str, example: int) -> int:

@@ -7,8 +7,12 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
+from montechain._targets import plain
 from montechain.chain import Chain
+from montechain.estimators.facts import Facts, choices_of, fitted_facts, label_names_of
+from montechain.estimators.wrappers import learned_classifier
 from montechain.links.linear import ONE_VERSUS_REST, PAIRWISE, FittedLinearLink
 
 __all__ = ["Dependency", "inspect_model", "label_dependencies"]
@@ -34,6 +38,7 @@ def label_dependencies(model: Any, k: int | None = None) -> list[Dependency]:
     Parameters
     ----------
     model : fitted ChainClassifier or ChainPopulationClassifier
+        Also within a `TableClassifier`, a pipeline or a search. Other models have no chains, and so no dependencies.
     k : int, optional
         How many; all by default.
 
@@ -49,11 +54,12 @@ def label_dependencies(model: Any, k: int | None = None) -> list[Dependency]:
     >>> strongest.parent_class == "sun" and strongest.label_class == "shoes" and strongest.log_odds > 2
     True
     """
+    model = _checked(model)
     effects: dict[tuple[int, int], np.ndarray] = {}
     for weight, chain in _chains(model):
         for parent, label, effect in _effects(chain):
             effects[parent, label] = effects.get((parent, label), 0.0) + weight * effect
-    names, classes = _names(model), _classes(model)
+    names, classes = label_names_of(model), _classes(model)
     found = []
     for (parent, label), effect in effects.items():
         a, b = (int(place) for place in np.unravel_index(np.argmax(np.abs(effect)), effect.shape))
@@ -71,12 +77,14 @@ def inspect_model(model: Any) -> dict[str, Any]:
     Parameters
     ----------
     model : fitted classifier of montechain
+        Or a `TableClassifier`, a pipeline or a search with one at its end: what is within is looked at.
 
     Returns
     -------
     dict
-        With ``model``, ``choices``, ``orders`` (each with its weight), ``parents``, ``parents_are`` and
-        ``dependencies``.
+        With ``model``; ``choices``, the parameters that are set and what else there is to tell, such as the number of
+        label vectors that a label powerset knows; ``orders`` (each with its weight, the heaviest first), ``parents``,
+        ``parents_are`` and ``dependencies``.
 
     Examples
     --------
@@ -86,35 +94,36 @@ def inspect_model(model: Any) -> dict[str, Any]:
     >>> inspect_model(ChainClassifier(order=[2, 0, 1]).fit(X, Y))["orders"]
     [{'weight': 1.0, 'order': ['label_2', 'label_0', 'label_1']}]
     """
-    inner = getattr(model, "classifier_", model)
-    names = [str(name) for name in _names(model)]
-    chains = list(_chains(inner))
-    orders = [{"weight": float(weight), "order": [names[label] for label in chain.order]} for weight, chain in chains]
-    parents = getattr(inner, "parents_", None)
-    choices = {
-        name: str(value)
-        for name, value in inner.get_params(deep=False).items()
-        if name in ("estimator", "order", "parents", "inference", "loss", "combine", "n_chains") and value is not None
-    }
+    model = _checked(model)
+    facts = fitted_facts(model) or Facts(type(model).__name__, choices=choices_of(model))
+    parents = getattr(model, "parents", None)
     return {
-        "model": type(inner).__name__,
-        "choices": choices,
-        "orders": orders,
-        "parents_are": getattr(inner, "parents", None) if isinstance(getattr(inner, "parents", None), str) else "given",
-        "parents": {} if parents is None else {names[n]: [names[j] for j in own] for n, own in enumerate(parents)},
+        "model": type(model).__name__,
+        "choices": dict(facts.choices),
+        "orders": [
+            {"weight": 1.0 if order.weight is None else order.weight, "order": order.labels} for order in facts.orders
+        ],
+        "parents_are": parents if parents is None or isinstance(parents, str) else "given",
+        "parents": dict(facts.parents),
         "dependencies": [
-            {**{key: _plain(value) for key, value in one._asdict().items()}, "odds_ratio": float(np.exp(one.log_odds))}
+            {**{key: plain(value) for key, value in one._asdict().items()}, "odds_ratio": float(np.exp(one.log_odds))}
             for one in label_dependencies(model)
         ],
     }
 
 
+def _checked(model: Any) -> Any:
+    """Return the fitted classifier within."""
+    within = learned_classifier(model)
+    check_is_fitted(within)
+    return within
+
+
 def _chains(model: Any) -> Iterator[tuple[float, Chain]]:
-    inner = getattr(model, "classifier_", model)
-    if hasattr(inner, "chain_"):
-        yield 1.0, inner.chain_
-    elif hasattr(inner, "population_"):
-        yield from zip(inner.weights_.tolist(), inner.population_.chains, strict=True)
+    if hasattr(model, "chain_"):
+        yield 1.0, model.chain_
+    elif hasattr(model, "population_"):
+        yield from zip(model.weights_.tolist(), model.population_.chains, strict=True)
 
 
 def _effects(chain: Chain) -> Iterator[tuple[int, int, np.ndarray]]:
@@ -147,14 +156,5 @@ def _log_odds(scores: np.ndarray, link: FittedLinearLink) -> np.ndarray:
     return (scores - scores.mean(axis=1, keepdims=True)) * n_classes / (n_classes - 1)
 
 
-def _names(model: Any) -> list[Any]:
-    names = getattr(model, "target_names_", None)
-    return [f"label_{n}" for n in range(len(_classes(model)))] if names is None else list(names)
-
-
 def _classes(model: Any) -> list[np.ndarray]:
     return model.classes_ if isinstance(model.classes_, list) else [model.classes_]
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value

@@ -23,7 +23,7 @@ from montechain.inference import Beam, BranchAndBound, EpsilonApproximate, Greed
 from montechain.ordering import BeamOrder, OrderSearch, TemperedSwap
 from montechain.population import Algorithm4
 
-__all__ = ["BASELINES", "METHODS", "Method", "make_method"]
+__all__ = ["BASELINES", "METHODS", "Method", "find_method", "make_method"]
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ SYNONYMS = {"br": "IC", "binaryrelevance": "IC"}
 
 
 def make_method(
-    name: str,
+    name: str | Method,
     estimator: Any = None,
     *,
     loss: Any = None,
@@ -148,8 +148,8 @@ def make_method(
 
     Parameters
     ----------
-    name : str
-        A name of `METHODS` or `BASELINES`; upper or lower case, hyphens and "ε" do not matter.
+    name : str or Method
+        A name of `METHODS` or `BASELINES`, as `find_method` takes it; or a method itself.
     estimator : None, "logistic", "svm", link or classifier, default=None
         The base classifier, as in `ChainClassifier`; "svm" is the paper's (`SVMLink`: inputs in [0, 1], C = 1, a
         logistic model on the scores). RF-PCT and Majority have none and do not look at it.
@@ -174,7 +174,7 @@ def make_method(
         ...
     ValueError: there is no method 'PMCC'; did you mean 'PMsCC'? There are 'IC', 'LP', 'CC', ...
     """
-    method = _find(name)
+    method = find_method(name)
     model = method.build()
     # What all methods are told, and some have no use for.
     shared = {"estimator": estimator, "loss": loss, "random_state": random_state, "n_jobs": n_jobs}
@@ -195,7 +195,22 @@ def make_method(
     return model
 
 
-def _find(name: Any) -> Method:
+def find_method(name: str | Method) -> Method:
+    """Return the method of a name.
+
+    Parameters
+    ----------
+    name : str or Method
+        A name of `METHODS` or `BASELINES`; upper or lower case, hyphens and "ε" do not matter. A method is returned
+        as it is.
+
+    Examples
+    --------
+    >>> find_method("pcc-ε").full_name
+    'epsilon-approximate PCC'
+    """
+    if isinstance(name, Method):
+        return name
     known = {**METHODS, **BASELINES}
     by_key = {**SYNONYMS, **{_key(own): own for own in known}}
     if not isinstance(name, str):

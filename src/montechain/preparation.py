@@ -32,9 +32,9 @@ from montechain._columns import (
     is_missing,
     kind_of,
 )
+from montechain._frames import is_frame
 from montechain._messages import check_positive_integer, nearest
 from montechain._quantile_clip import QuantileClip
-from montechain.links.design import is_frame
 
 __all__ = ["TableEncoder"]
 

@@ -83,7 +83,7 @@ class TestDense:
         ("options", "kind", "message"),
         [
             ({"drop": ["titel"]}, ValueError, "`drop`: there is no column 'titel'; did you mean 'title'"),
-            ({"drop": ["happy"]}, ValueError, "`drop` names the column 'happy', which is a label"),
+            ({"drop": ["happy"]}, ValueError, "`drop` names the column 'happy', which is one of the targets"),
             ({"targets": ["hapy"]}, ValueError, "did you mean 'happy'"),
             ({"targets": ["tempo"], "drop": [0, 1, 3, 4]}, DataError, "no column is left"),
             ({"targets": 5}, DataError, "no column is left"),
@@ -102,8 +102,42 @@ class TestDense:
         data = dataset_from_arff(write(DENSE), targets=["title"])
         assert data.classes == [["a b", "c"]]
 
+    def test_text_and_nominal(self, write):
+        path = write(DENSE.replace("1, major, 140", "1, major, 70.5") + "1, major, 100, pop, c\n")
+        data = dataset_from_arff(path, text=["title"], nominal=["tempo", "genre"])
+        assert data.X["title"].dtype == "string"
+        assert data.X["tempo"].cat.categories.tolist() == ["100", "70", "70.5"]
+        assert data.X["tempo"].isna().tolist() == [False, True, False, False]
+        assert data.X["genre"].cat.categories.tolist() == ["rock", "pop", "jazz"]  # as declared
+        data = dataset_from_arff(path, nominal=["title"])
+        assert data.X["title"].cat.categories.tolist() == ["a b", "c"]
+        assert dataset_from_arff(path, targets=["tempo"], nominal=["tempo"]).classes == [["100", "70", "70.5"]]
+        with pytest.raises(DataError, match="`nominal`: there is no column 'tmepo'; did you mean 'tempo'"):
+            dataset_from_arff(path, nominal=["tmepo"])
+
+    def test_partial(self, write):
+        options = {"drop": ["genre", "x"], "text": ["title", "y"], "nominal": ["tempo", "z"], "partial": True}
+        data = dataset_from_arff(write(DENSE), targets=["happy", "mood"], **options)
+        assert data.label_names == ["happy"]
+        assert data.feature_names == ["key", "tempo", "title"]
+        assert [str(dtype) for dtype in data.X.dtypes] == ["category", "category", "string"]
+        assert len(data.Y) == 3
+        unknown = write(DENSE.replace("1, major", "?, major").replace("0, ?,", "?, ?,"))
+        assert dataset_from_arff(unknown, partial=True).label_names == ["key"]
+        assert dataset_from_arff(unknown, targets=["mood"], partial=True).Y.shape == (3, 0)
+
 
 class TestSparse:
+    def test_words_are_only_those_that_are_declared(self, write):
+        path = write(SPARSE)
+        assert dataset_from_arff(path, nominal=["size", "mood"]).feature_names[1] == "size=large"
+        for parameter in ("text", "nominal"):
+            with pytest.raises(
+                DataError, match=f"a sparse file holds numbers, so there is no column for `{parameter}`"
+            ):
+                dataset_from_arff(path, **{parameter: ["length"]})
+            assert dataset_from_arff(path, **{parameter: ["width"]}, partial=True).Y.shape == (4, 2)
+
     def test_parts(self, write):
         data = dataset_from_arff(write(SPARSE))
         assert isinstance(data.X, sp.csr_array)

@@ -12,7 +12,7 @@ from montechain.datasets.arff import read_arff
 from montechain.datasets.arff_dataset import dataset_from_arff
 from montechain.datasets.labels import read_mulan_labels
 from montechain.errors import DataError
-from tests.mutations import mutate
+from mutations import mutate
 
 DENSE = b"""% songs
 @relation 'songs: -C 2'

@@ -8,6 +8,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from montechain.datasets.dataset import Dataset
@@ -56,7 +57,7 @@ def test_what_is_damaged_below_is_read_as_it_is(name, tmp_path):
     path.write_bytes(FILES[name])
     if name.endswith((".svm", ".txt")):
         data = read_dataset(path)
-        assert data.X.shape == (5, 9) if name.endswith(".svm") else (4, 10)
+        assert data.X.shape == ((5, 9) if name.endswith(".svm") else (4, 10))
         assert data.label_names[-1] == "label_5"
     else:
         data = read_dataset(path, targets=-2, decimal="," if "semi" in name else ".", text=["note"])
@@ -94,6 +95,51 @@ def test_damaged_files_are_read_or_refused(name, packing, tmp_path):
             assert outcome.X.shape == (len(outcome.Y), len(outcome.feature_names)), content
     assert n_read > ROUNDS / 20
     assert n_refused > ROUNDS / 20
+
+
+STORED = pd.DataFrame(
+    {
+        "size": pd.array([1, 2, None, 4, 5, 12], dtype="Int64"),
+        "price": [2.5, -1000, None, 0.25, 3, 3.75],
+        "colour": pd.Categorical(["red", "green", "red", None, "blue", "blue"]),
+        "note": [row[4] for row in ROWS[1:]],
+        "bought": pd.to_datetime(["2024-05-01", None, "2024-05-03", "2024-05-04", "2024-05-05", "2024-05-06"]),
+        "loud": [0, 1, 0, 1, 0, 1],
+        "mood": ["calm", "happy", "calm", None, "happy", "sad"],
+    }
+)
+
+
+@pytest.mark.parametrize("compression", ["none", "lz4"])
+@pytest.mark.parametrize("format", ["parquet", "feather"])
+def test_damaged_column_files_are_read_or_refused(format, compression, tmp_path):
+    path = tmp_path / f"table.{format}"
+    if format == "parquet":
+        STORED.to_parquet(path, compression=compression)
+    else:
+        STORED.to_feather(path, compression="uncompressed" if compression == "none" else compression)
+    options = {"targets": -2, "text": ["note"]}
+    stored = path.read_bytes()
+    assert read_dataset(path, **options).X.shape == (6, 5)
+    rng = random.Random(f"{format}{compression}")
+    outcomes = []
+    for turn in range(ROUNDS):
+        # A file that is cut or grows is seen through at once; single wrong bytes get further.
+        path.write_bytes(mutate(stored, rng) if turn % 3 == 0 else with_wrong_bytes(stored, rng))
+        outcome = read_or_refuse(path, **options)
+        outcomes.append(type(outcome))
+        if isinstance(outcome, DataError):
+            assert outcome.path == path, (turn, outcome)
+        else:
+            assert outcome.X.shape == (len(outcome.Y), len(outcome.feature_names)), turn
+    assert {DataError, Dataset} == set(outcomes)
+
+
+def with_wrong_bytes(content: bytes, rng: random.Random) -> bytes:
+    changed = bytearray(content)
+    for _ in range(rng.randint(1, 3)):
+        changed[rng.randrange(len(changed))] = rng.choice([0, 255, rng.randrange(256)])
+    return bytes(changed)
 
 
 def read_or_refuse(path: Path, **options: Any) -> Dataset | DataError:

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from montechain.datasets.labels import file_stem, label_table, read_mulan_labels, resolve_targets
+from montechain.datasets.formats import SUFFIXES, file_stem
+from montechain.datasets.labels import label_table, read_mulan_labels, resolve_targets
 from montechain.errors import DataError
 
 COLUMNS = ["age", "mood", "pulse", "sleep", "diet"]
@@ -130,6 +131,8 @@ def test_file_stem():
     assert file_stem("a/b/yeast-train.arff.gz") == "yeast-train"
     assert file_stem("table.v2.CSV.bz2") == "table.v2"
     assert file_stem(".csv") == ".csv"
+    for suffix in (suffix for endings in SUFFIXES.values() for suffix in endings):
+        assert file_stem(f"bridges{suffix}") == file_stem(f"bridges{suffix.upper()}.gz") == "bridges"
 
 
 class TestMulanLabels:
@@ -238,6 +241,16 @@ class TestLabelTable:
         [
             ([0, 1, 1], "int64", [0, 1], [0, 1, 1]),
             (np.array([2, 0, 2], dtype=np.uint8), "int64", [0, 2], [2, 0, 2]),
+            ([2**53 + 1, 2**53, 0], "int64", [0, 2**53, 2**53 + 1], [2**53 + 1, 2**53, 0]),
+            (pd.array([2**53 + 1, None, 2**53], dtype="Int64"), "Int64", [2**53, 2**53 + 1], [2**53 + 1, None, 2**53]),
+            (pd.Series([2**53 + 1, None, 2**53], dtype=object), "Int64", [2**53, 2**53 + 1], [2**53 + 1, None, 2**53]),
+            (
+                categorical([2**53 + 1, 2**53, 1], [2**53, 1, 2**53 + 1]),
+                "int64",
+                [1, 2**53, 2**53 + 1],
+                [2**53 + 1, 2**53, 1],
+            ),
+            (np.array([2**63 - 1, 2**62, 0], dtype=np.uint64), "int64", [0, 2**62, 2**63 - 1], [2**63 - 1, 2**62, 0]),
             ([1.0, -1.0, 1.0], "int64", [-1, 1], [1, -1, 1]),
             ([1.0, None, 0.0], "Int64", [0, 1], [1, None, 0]),
             (pd.array([1, None, 0], dtype="Int64"), "Int64", [0, 1], [1, None, 0]),
@@ -292,6 +305,9 @@ class TestLabelTable:
             ([0.5, 1.0], "'label' is continuous .it holds 0.5.*Bin it first.*leave it out"),
             ([np.inf, 1.0], "'label' is continuous"),
             ([1e300, 1.0], "'label' is continuous"),
+            ([2.0**53, 1.0], "'label' is continuous"),
+            (np.array([2**63, 1], dtype=np.uint64), "'label' is continuous"),
+            (pd.Series([2**70, 1], dtype=object), "'label' is continuous"),
             (pd.Series([0.5, 1], dtype=object), "'label' is continuous"),
             (categorical([0.5, 1.0], [0.5, 1.0]), "'label' is continuous"),
             ([np.nan, np.nan], "'label' has no known value"),

@@ -116,6 +116,8 @@ def test_a_first_line_that_is_wrong(content, line, message, tmp_path):
         ("1 2:1_0", "the character '_' has no place in a LIBSVM file"),
         ("1 ٢:1", "the character '٢' has no place in a LIBSVM file"),
         ("1 2:1\0", r"the character '\\x00' has no place in a LIBSVM file"),
+        ("1 2:1 5:inf", "the input with the number 5 is infinite: write nan"),
+        ("1 5:-1e999 6:inf", "the input with the number 5 is infinite: write nan"),
         ("1.5 2:1", "1.5 is not the number of a label: these are whole numbers from 0 on"),
         ("-1 2:1", "-1 is not the number of a label"),
         ("nan 2:1", "nan is not the number of a label"),
@@ -139,9 +141,23 @@ def test_no_labels(tmp_path):
     path = write(tmp_path, "1:1 2:1\n2:1\n")
     with pytest.raises(DataError, match="no row has a label"):
         dataset_from_libsvm(path)
-    data = dataset_from_libsvm(path, partial=True, targets=["label_1"])
+    data = dataset_from_libsvm(path, partial=True, targets=[])
     assert data.Y.shape == (2, 0)
     assert data.X.shape == (2, 2)
+
+
+@pytest.mark.parametrize("first", ["", "3 4 8\n"])
+def test_a_label_that_no_row_has_is_known_to_be_absent(first, tmp_path):
+    rows = ["1,7 1:1\n", "7 2:1\n", "2:1\n"]
+    targets = ["label_7", "label_3", "label_12", "mood"]
+    together = dataset_from_libsvm(write(tmp_path, first + "".join(rows)), targets=targets, partial=True)
+    assert together.label_names == ["label_3", "label_7", "label_12"]
+    assert together.Y.to_numpy().tolist() == [[0, 1, 0], [0, 1, 0], [0, 0, 0]]
+    for position, row in enumerate(rows):  # what is known of a row does not depend on the others
+        alone = dataset_from_libsvm(write(tmp_path, first.replace("3 ", "1 ") + row), targets=targets, partial=True)
+        assert alone.Y.to_numpy().tolist() == together.Y.iloc[[position]].to_numpy().tolist()
+    assert dataset_from_libsvm(write(tmp_path, "1 1:1\n"), targets="label_5", partial=True).Y["label_5"].tolist() == [0]
+    assert dataset_from_libsvm(write(tmp_path, "1 1:1\n"), targets=-1, partial=True).label_names == ["label_1"]
 
 
 def test_targets_and_drop(tmp_path):
@@ -158,4 +174,4 @@ def test_targets_and_drop(tmp_path):
     with pytest.raises(DataError, match="`drop`: there is no column 'feature_9'"):
         dataset_from_libsvm(path, drop=["feature_9"])
     partial = dataset_from_libsvm(path, targets=["label_8", "label_3"], drop=["feature_9"], partial=True)
-    assert partial.label_names == ["label_3"]
+    assert partial.label_names == ["label_3", "label_8"]

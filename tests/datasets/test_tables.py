@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import csv
+import datetime
 import gzip
 import io
 import sys
@@ -31,7 +32,7 @@ from montechain.errors import DataError
 WORDS = st.text(alphabet="abcß,;|\"\t\n '#%", min_size=1, max_size=8).map(lambda text: f"x{text}x")
 KINDS: dict[str, st.SearchStrategy[Any]] = {
     "whole": st.integers(-(2**63), 2**63 - 1),
-    "real": st.floats(allow_nan=False, width=64).map(lambda value: value + 0.0),
+    "real": st.floats(allow_nan=False, allow_infinity=False).map(lambda value: value + 0.0),
     "truth": st.booleans(),
     "word": WORDS,
 }
@@ -150,7 +151,7 @@ def test_unknown_cells(tmp_path):
         (["1", "2.0"], "float64"),
         (["1", "1e3"], "float64"),
         (["-0.5", "+.5"], "float64"),
-        (["inf", "-Infinity"], "float64"),
+        (["inf", "red"], "category"),
         (["?", ""], "float64"),
         (["true", "FALSE"], "bool"),
         (["True", "?"], "boolean"),
@@ -188,7 +189,9 @@ def test_types_of_columns(cells, dtype, in_one_piece, tmp_path, monkeypatch):
 def test_commas_in_numbers_are_asked_about(column, tmp_path):
     path = write(tmp_path, "a;price\n" + "".join(f"x;{cell}\n" for cell in column))
     first = 2 + next(row for row, cell in enumerate(column) if "," in cell)
-    with pytest.raises(DataError, match=r'thousands="," or decimal=",", or .* nominal=\[\'price\'\]') as refusal:
+    with pytest.raises(
+        DataError, match=r'thousands="," or decimal="," .*--thousands , or --decimal ,.* nominal=\[\'price\'\]'
+    ) as refusal:
         read_table(path, delimiter=";")
     assert refusal.value.line == first
     assert read_table(path, delimiter=";", nominal=["price"])["price"].dropna().tolist() == [
@@ -207,6 +210,12 @@ def test_number_formats(tmp_path):
     table = read_table(path, delimiter=";", thousands=",")
     assert table["a"].tolist() == [1234, 999]
     assert table["b"].tolist() == ["12,34", "1"]
+    german = write(tmp_path, "a;b\n155,21;x\n1.234,56;y\n")
+    for options in ({}, {"decimal": ","}):  # never words in silence
+        with pytest.raises(DataError, match="numbers with a comma"):
+            read_table(german, **options)
+    assert read_table(german, decimal=",", thousands=".")["a"].tolist() == [155.21, 1234.56]
+    path = write(tmp_path, "a;b\n1,234;12,34\n999;1\n")
     for options, message in [
         ({"decimal": ""}, "`decimal=''` must be one sign"),
         ({"thousands": "12"}, "`thousands='12'` must be one sign"),
@@ -279,6 +288,8 @@ def test_a_first_line_that_looks_like_data(tmp_path):
         ("a,b,a\n1,2,3\n", 1, "the column 'a' occurs more than once.*header=False"),
         ('a,b\n1,2\n"3,4\n5,6\n', 3, "a quoted cell begins here and never ends"),
         ('a,b\n"1"x,2\n', 2, "a quoted cell goes on after its closing"),
+        ("a,b\n1,2\n?,3\n-inf,2\n", 4, r"column 'a' holds '-inf', which is infinite .*drop=\['a'\]"),
+        ("a,b\n1,2.5\n2,1e999\n3,inf\n", 3, "column 'b' holds '1e999', which is infinite or beyond the largest"),
         ("a,b\n1,2\n3,\0\n", 3, "there is a NUL byte.*utf-16"),
         ('a,b\n1,"' + "x" * 140_000 + '"\n', 2, "a cell has more than 131072 characters"),
     ],
@@ -360,8 +371,10 @@ def test_types_of_frames():
     assert found["small"].dtype == np.int64
     assert found["large"].tolist() == [1, 2**64 - 1]
     assert found["single"].dtype == np.float64
-    assert found["day"].tolist()[0] == "2024-05-01"
-    assert found["time"].tolist() == ["2024-05-01T12:30:00", "2024-05-02"]
+    pd.testing.assert_series_equal(found["day"], frame["day"].reset_index(drop=True))
+    pd.testing.assert_series_equal(found["time"], frame["time"].reset_index(drop=True))
+    assert read_table(frame, nominal=["day"])["day"].tolist()[0] == "2024-05-01"
+    assert read_table(frame, text=["time"])["time"].tolist() == ["2024-05-01T12:30:00", "2024-05-02"]
     assert found["declared"].cat.categories.tolist() == ["c", "b"]
     assert found["declared"].isna().tolist() == [False, True]
     assert found["digits"].tolist() == ["1", "2"]
@@ -370,6 +383,33 @@ def test_types_of_frames():
     assert found["nothing"].isna().all()
     assert found.index.tolist() == [0, 1]
     pd.testing.assert_frame_equal(frame, before)
+
+
+DAY = datetime.date(2024, 5, 1)
+MOMENT = datetime.datetime(2024, 5, 1, 12, 30, 0, 250)
+ZONED = datetime.datetime(2024, 5, 1, 14, 30, 0, 250, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
+DATES = {"day": [DAY, None], "moment": [MOMENT, None], "zoned": [ZONED, None]}
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow", "objects", "arrow in pandas", "parquet", "feather"])
+def test_dates_of_every_library(library, tmp_path):
+    table = pa.table(DATES)
+    if library == "parquet":
+        pyarrow.parquet.write_table(table, tmp_path / "dates.parquet")
+    elif library == "feather":
+        pyarrow.feather.write_feather(table, tmp_path / "dates.feather")
+    source = {
+        "polars": lambda: pl.DataFrame(DATES),
+        "pyarrow": lambda: table,
+        "objects": lambda: pd.DataFrame(DATES, dtype=object),
+        "arrow in pandas": lambda: table.to_pandas(types_mapper=pd.ArrowDtype),
+    }.get(library, lambda: tmp_path / f"dates.{library}")()
+    found = read_table(source)
+    for name, zone in (("day", None), ("moment", None), ("zoned", "UTC")):
+        assert pd.api.types.is_datetime64_any_dtype(found[name].dtype), name
+        known = pd.Timestamp(DATES[name][0]) if zone is None else pd.Timestamp(ZONED)
+        assert found[name][0] == known
+        assert found[name].isna().tolist() == [False, True]
 
 
 def test_declared_values_of_other_libraries():
@@ -390,6 +430,10 @@ def test_declared_values_of_other_libraries():
         (pd.DataFrame(index=[1, 2]), "the table has no columns"),
         (pd.DataFrame({"a": [[1], [2]]}), r"column 'a' is of type list.*drop=\['a'\]"),
         (pl.DataFrame({"a": [[1], [2]]}), r"column 'a' is of type list.*drop=\['a'\]"),
+        (pa.table({"a": pa.array([2**62], pa.timestamp("us"))}), r"column 'a' holds what cannot be read: \w+"),
+        (pd.DataFrame({"a": [1.5, np.inf]}), r"column 'a' is infinite in row 2.*drop=\['a'\]"),
+        (pl.DataFrame({"a": [-np.inf, 1.5]}), r"column 'a' is infinite in row 1"),
+        (pd.DataFrame({"a": [1, np.inf, "x"][:2]}, dtype=object), r"column 'a' is infinite in row 2"),
         (pd.DataFrame({"a": pd.to_timedelta([1, 2])}), r"column 'a' is of type timedelta64.*drop=\['a'\]"),
     ],
 )

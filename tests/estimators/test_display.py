@@ -9,10 +9,25 @@ import pandas as pd
 import pytest
 import sklearn
 from sklearn.datasets import make_multilabel_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from montechain import AllOrders, Beam, ChainClassifier, ChainPopulationClassifier, OrderSearch
-from montechain.estimators.display import Facts, ShownOrder, facts_html, fitted_facts
-from montechain.estimators.table import TableClassifier
+from montechain import (
+    AllOrders,
+    Beam,
+    ChainClassifier,
+    ChainPopulationClassifier,
+    ClusteringForestClassifier,
+    DependencyNetworkClassifier,
+    LabelPowersetClassifier,
+    MajorityClassifier,
+    OrderSearch,
+    TableClassifier,
+)
+from montechain.estimators.display import facts_html
+from montechain.estimators.facts import Facts, ShownOrder, fitted_facts
 
 EVIL = "<img src=x onerror=alert(1)>"
 
@@ -62,7 +77,7 @@ def test_the_order_stands_as_a_chain():
     assert page.chains == [["snow", "rain", "fog", "wind"]]
     text = " ".join(page.text)
     assert "each label sees all labels before it" in text
-    assert "LogisticLink()" in text
+    assert "logistic" in text
     assert "Beam(width=2)" in text
     assert "hamming" in text
 
@@ -91,8 +106,9 @@ def test_parents_where_they_are_not_all():
     assert parents == {"a": [], "b": ["a"], "c": ["a", "b"], "d": [], "e": []}
     assert facts.seen == "each label sees at most 2 of those before it"
     assert "no other label" in block(model).text
-    independent = fitted_facts(ChainClassifier(parents="none", order=None).fit(X, Y))
-    assert (independent.seen, independent.parents) == ("no label sees another", [])
+    independent = ChainClassifier(parents="none", order=None).fit(X, Y)
+    assert fitted_facts(independent).seen == "no label sees another"
+    assert "no other label" not in block(independent).text
     tree = ChainClassifier(parents="tree", random_state=0).fit(X, Y)
     for label, seen in fitted_facts(tree).parents:
         assert [list("abcde").index(parent) for parent in seen] == list(tree.parents_["abcde".index(label)])
@@ -132,7 +148,7 @@ def test_long_chains_are_folded():
     X, Y = targets(30)
     model = ChainClassifier(random_state=0).fit(X, Y)
     page = block(model)
-    names = [f"label {j}" for j in model.order_]
+    names = [f"label_{j}" for j in model.order_]
     assert page.chains == [names[:8], names]
     assert "22 more" in page.text
     assert [attributes for tag, attributes in page.tags if tag == "details"] == [{}]
@@ -181,7 +197,50 @@ def test_one_label_without_a_name():
     X, Y = targets(2)
     model = ChainClassifier().fit(X, Y[:, 0])
     assert fitted_facts(model).title == "Fitted chain of 1 label"
-    assert block(model).chains == [["label 0"]]
+    assert block(model).chains == [["label_0"]]
+
+
+def test_pipelines_and_searches_are_looked_into():
+    X, Y = targets(3, list("abc"))
+    chain = ChainClassifier(order=["c", "a", "b"])
+    piped = make_pipeline(StandardScaler(), chain).fit(X, Y)
+    assert block(piped).chains == [["c", "a", "b"]]
+    orders = {"order": [["c", "a", "b"], ["b", "a", "c"]]}
+    search = GridSearchCV(chain, orders, cv=2).fit(X, Y)
+    assert block(search).chains == [search.best_params_["order"]]
+    table = TableClassifier(GridSearchCV(make_pipeline(StandardScaler(), chain), {}, cv=2)).fit(X, Y)
+    assert block(table).chains == [["c", "a", "b"]]
+    assert fitted_facts(GridSearchCV(ChainClassifier(), orders)) is None
+    assert fitted_facts(TableClassifier(RandomForestClassifier(2)).fit(X, Y)).inner is None
+
+
+def test_what_has_no_order_shows_what_it_has():
+    X, Y = targets(3, list("abc"))
+    n_vectors = len(Y.drop_duplicates())
+    commonest = Y.value_counts()
+    share = f"{100 * commonest.iloc[0] / len(Y):.1f} %"
+    powerset = block(LabelPowersetClassifier("svm").fit(X, Y)).text
+    assert "Fitted label powerset of 3 labels" in powerset
+    assert f"{n_vectors} seen in training, the commonest in {share} of the rows" in powerset
+    assert "svm" in powerset
+    network = block(DependencyNetworkClassifier(n_iterations=70, n_collected=30).fit(X, Y)).text
+    assert {"Fitted dependency network of 3 labels", "each label sees all others", "70", "30"} <= set(network)
+    forest = ClusteringForestClassifier(4, random_state=0).fit(X, Y)
+    shown = block(forest).text
+    assert "Fitted forest of 4 trees for 3 labels" in shown
+    assert str(sum(tree.tree_.n_leaves for tree in forest.forest_.estimators_)) in shown
+    majority = block(MajorityClassifier().fit(X, Y)).text
+    assert ", ".join(f"{name} = {value}" for name, value in zip("abc", commonest.index[0], strict=True)) in majority
+    by_label = block(MajorityClassifier("label").fit(X, Y)).text
+    assert ", ".join(f"{name} = {Y[name].mode()[0]}" for name in "abc") in by_label
+
+
+def test_a_class_of_ones_own_is_shown_as_its_base():
+    class Mine(LabelPowersetClassifier):
+        pass
+
+    X, Y = targets(2)
+    assert fitted_facts(Mine().fit(X, Y)).title == "Fitted label powerset of 2 labels"
 
 
 def test_light_and_dark():

@@ -7,10 +7,12 @@ from itertools import product
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_multilabel_classification
 from sklearn.linear_model import LogisticRegression
 
 from montechain import F1, Hamming, Jaccard, LogisticLink
 from montechain.estimators import LabelPowersetClassifier
+from montechain.estimators.chains import ChainsClassifier
 from montechain.estimators.label_powerset import MAX_PAIRED
 
 CLASSES = (["a", "b"], ["x", "y", "z"], ["no", "yes"])
@@ -258,3 +260,25 @@ def test_weights_count_rows():
     np.testing.assert_allclose(weighted.log_joint(X, Y), repeated.log_joint(X, Y), atol=1e-6)
     with pytest.raises(ValueError, match=r"nothing to learn from|at least one non-zero"):
         LabelPowersetClassifier().fit(X, Y, sample_weight=np.zeros(len(X)))
+
+
+@pytest.mark.parametrize("loss", ["exact_match", "hamming", "f1"])
+def test_probabilities_of_the_vectors_are_computed_once(loss, monkeypatch):
+    X, Y = make_multilabel_classification(n_samples=60, n_classes=3, random_state=0)
+    model = LabelPowersetClassifier(loss=loss).fit(X, Y)
+    asked = []
+    of_vectors = LabelPowersetClassifier._log_proba_of_vectors
+
+    def counting(self, rows):
+        asked.append(rows.shape[0])
+        return of_vectors(self, rows)
+
+    monkeypatch.setattr(LabelPowersetClassifier, "_log_proba_of_vectors", counting)
+    model.decide(X)
+    assert asked == [60]
+
+
+def test_no_chain_is_pretended():
+    model = LabelPowersetClassifier()
+    assert not isinstance(model, ChainsClassifier)
+    assert not {"order", "parents", "inference"} & set(dir(model))

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
-
-import arff
 import numpy as np
 import pandas as pd
 import pytest
 
+from montechain.datasets.arff_dataset import dataset_from_arff
 from montechain.preparation import TableEncoder
-
-
-def read_arff(path):
-    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as stream:
-        content = arff.load(stream)
-    frame = pd.DataFrame(content["data"], columns=[name for name, _ in content["attributes"]])
-    for name, kind in content["attributes"]:
-        if isinstance(kind, list):
-            frame[name] = pd.Categorical(frame[name], categories=kind)
-        elif kind.upper() in ("NUMERIC", "REAL", "INTEGER"):
-            frame[name] = frame[name].astype(float)
-    return frame
 
 
 @pytest.mark.real_data
 def test_bridges(data_folder):
-    X = read_arff(data_folder / "bridges" / "bridges.arff").iloc[:, :-5]
+    X = dataset_from_arff(data_folder / "bridges" / "bridges.arff", targets=-5).X
     encoder = TableEncoder(drop=["IDENTIF"]).fit(X)
     result = encoder.transform(X)
     assert not np.isnan(result).any()
@@ -46,7 +32,7 @@ def test_bridges(data_folder):
 
 @pytest.mark.real_data
 def test_thyroid(data_folder):
-    X = read_arff(data_folder / "thyroid" / "thyroid.arff.gz").iloc[:, 7:]
+    X = dataset_from_arff(data_folder / "thyroid" / "thyroid.arff.gz").X
     assert X.shape == (9172, 29)
     assert X["age"].max() == 65526
     encoder = TableEncoder(scale=None).set_output(transform="pandas").fit(X)
@@ -63,7 +49,7 @@ def test_thyroid(data_folder):
 
 @pytest.mark.real_data
 def test_genbase(data_folder):
-    X = read_arff(data_folder / "genbase" / "genbase.arff.gz").iloc[:, :-27]
+    X = dataset_from_arff(data_folder / "genbase" / "genbase.arff.gz").X
     result = TableEncoder(drop="protein").fit_transform(X)
     assert result.shape == (662, 1185)
     constant = result.min(axis=0) == result.max(axis=0)

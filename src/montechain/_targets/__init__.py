@@ -8,10 +8,11 @@ user's classes again (`decode`, `decode_frame`).
 
 from montechain._targets.codes import decode, encode
 from montechain._targets.frames import decode_frame
+from montechain._targets.names import default_label_names, named_labels
 from montechain._targets.negative import resolve_negative
 from montechain._targets.table import TargetFormat, TargetTable, as_columns
 from montechain._targets.types import ColumnType
-from montechain._targets.values import CODE, UNKNOWN, common_dtype, equals, factorise, show_classes
+from montechain._targets.values import CODE, UNKNOWN, common_dtype, equals, factorise, plain, show_classes
 
 __all__ = [
     "CODE",
@@ -23,9 +24,12 @@ __all__ = [
     "common_dtype",
     "decode",
     "decode_frame",
+    "default_label_names",
     "encode",
     "equals",
     "factorise",
+    "named_labels",
+    "plain",
     "resolve_negative",
     "show_classes",
 ]

@@ -129,4 +129,5 @@ def as_objects(values: Sequence[Any] | np.ndarray) -> np.ndarray:
 
 
 def plain(value: Any) -> Any:
+    """Return a scalar of numpy as one of Python, anything else as it is."""
     return value.item() if isinstance(value, np.generic) else value

@@ -16,7 +16,7 @@ from montechain.datasets._arff_rows import DenseRows, Rows, SparseRows
 from montechain.datasets._text_blocks import text_blocks
 from montechain.errors import DataError
 
-__all__ = ["ArffTable", "Attribute", "read_arff"]
+__all__ = ["ArffTable", "Attribute", "arff_columns", "read_arff"]
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,11 @@ def read_arff(path: str | Path, *, encoding: str = "utf-8") -> ArffTable:
     if isinstance(rows, SparseRows):
         return ArffTable(header.relation, rows.complete_attributes(), rows.array())
     raise DataError("there are no rows after @data.", path=path, line=header.first_row[0] - 1)
+
+
+def arff_columns(path: str | Path, *, encoding: str = "utf-8") -> list[str]:
+    """Return the names of the columns of an ARFF file, of which only the header is read."""
+    return [attribute.name for attribute in read_header(text_blocks(path, encoding), path).attributes]
 
 
 def _kind_of_rows(block: str) -> type[DenseRows | SparseRows] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +10,28 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from montechain._columns import as_words, is_missing
 from montechain.datasets.arff import ArffTable, Attribute, read_arff
+from montechain.datasets.columns import categorical
 from montechain.datasets.dataset import Dataset
-from montechain.datasets.labels import Targets, file_stem, label_table, position_of, resolve_targets
+from montechain.datasets.formats import file_stem
+from montechain.datasets.labels import Targets
+from montechain.datasets.table_dataset import choose_columns, choose_targets, known_labels, present
 from montechain.errors import DataError
 
-__all__ = ["dataset_from_arff", "sparse_inputs", "sparse_labels"]
+__all__ = ["dataset_from_arff"]
 
 
 def dataset_from_arff(
     path: str | Path,
     *,
     targets: Targets = None,
-    drop: str | int | Sequence[str | int] = (),
+    drop: str | int | Collection[str | int] = (),
+    text: Collection[str | int] = (),
+    nominal: Collection[str | int] = (),
     name: str | None = None,
     encoding: str = "utf-8",
+    partial: bool = False,
 ) -> Dataset:
     """Read an ARFF file as a data set.
 
@@ -37,9 +44,16 @@ def dataset_from_arff(
         MEKA's ``-C``.
     drop : list of names or positions
         Columns to leave out, such as identifiers.
+    text : list of names or positions
+        Inputs of a dense file that are text.
+    nominal : list of names or positions
+        Columns of a dense file whose cells are nominal values though no values are declared: numbers, strings, dates.
     name : str, optional
         The name of the data set; by default that of the file.
     encoding : str, default="utf-8"
+    partial : bool, default=False
+        Whether the file need not have all of it, as one that predictions are wanted for: columns that are named
+        but absent are ignored, and labels of which nothing is known are left out.
 
     Returns
     -------
@@ -47,14 +61,12 @@ def dataset_from_arff(
         Of a dense file, `X` is a frame: numbers, categoricals with the declared values, texts. Of a sparse file it
         is a CSR array: a nominal input {0, 1} is that number; of another one, each declared value but the first,
         which omitted cells have, is a column of zeros and ones named ``attribute=value``. Labels stand in
-        the file's order.
+        the file's order. Every row is kept, also one without labels.
 
     Raises
     ------
     DataError
-        If the file cannot be read, or a column cannot be a label or an input.
-    ValueError
-        If `targets` or `drop` names a column that is not there.
+        If the file cannot be read, a column cannot be a label or an input, or one is named that is not there.
 
     Examples
     --------
@@ -76,35 +88,51 @@ def dataset_from_arff(
     """
     table = read_arff(path, encoding=encoding)
     names = [attribute.name for attribute in table.attributes]
-    labels = resolve_targets(targets, names, path=path, relation=table.relation)
-    dropped = {position_of(column, names, "drop") for column in _as_list(drop)}
-    if both := dropped.intersection(labels):
-        raise ValueError(
-            f"`drop` names the column {names[min(both)]!r}, which is a label. Leave it out of one of them."
-        )
-    inputs = [j for j in range(len(names)) if j not in dropped and j not in set(labels)]
+    chosen = {"drop": [drop] if isinstance(drop, str | int) else drop, "text": text, "nominal": nominal}
+    if partial:
+        targets = present(targets, names)
+        chosen = {parameter: present(given, names) for parameter, given in chosen.items()}
+    labels = choose_targets(targets, names, path=path, relation=table.relation)
+    dropped = choose_columns("drop", chosen["drop"], names, labels, path)
+    texts = choose_columns("text", chosen["text"], names, labels, path)
+    words = choose_columns("nominal", chosen["nominal"], names, (), path)
+    inputs = [column for column in names if column not in {*labels, *dropped}]
     if not inputs:
         raise DataError("no column is left as an input: all are labels or dropped.", path=path)
     if isinstance(table.data, pd.DataFrame):
-        X: pd.DataFrame | sp.csr_array = table.data.iloc[:, inputs]
-        feature_names = [names[j] for j in inputs]
-        columns = table.data.iloc[:, labels]
+        data = _with_words(table, set(words) - set(texts))
+        X: pd.DataFrame | sp.csr_array = data[inputs].astype({name: "string" for name in texts if name in inputs})
+        feature_names, columns = inputs, data[labels]
     else:
-        X, feature_names = sparse_inputs(table, inputs, path)
-        columns = sparse_labels(table, labels, path)
-    Y, classes = label_table(columns, path=path)
+        _refuse_words(table, texts, words, path)
+        X, feature_names = _sparse_inputs(table, [names.index(column) for column in inputs], path)
+        columns = _sparse_labels(table, [names.index(column) for column in labels], path)
+    Y, classes = known_labels(columns, partial=partial, path=path)
     return Dataset(
         X=X,
         Y=Y,
         feature_names=feature_names,
         classes=classes,
         name=file_stem(path) if name is None else name,
-        description=_describe(path, table, [names[j] for j in sorted(dropped)]),
+        description=_describe(path, table, [column for column in names if column in dropped]),
     )
 
 
-def _as_list(drop: str | int | Sequence[str | int]) -> Sequence[str | int]:
-    return [drop] if isinstance(drop, str | int) else drop
+def _with_words(table: ArffTable, words: Collection[str]) -> pd.DataFrame:
+    """Return the table with some of its columns as nominal values: those that occur, unless others are declared."""
+    columns = {}
+    for attribute in table.attributes:
+        if attribute.name in words and attribute.kind != "nominal":
+            cells = as_words(table.data[attribute.name].to_numpy(dtype=object, na_value=None))
+            columns[attribute.name] = categorical(cells, is_missing(cells))
+    return table.data.assign(**columns)
+
+
+def _refuse_words(table: ArffTable, texts: Collection[str], words: Collection[str], path: str | Path) -> None:
+    declared = {attribute.name for attribute in table.attributes if attribute.kind == "nominal"}
+    for parameter, given in (("text", texts), ("nominal", [column for column in words if column not in declared])):
+        if given:
+            raise DataError(f"a sparse file holds numbers, so there is no column for `{parameter}`.", path=path)
 
 
 def _describe(path: str | Path, table: ArffTable, dropped: list[str]) -> str:
@@ -114,7 +142,7 @@ def _describe(path: str | Path, table: ArffTable, dropped: list[str]) -> str:
     return f"Read from the {kind} ARFF file {Path(path).name}{relation}.{left_out}"
 
 
-def sparse_inputs(table: ArffTable, inputs: list[int], path: str | Path) -> tuple[sp.csr_array, list[str]]:
+def _sparse_inputs(table: ArffTable, inputs: list[int], path: str | Path) -> tuple[sp.csr_array, list[str]]:
     """Return the inputs of a sparse file as numbers, and their names."""
     attributes = [table.attributes[j] for j in inputs]
     for attribute in attributes:
@@ -158,10 +186,10 @@ def _spread(X: sp.csr_array, widths: np.ndarray) -> sp.csr_array:
     return sp.csr_array(sp.coo_array((spread, (row, place)), shape=(X.shape[0], int(first[-1]))))
 
 
-def sparse_labels(table: ArffTable, labels: list[int], path: str | Path) -> pd.DataFrame:
+def _sparse_labels(table: ArffTable, labels: list[int], path: str | Path) -> pd.DataFrame:
     """Return the labels of a sparse file as dense columns of their classes."""
     columns: dict[str, Any] = {}
-    chosen = sp.csc_array(table.data[:, labels])
+    chosen = sp.csc_array(table.data[:, np.array(labels, dtype=np.int64)])
     for j, position in enumerate(labels):
         attribute = table.attributes[position]
         if attribute.kind in ("string", "date"):
@@ -176,4 +204,4 @@ def sparse_labels(table: ArffTable, labels: list[int], path: str | Path) -> pd.D
         else:
             codes = np.where(np.isnan(values), -1, np.nan_to_num(values)).astype(np.int64)
             columns[attribute.name] = pd.Categorical.from_codes(codes, categories=attribute.categories)
-    return pd.DataFrame(columns)
+    return pd.DataFrame(columns, index=range(chosen.shape[0]))

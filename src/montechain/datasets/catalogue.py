@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files as package_files
@@ -12,8 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-import scipy.sparse as sp
 
 from montechain._messages import nearest
 from montechain.datasets.arff_dataset import dataset_from_arff
@@ -286,8 +283,8 @@ def load_dataset(name: str, *, data: str | Path | None = None, part: str = "all"
 def _load(entry: CatalogueEntry, folder: Path, part: str, verify: bool) -> Dataset:
     paths = [file.get(folder, verify=verify) for file in entry.parts[part]]
     targets = entry.n_targets if entry.label_list is None else entry.label_list.get(folder, verify=verify)
-    pieces = [dataset_from_arff(path, targets=targets, drop=entry.drop) for path in paths]
-    dataset = replace(_join(pieces), name=entry.name, description=entry.description)
+    first, *others = (dataset_from_arff(path, targets=targets, drop=entry.drop) for path in paths)
+    dataset = replace(first.join(*others) if others else first, name=entry.name, description=entry.description)
     if part != "all":
         word = "training" if part == "train" else "test"
         return replace(
@@ -300,16 +297,6 @@ def _load(entry: CatalogueEntry, folder: Path, part: str, verify: bool) -> Datas
 
 def _load_split(entry: CatalogueEntry, folder: Path, verify: bool) -> Split:
     return Split(_load(entry, folder, "train", verify), _load(entry, folder, "test", verify))
-
-
-def _join(pieces: Sequence[Dataset]) -> Dataset:
-    """Return the rows of all pieces, which have the same columns."""
-    first = pieces[0]
-    if len(pieces) == 1:
-        return first
-    tables = [piece.X for piece in pieces]
-    X = sp.csr_array(sp.vstack(tables)) if sp.issparse(first.X) else pd.concat(tables, ignore_index=True)
-    return replace(first, X=X, Y=pd.concat([piece.Y for piece in pieces], ignore_index=True))
 
 
 def figures(dataset: Dataset) -> Figures:

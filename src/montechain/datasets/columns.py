@@ -7,14 +7,25 @@ written, and so does a date.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-__all__ = ["MISSING_VALUES", "NumberFormat", "categorical", "integers", "missing_marks", "text", "typed_cells"]
+__all__ = [
+    "MISSING_VALUES",
+    "NumberFormat",
+    "RefusedCell",
+    "categorical",
+    "integers",
+    "missing_marks",
+    "text",
+    "typed_cells",
+]
 
 MISSING_VALUES = ("?", "NA", "N/A", "<NA>", "NaN", "nan", "None", "null", "NULL")
 """What stands for an unknown cell, besides an empty one."""
@@ -30,7 +41,7 @@ WHOLE_NUMBER_CHARACTERS = b"0123456789+-" + SEPARATOR.encode()
 # For cells with a separator on either side: a leading zero, or a number that may not fit into 64 bits.
 CODE = re.compile(r"\0[+-]?(?:0\d|\d{19,}(?=\0))")
 BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
-NUMBER_WITH_COMMA = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*,\d+)\Z")
+NUMBER_WITH_COMMA = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d*,\d+)\Z")
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z")
 LARGEST = 2**63
 
@@ -118,8 +129,8 @@ def typed_cells(chunks: list[str], missing: frozenset[str], *, kind: Kind, numbe
 
     Raises
     ------
-    AmbiguousNumbers
-        If the cells are numbers with a comma, and `numbers` does not say what it means.
+    RefusedCell
+        If the cells are numbers with a comma, and `numbers` does not say what it means, or one is infinite.
 
     Examples
     --------
@@ -132,7 +143,7 @@ def typed_cells(chunks: list[str], missing: frozenset[str], *, kind: Kind, numbe
         column = _numbers(chunks, missing, numbers)
         if column is not None:
             return column
-        if numbers.is_plain:
+        if numbers.thousands is None:
             _refuse_ambiguous(chunks, missing)
     cells = [cell for chunk in chunks for cell in chunk.split(SEPARATOR)]
     unknown = np.array([cell in missing for cell in cells], dtype=bool)
@@ -143,13 +154,41 @@ def typed_cells(chunks: list[str], missing: frozenset[str], *, kind: Kind, numbe
     return categorical(cells, unknown)
 
 
-class AmbiguousNumbers(Exception):
-    """Numbers with a comma that may be a decimal point or a mark between thousands."""
+class RefusedCell(Exception, ABC):
+    """A cell that keeps its column from being read, and the row that it stands in."""
 
     def __init__(self, row: int, cell: str):
         super().__init__(row, cell)
         self.row = row
         self.cell = cell
+
+    @abstractmethod
+    def about(self, name: str) -> str:
+        """Say what is wrong with it, and what to type."""
+
+
+class AmbiguousNumber(RefusedCell):
+    """A number with a comma that may be a decimal point or a mark between thousands."""
+
+    def about(self, name: str) -> str:
+        """Say what is wrong with it, and what to type."""
+        return (
+            f"column {name!r} holds numbers with a comma, such as {self.cell!r}. Say what it means with "
+            'thousands="," or decimal="," (on the command line: --thousands , or --decimal ,), or keep the cells '
+            f"as they are written with nominal=[{name!r}]."
+        )
+
+
+class InfiniteNumber(RefusedCell):
+    """A number that is infinite, or too large for a computer."""
+
+    def about(self, name: str) -> str:
+        """Say what is wrong with it, and what to type."""
+        shown = self.cell if len(self.cell) <= 40 else f"{self.cell[:40]}…"
+        return (
+            f"column {name!r} holds {shown!r}, which is infinite or beyond the largest number of a computer. Leave the "
+            f"cell empty if its value is not known, or leave the column out with drop=[{name!r}]."
+        )
 
 
 def booleans(values: Iterable[bool], unknown: np.ndarray) -> Any:
@@ -174,6 +213,10 @@ def _numbers(chunks: list[str], missing: frozenset[str], numbers: NumberFormat) 
     if unknown.all():
         return np.full(len(unknown), np.nan)
     found = np.concatenate([part for part in values if len(part)])
+    if found.dtype == np.float64 and np.isinf(found).any():
+        row = int(np.flatnonzero(~unknown)[np.argmax(np.isinf(found))])
+        written = (cell for chunk in chunks for cell in chunk.split(SEPARATOR))
+        raise InfiniteNumber(row, next(islice(written, row, None)))
     if not unknown.any():
         return found
     column = np.ones(len(unknown), dtype=found.dtype)
@@ -215,4 +258,4 @@ def _refuse_ambiguous(chunks: list[str], missing: frozenset[str]) -> None:
                     return
             row += 1
     if first is not None:
-        raise AmbiguousNumbers(*first)
+        raise AmbiguousNumber(*first)

@@ -31,9 +31,9 @@ class Dataset:
     Attributes
     ----------
     X : data frame or CSR array of shape (n, d)
-        The inputs as they are in the file. In a frame, numbers are numbers, nominal inputs are categoricals
-        with the declared categories, text is text, and what is missing is NaN. Sparse files give a CSR array
-        of numbers. `TableEncoder` makes numbers of either.
+        The inputs as they are in the file. In a frame, numbers are numbers, dates of typed tables are datetime64,
+        nominal inputs are categoricals with the declared categories, text is text, and what is missing is NaN.
+        Sparse files give a CSR array of numbers. `TableEncoder` makes numbers of either.
     Y : data frame of shape (n, L)
         One column for each label, in the file's order. Classes that are whole numbers are integers (nullable
         ones where a label has unknown cells); others are categoricals with the declared categories.
@@ -70,6 +70,23 @@ class Dataset:
         X = self.X.iloc[rows] if isinstance(self.X, pd.DataFrame) else self.X[rows]
         return replace(self, X=X, Y=self.Y.iloc[rows], _load_split=None)
 
+    def join(self, *others: Dataset) -> Dataset:
+        """Return these rows and then those of other data sets that have the same columns.
+
+        >>> data = Dataset(pd.DataFrame({"x": [1.5, 2.5]}), pd.DataFrame({"y": [0, 1]}), ["x"], [[0, 1]])
+        >>> data.take([1]).join(data).to_frame()
+             x  y
+        0  2.5  1
+        1  1.5  0
+        2  2.5  1
+        """
+        pieces = [self, *others]
+        tables = [piece.X for piece in pieces]
+        is_frame = isinstance(self.X, pd.DataFrame)
+        X = pd.concat(tables, ignore_index=True) if is_frame else sp.csr_array(sp.vstack(tables))
+        Y = pd.concat([piece.Y for piece in pieces], ignore_index=True)
+        return replace(self, X=X, Y=Y, _load_split=None)
+
     def to_frame(self) -> pd.DataFrame:
         """Return inputs and labels as one table, the labels last."""
         X = self.X
@@ -88,7 +105,7 @@ class Dataset:
         position = {name: column for column, name in enumerate(self.feature_names)}
         if missing := [name for name in names if name not in position]:
             listed = ", ".join(map(repr, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
-            close = nearest(missing[0], position) if len(missing) == 1 else "."
+            close = nearest(missing[0], position)
             raise DataError(f"the inputs {listed} are missing{close or '.'} They are needed.", path=self.name or None)
         columns = [position[name] for name in names]
         X = self.X.iloc[:, columns] if isinstance(self.X, pd.DataFrame) else self.X[:, columns]

@@ -16,9 +16,9 @@ from montechain.datasets._text_blocks import text_blocks
 from montechain.datasets.columns import (
     NUMBER,
     SEPARATOR,
-    AmbiguousNumbers,
     Kind,
     NumberFormat,
+    RefusedCell,
     typed_cells,
 )
 from montechain.errors import DataError
@@ -41,6 +41,7 @@ def read_delimited(
     numbers: NumberFormat,
     text: Collection[str] = (),
     nominal: Collection[str] = (),
+    typed: Collection[str] | None = None,
 ) -> pd.DataFrame:
     """Return the table of a delimited text file; `read_table` says what the parameters mean.
 
@@ -58,16 +59,12 @@ def read_delimited(
         raise DataError("the file has a header line and no rows.", path=path)
     columns = {}
     for position, name in enumerate(names):
-        kind: Kind = "text" if name in text else "nominal" if name in nominal else "any"
+        as_written = name in nominal or (typed is not None and name not in typed)
+        kind: Kind = "text" if name in text else "nominal" if as_written else "any"
         try:
             columns[name] = typed_cells(chunks[position], missing, kind=kind, numbers=numbers)
-        except AmbiguousNumbers as error:
-            raise DataError(
-                f"column {name!r} holds numbers with a comma, such as {error.cell!r}. Say what it means with "
-                f'thousands="," or decimal=",", or keep the cells as they are written with nominal=[{name!r}].',
-                path=path,
-                line=line_numbers[error.row],
-            ) from None
+        except RefusedCell as error:
+            raise DataError(error.about(name), path=path, line=line_numbers[error.row]) from None
         chunks[position] = []  # the text is not needed any more
     return pd.DataFrame(columns)
 

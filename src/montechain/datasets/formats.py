@@ -7,7 +7,7 @@ from pathlib import Path
 from montechain._messages import nearest
 from montechain.errors import DataError
 
-__all__ = ["SUFFIXES", "TABLE_FORMATS", "find_format"]
+__all__ = ["SUFFIXES", "TABLE_FORMATS", "file_stem", "find_format"]
 
 SUFFIXES = {
     "arff": (".arff",),
@@ -53,3 +53,20 @@ def find_format(path: str | Path, format: str | None = None) -> str:
         "(on the command line: --format csv).",
         path=path,
     )
+
+
+def file_stem(path: str | Path) -> str:
+    """Return the name of a data file without what tells its format.
+
+    Examples
+    --------
+    >>> file_stem("data/yeast-train.arff.gz")
+    'yeast-train'
+    """
+    name = Path(path).name
+    formats = tuple(suffix for endings in SUFFIXES.values() for suffix in endings)
+    for endings in (COMPRESSIONS, formats):
+        suffix = Path(name).suffix
+        if suffix.lower() in endings:
+            name = name.removesuffix(suffix)
+    return name

@@ -17,16 +17,9 @@ from montechain.datasets._text_blocks import open_binary
 from montechain.datasets.columns import booleans, categorical, integers, text
 from montechain.errors import DataError
 
-__all__ = ["is_frame", "read_arrow_file", "typed_frame"]
+__all__ = ["read_arrow_file", "typed_frame"]
 
 SCALARS = (str, bool, int, float, decimal.Decimal, datetime.date, datetime.time, np.generic)
-
-
-def is_frame(source: Any) -> bool:
-    """Return whether `source` is a data frame that narwhals knows (pandas, polars, pyarrow, ...)."""
-    if isinstance(source, pd.DataFrame):
-        return True  # narwhals refuses some
-    return isinstance(nw.from_native(source, pass_through=True), nw.DataFrame | nw.LazyFrame)
 
 
 def typed_frame(
@@ -37,10 +30,10 @@ def typed_frame(
     nominal_columns: Collection[str] = (),
     path: str | Path | None = None,
 ) -> pd.DataFrame:
-    """Return a pandas frame of numbers, booleans, categoricals and text from a frame of any library.
+    """Return a pandas frame of numbers, booleans, dates, categoricals and text from a frame of any library.
 
     The frame's own types are kept, and it is not written to: strings are nominal values, even if they look like
-    numbers; so are dates, as ISO text. The index is left out.
+    numbers, and so are times of day. The index is left out.
 
     Parameters
     ----------
@@ -64,7 +57,10 @@ def typed_frame(
     _check_names(names, path)
     columns = {}
     for position, name in enumerate(names):
-        series = series_of(position)
+        try:
+            series = series_of(position)
+        except (OverflowError, ValueError, KeyError) as error:  # a date after the year 9999, an unheard-of time zone
+            raise DataError(f"column {name!r} holds what cannot be read: {error}.", path=path) from error
         if len(series) == 0:
             raise DataError("the table has no rows.", path=path)
         if name in text_columns:
@@ -84,6 +80,7 @@ def read_arrow_file(path: str | Path, format: str) -> Any:
 
     try:
         table = read(path)
+        table.validate(full=True)  # Arrow believes what a file says of places and lengths, until it is asked not to
         # The metadata are whatever the writer put there.
         metadata = table.schema.pandas_metadata or {}
         index = metadata.get("index_columns", []) if isinstance(metadata, dict) else []
@@ -160,8 +157,10 @@ def _typed(series: pd.Series, name: str, missing: frozenset[str], path: str | Pa
     if pd.api.types.is_integer_dtype(dtype):
         return _whole_numbers(series)
     if pd.api.types.is_float_dtype(dtype):
-        return series.to_numpy(dtype=np.float64, na_value=np.nan)
-    if pd.api.types.is_datetime64_any_dtype(dtype) or pd.api.types.is_string_dtype(series):
+        return _finite(series.to_numpy(dtype=np.float64, na_value=np.nan), name, path)
+    if pd.api.types.is_datetime64_any_dtype(dtype):
+        return pd.to_datetime(series).array  # also of Arrow's types, which pandas wraps
+    if pd.api.types.is_string_dtype(series):
         return categorical(*_strings(series, missing))
     if pd.api.types.is_object_dtype(dtype):
         return _typed_objects(series, name, missing, path)
@@ -176,14 +175,40 @@ def _typed_objects(series: pd.Series, name: str, missing: frozenset[str], path: 
     if found == "boolean":
         return booleans([value is not None and value == True for value in series], unknown)  # noqa: E712
     if found in ("floating", "mixed-integer-float", "decimal"):
-        return np.array([np.nan if lost else float(value) for value, lost in zip(series, unknown, strict=True)])
+        numbers = [np.nan if lost else float(value) for value, lost in zip(series, unknown, strict=True)]
+        return _finite(np.array(numbers), name, path)
     if found == "integer" and all(-(2**63) <= value < 2**63 for value in series[~unknown]):
         values = [0 if lost else int(value) for value, lost in zip(series, unknown, strict=True)]
         return integers(np.array(values, dtype=np.int64), unknown)
+    if found in ("datetime", "datetime64", "date"):
+        return _moments(series, unknown)
     for value in series[~unknown]:
         if not isinstance(value, SCALARS):
             raise DataError(_not_understood(name, type(value).__name__), path=path)
     return categorical(*_strings(series, missing))
+
+
+def _moments(series: pd.Series, unknown: np.ndarray) -> Any:
+    """Return dates as datetime64 of microseconds, in UTC if they have time zones."""
+    is_zoned = any(getattr(value, "tzinfo", None) is not None for value in series[~unknown])
+    moments = np.full(len(series), np.datetime64("NaT"), dtype="datetime64[us]")
+    for row in np.flatnonzero(~unknown):
+        value = series.iloc[row]
+        if getattr(value, "tzinfo", None) is not None:
+            value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+        moments[row] = np.datetime64(value, "us")
+    return pd.Series(moments).dt.tz_localize("UTC").array if is_zoned else moments
+
+
+def _finite(numbers: np.ndarray, name: str, path: str | Path | None) -> np.ndarray:
+    infinite = np.flatnonzero(np.isinf(numbers))
+    if len(infinite):
+        raise DataError(
+            f"column {name!r} is infinite in row {infinite[0] + 1}. Leave the cell out if its value is not known, or "
+            f"leave the column out with drop=[{name!r}].",
+            path=path,
+        )
+    return numbers
 
 
 def _not_understood(name: str, kind: str) -> str:

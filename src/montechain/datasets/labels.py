@@ -15,9 +15,10 @@ from pandas.api import types
 
 from montechain._messages import nearest
 from montechain.datasets._text_blocks import open_binary, read_chunk
+from montechain.datasets.formats import file_stem
 from montechain.errors import DataError
 
-__all__ = ["Targets", "file_stem", "label_table", "position_of", "read_mulan_labels", "resolve_targets"]
+__all__ = ["Targets", "label_table", "position_of", "read_mulan_labels", "resolve_targets"]
 
 Targets: TypeAlias = str | Path | int | Sequence[str | int] | None
 """How labels can be named: see `resolve_targets`."""
@@ -25,7 +26,7 @@ Targets: TypeAlias = str | Path | int | Sequence[str | int] | None
 LARGEST_LABEL_LIST = 1 << 24
 """A longer XML file, in bytes, is no list of labels."""
 LARGEST_WHOLE = 2**53
-"""Beyond it a float does not tell whole numbers apart."""
+"""From here on a float does not tell whole numbers apart."""
 SHOWN = 12
 """At most so many names or values are listed in an error."""
 MANY = 100
@@ -33,19 +34,6 @@ MANY = 100
 
 _MEKA_OPTION = re.compile(r"(?:^|[\s:])-C\s+(-?\d{1,9})(?!\S)", re.ASCII)
 _WHOLE = re.compile(r"0|-?[1-9]\d{0,14}", re.ASCII)
-_SUFFIX = re.compile(r"\.(gz|bz2|arff|csv|tsv|txt|svm|libsvm|parquet|feather)$", re.IGNORECASE)
-
-
-def file_stem(path: str | Path) -> str:
-    """Return the name of a data file without what tells its format.
-
-    >>> file_stem("data/yeast-train.arff.gz")
-    'yeast-train'
-    """
-    name = Path(path).name
-    while (shorter := _SUFFIX.sub("", name)) not in (name, ""):
-        name = shorter
-    return name
 
 
 def resolve_targets(
@@ -321,7 +309,7 @@ def _label(
     if unknown.all():
         raise DataError(f"the label {name!r} has no known value: leave it out of the targets.", path=path)
     if types.is_numeric_dtype(series.dtype) and not types.is_bool_dtype(series.dtype):
-        return _whole_numbers(series.to_numpy(dtype=np.float64, na_value=np.nan), unknown, declared, name, path)
+        return _whole_numbers(_numbers(series, unknown), unknown, declared, name, path)
     codes, distinct = pd.factorize(series)
     present = [value.item() if isinstance(value, np.generic) else value for value in distinct]
     if isinstance(series.dtype, pd.CategoricalDtype):
@@ -339,20 +327,34 @@ def _label(
     as_numbers = dict(zip(declared, _as_whole(declared) or (), strict=False))
     if as_numbers or kinds == {"numbers"}:
         _check_declared(present, declared, name, path)
-        values = np.array([as_numbers.get(value, value) for value in present], dtype=np.float64)
-        return _whole_numbers(np.where(unknown, np.nan, values[codes]), unknown, as_numbers.values(), name, path)
+        values = np.array(
+            [as_numbers.get(value, value) for value in present], dtype=np.int64 if as_numbers else np.float64
+        )
+        # The code of an unknown cell is -1, which points to some value or other.
+        return _whole_numbers(values[codes], unknown, as_numbers.values(), name, path)
     _check_declared(present, declared, name, path)
     places = {value: place for place, value in enumerate(declared)}
     place = np.array([places[value] for value in present])
     return pd.Categorical.from_codes(np.where(unknown, -1, place[codes]), categories=declared), declared
 
 
+def _numbers(series: pd.Series, unknown: np.ndarray) -> np.ndarray:
+    """Return numbers as int64 if their type is one of whole numbers and they fit, else as float64."""
+    if types.is_integer_dtype(series.dtype):
+        values = (series.fillna(0) if unknown.any() else series).to_numpy()
+        if values.dtype != np.uint64 or values.max() < 2**63:
+            return values.astype(np.int64)
+    return series.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
 def _whole_numbers(
     numbers: np.ndarray, unknown: np.ndarray, declared: Iterable[Any] | None, name: Any, path: str | Path | None
 ) -> tuple[Any, list[int]]:
-    """Return a label of whole numbers and its classes; `numbers` are NaN where they are unknown."""
+    """Return a label of whole numbers and its classes; `numbers` are int64, in which nothing is lost, or float64."""
     known = numbers[~unknown]
-    broken = (known != np.floor(known)) | (np.abs(known) > LARGEST_WHOLE)
+    broken = np.zeros(len(known), dtype=bool)
+    if known.dtype != np.int64:
+        broken = (known != np.floor(known)) | (np.abs(known) >= LARGEST_WHOLE)
     classes = np.unique(known)
     many = not declared and len(classes) > max(MANY, len(known) / 2)
     if broken.any() or many:
@@ -375,9 +377,15 @@ def _as_whole(values: list[Any]) -> list[int] | None:
     """Return values that are whole numbers, or texts of such, as integers; None if one is not."""
     if all(isinstance(value, str) and _WHOLE.fullmatch(value) for value in values):
         return [int(value) for value in values]
-    if all(_kind(value) == "numbers" and abs(value) <= LARGEST_WHOLE and value == int(value) for value in values):
+    if all(_kind(value) == "numbers" and _is_whole(value) for value in values):
         return [int(value) for value in values]
     return None
+
+
+def _is_whole(value: Any) -> bool:
+    if isinstance(value, Integral):
+        return -(2**63) <= int(value) < 2**63
+    return bool(abs(value) < LARGEST_WHOLE and value == int(value))
 
 
 def _kind(value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -15,7 +15,8 @@ from sklearn.datasets import load_svmlight_file
 
 from montechain.datasets._text_blocks import text_blocks
 from montechain.datasets.dataset import Dataset
-from montechain.datasets.labels import Targets, file_stem
+from montechain.datasets.formats import file_stem
+from montechain.datasets.labels import Targets
 from montechain.datasets.table_dataset import choose_columns, choose_targets, present
 from montechain.errors import DataError
 
@@ -25,6 +26,7 @@ MOST_FEATURES = 1 << 22
 MOST_LABELS = 100_000
 MOST_LABEL_CELLS = 1 << 28
 LARGEST_INDEX = 2**31 - 2
+NAME = re.compile(r"label_(0|[1-9][0-9]{0,8})\Z")
 HEADER = re.compile(r"\s*(\d{1,18})\s+(\d{1,18})\s+(\d{1,18})\s*\Z")
 
 
@@ -71,7 +73,8 @@ def dataset_from_libsvm(
         How many inputs there are; by default as many as the largest number tells.
     encoding : str, default="utf-8"
     partial : bool, default=False
-        Whether names in `targets` and `drop` that the file does not have are ignored, and it may have no labels.
+        Whether names in `drop` that the file does not have are ignored, and labels in `targets` that no row has are
+        labels nevertheless: 0 in all rows, since a row names all the labels that it has.
 
     Returns
     -------
@@ -109,6 +112,7 @@ def dataset_from_libsvm(
         raise DataError(_explained(error), path=path, line=lines.number) from error
     if not labels:
         raise DataError("the file has no rows.", path=path)
+    _refuse_infinite(sp.csr_array(X), lines)
     X, first = _inputs(sp.csr_array(X), lines.header, zero_based, n_features, path)
     feature_names = [f"feature_{number}" for number in range(first, first + X.shape[1])]
     if dropped := set(
@@ -191,6 +195,17 @@ def _explained(error: Exception) -> str:
     return f"the line is not of the form '1,3 5:0.2 9:1' (labels, then number:value): {message}."
 
 
+def _refuse_infinite(X: sp.csr_array, lines: _Lines) -> None:
+    infinite = np.flatnonzero(np.isinf(X.data))
+    if len(infinite):
+        row = int(np.searchsorted(X.indptr, infinite[0], side="right")) - 1
+        raise DataError(
+            f"the input with the number {X.indices[infinite[0]]} is infinite: write nan if its value is not known.",
+            path=lines.path,
+            line=lines.line_of_row[row],
+        )
+
+
 def _inputs(
     X: sp.csr_array,
     header: Header | None,
@@ -238,6 +253,10 @@ def _labels(rows: list[tuple[float, ...]], lines: _Lines, targets: Targets, part
         if lines.header.n_labels > MOST_FEATURES:
             raise DataError(f"more than {MOST_FEATURES} labels are not supported.", path=lines.path, line=1)
         found, column_of = np.arange(lines.header.n_labels), numbers.astype(np.int64)
+    if partial:
+        occurring = found
+        found = np.union1d(occurring, _numbers_of_labels(targets))
+        column_of = np.searchsorted(found, occurring)[column_of]
     names = [f"label_{number}" for number in found]
     if not names and not partial:
         raise DataError("no row has a label.", path=lines.path)
@@ -251,6 +270,13 @@ def _labels(rows: list[tuple[float, ...]], lines: _Lines, targets: Targets, part
     wanted = place[column_of] >= 0
     table[row_of[wanted], place[column_of[wanted]]] = 1
     return pd.DataFrame(table, columns=labels)
+
+
+def _numbers_of_labels(targets: Targets) -> np.ndarray:
+    """Return the numbers of the labels that are named: any other names are not those of a LIBSVM file."""
+    named = [targets] if isinstance(targets, str) else targets if isinstance(targets, Iterable) else []
+    matches = [NAME.match(target) for target in named if isinstance(target, str)]
+    return np.array([int(match[1]) for match in matches if match], dtype=np.int64)
 
 
 def _check_size(n_rows: int, n_labels: int, path: str | Path) -> None:

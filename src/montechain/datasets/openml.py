@@ -14,9 +14,11 @@ from urllib.parse import urlparse
 
 from sklearn.datasets import fetch_openml, get_data_home
 
-from montechain.datasets.arff_reading import arff_columns, read_arff_dataset
+from montechain.datasets.arff import arff_columns
+from montechain.datasets.arff_dataset import dataset_from_arff
 from montechain.datasets.dataset import Dataset
 from montechain.datasets.labels import Targets
+from montechain.datasets.table_dataset import labelled_rows
 from montechain.errors import DataError
 
 __all__ = ["PREFIX", "dataset_from_openml"]
@@ -31,6 +33,7 @@ def dataset_from_openml(
     targets: Targets = None,
     drop: Collection[str | int] = (),
     text: Collection[str | int] = (),
+    nominal: Collection[str | int] = (),
     name: str | None = None,
     data_home: str | Path | None = None,
     partial: bool = False,
@@ -46,8 +49,8 @@ def dataset_from_openml(
     targets : list of str, list of int or int, optional
         The columns that are labels, as in `table_dataset`. By default OpenML's own target attributes. Positions count
         all columns of OpenML's file.
-    drop, text : collections of str or int
-        Columns to leave out, and columns that are text.
+    drop, text, nominal : collections of str or int
+        Columns to leave out, columns that are text, and columns that are nominal whatever they look like.
     name : str, optional
         Of the data set; by default NAME.
     data_home : str or Path, optional
@@ -83,14 +86,16 @@ def dataset_from_openml(
     # Its frames lose declared classes, and its sparse arrays the last rows if these are empty. The file does not.
     path = _cached_file(bunch, data_home, address)
     ignored = [column for column in arff_columns(path) if column not in bunch.feature_names]
-    data = read_arff_dataset(
+    data = dataset_from_arff(
         path,
         targets=targets,
         drop=[*drop, *ignored],
         text=text,
+        nominal=nominal,
         name=match["name"] if name is None else name,
         partial=partial,
     )
+    data = data if partial else labelled_rows(data)
     return replace(data, description=f"{bunch.DESCR.strip()}\n{bunch.url}\n{data.description}")
 
 

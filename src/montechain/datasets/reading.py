@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
-from montechain.datasets.arff_reading import read_arff_dataset
+from montechain.datasets.arff_dataset import dataset_from_arff
 from montechain.datasets.columns import MISSING_VALUES
 from montechain.datasets.dataset import Dataset
-from montechain.datasets.formats import find_format
-from montechain.datasets.labels import Targets, file_stem
+from montechain.datasets.formats import file_stem, find_format
+from montechain.datasets.labels import Targets
 from montechain.datasets.libsvm import dataset_from_libsvm
 from montechain.datasets.openml import PREFIX, dataset_from_openml
-from montechain.datasets.table_dataset import choose_columns, table_dataset
+from montechain.datasets.table_dataset import choose_columns, labelled_rows, table_dataset
 from montechain.datasets.tables import check_names, read_table
 from montechain.errors import DataError
 
@@ -28,6 +28,7 @@ def read_dataset(
     drop: Collection[str | int] = (),
     text: Collection[str] = (),
     nominal: Collection[str] = (),
+    typed: Collection[str] | None = None,
     name: str | None = None,
     format: str | None = None,
     delimiter: str | None = None,
@@ -57,7 +58,9 @@ def read_dataset(
     text : collection of str
         Columns that are text.
     nominal : collection of str
-        Columns of a table that are nominal whatever they look like.
+        Columns that are nominal whatever they look like.
+    typed : collection of str, optional
+        If given, only these columns of a text table are looked at, and the others are kept as written.
     name : str, optional
         Of the data set; by default that of the file.
     format : {"arff", "csv", "tsv", "parquet", "feather", "libsvm"}, optional
@@ -93,18 +96,34 @@ def read_dataset(
         check_names(parameter, names)
     if isinstance(source, str) and source.startswith(PREFIX):
         return dataset_from_openml(
-            source, targets=targets, drop=drop, text=text, name=name, data_home=data_home, partial=partial
+            source,
+            targets=targets,
+            drop=drop,
+            text=text,
+            nominal=nominal,
+            name=name,
+            data_home=data_home,
+            partial=partial,
         )
     is_file = isinstance(source, str | os.PathLike)
     found = find_format(Path(source), format) if is_file else "frame"
     path = Path(source) if is_file else None
     if path is not None and found == "arff":
-        return read_arff_dataset(
-            path, targets=targets, drop=drop, text=text, name=name, encoding=encoding, partial=partial
+        data = dataset_from_arff(
+            path,
+            targets=targets,
+            drop=drop,
+            text=text,
+            nominal=nominal,
+            name=name,
+            encoding=encoding,
+            partial=partial,
         )
+        return data if partial else labelled_rows(data)
     if path is not None and found == "libsvm":
-        if text:
-            raise DataError("a LIBSVM file holds numbers, so there is no column for `text`.", path=path)
+        for parameter, names in (("text", text), ("nominal", nominal)):
+            if names:
+                raise DataError(f"a LIBSVM file holds numbers, so there is no column for `{parameter}`.", path=path)
         return dataset_from_libsvm(path, targets=targets, drop=drop, name=name, encoding=encoding, partial=partial)
     left_out = [column for column in drop if isinstance(column, str)]  # need not make sense
     table = read_table(
@@ -116,6 +135,7 @@ def read_dataset(
         encoding=encoding,
         decimal=decimal,
         thousands=thousands,
+        typed=typed,
         text=text,
         nominal=[*nominal, *left_out],
     )

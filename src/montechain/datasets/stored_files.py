@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from montechain.datasets._text_blocks import open_binary
+from montechain.datasets._text_blocks import open_binary, read_chunk
 from montechain.errors import DataError
 
 __all__ = ["FOLDER_VARIABLE", "StoredFile", "data_folder"]
@@ -18,7 +17,6 @@ __all__ = ["FOLDER_VARIABLE", "StoredFile", "data_folder"]
 FOLDER_VARIABLE = "MONTECHAIN_DATA"
 """The environment variable that names the folder of the data sets."""
 PACKINGS = (".gz", ".bz2")
-BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -123,9 +121,6 @@ def data_folder(data: str | Path | None, name: str, files: Iterable[StoredFile])
 def _sha256(stream: IO[bytes], path: Path) -> str:
     digest = hashlib.sha256()
     with stream:
-        try:
-            while block := stream.read(BLOCK):
-                digest.update(block)
-        except (OSError, EOFError, zlib.error) as error:
-            raise DataError(f"cannot be read, or is damaged: {error}. Fetch or copy it again.", path=path) from error
+        while block := read_chunk(stream, path):
+            digest.update(block)
     return digest.hexdigest()

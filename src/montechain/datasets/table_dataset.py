@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,9 +18,6 @@ from montechain.datasets.tables import check_names
 from montechain.errors import DataError
 
 __all__ = ["choose_columns", "choose_targets", "known_labels", "labelled_rows", "present", "table_dataset"]
-
-MOST_VALUES = 50
-LARGEST_SHARE = 0.5
 
 
 def table_dataset(
@@ -63,12 +59,6 @@ def table_dataset(
     -------
     Dataset
 
-    Warns
-    -----
-    UserWarning
-        If a nominal input has more than 50 values that are more than half as many as there are rows: it may be an
-        identifier, a date or text.
-
     Examples
     --------
     >>> import pandas as pd
@@ -88,13 +78,11 @@ def table_dataset(
     if not inputs:
         raise DataError("no column is left as an input: all are labels or dropped.", path=path)
     X = pd.DataFrame({column: _input(table[column], column in texts) for column in inputs}, index=table.index)
-    Y, classes = known_labels(table[labels], partial=partial, path=path)
+    dates = [column for column in labels if pd.api.types.is_datetime64_any_dtype(table[column].dtype)]
+    columns = typed_frame(table[labels], nominal_columns=dates, path=path) if dates else table[labels]
+    Y, classes = known_labels(columns, partial=partial, path=path)
     data = Dataset(X=X, Y=Y, feature_names=inputs, classes=classes, name=name, description=description)
-    if partial:
-        return data
-    data = labelled_rows(data)
-    _warn_of_identifiers(data.X)
-    return data
+    return data if partial else labelled_rows(data)
 
 
 def present(given: Any, names: Collection[str]) -> Any:
@@ -133,13 +121,15 @@ def labelled_rows(data: Dataset) -> Dataset:
     return replace(part, X=X, Y=part.Y.reset_index(drop=True), description=description)
 
 
-def choose_targets(targets: Targets, names: list[str], *, path: str | Path | None = None) -> list[str]:
-    """Return the names of the labels, in the order of the table.
+def choose_targets(
+    targets: Targets, names: list[str], *, path: str | Path | None = None, relation: str | None = None
+) -> list[str]:
+    """Return the names of the labels, in the order of the table; `relation` is that of an ARFF file.
 
     >>> choose_targets(-2, ["tempo", "mood", "genre"])
     ['mood', 'genre']
     """
-    if targets is None:
+    if targets is None and relation is None:
         some = ", ".join(map(repr, names[-2:]))
         raise DataError(
             f"a table does not say which of its columns are labels. Name them, e.g. targets=[{some}], or say "
@@ -150,7 +140,7 @@ def choose_targets(targets: Targets, names: list[str], *, path: str | Path | Non
     if isinstance(targets, Sized) and len(targets) == 0:
         return []
     with _naming(path):
-        return [names[position] for position in resolve_targets(targets, names, path=path)]
+        return [names[position] for position in resolve_targets(targets, names, path=path, relation=relation or "")]
 
 
 def choose_columns(
@@ -200,16 +190,3 @@ def _input(column: pd.Series, is_text: bool) -> pd.Series:
     if isinstance(column.dtype, pd.BooleanDtype):
         return column.astype("Float64").astype(np.float64)
     return column
-
-
-def _warn_of_identifiers(X: pd.DataFrame) -> None:
-    for name, column in X.items():
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            n_values = column.nunique()
-            if n_values > MOST_VALUES and n_values > LARGEST_SHARE * len(column):
-                warnings.warn(
-                    f"The column {name!r} has {n_values} different values in {len(column)} rows. If it is an "
-                    f"identifier or a date, leave it out with drop=[{name!r}]; if it is text, say text=[{name!r}].",
-                    UserWarning,
-                    stacklevel=3,
-                )

@@ -9,10 +9,11 @@ from typing import Any
 
 import pandas as pd
 
+from montechain._frames import is_frame
 from montechain.datasets.columns import MISSING_VALUES, NumberFormat, missing_marks
 from montechain.datasets.delimited import read_delimited
 from montechain.datasets.formats import TABLE_FORMATS, find_format
-from montechain.datasets.frames import is_frame, read_arrow_file, typed_frame
+from montechain.datasets.frames import read_arrow_file, typed_frame
 from montechain.errors import DataError
 
 __all__ = ["MISSING_VALUES", "read_table"]
@@ -30,6 +31,7 @@ def read_table(
     thousands: str | None = None,
     text: Collection[str] = (),
     nominal: Collection[str] = (),
+    typed: Collection[str] | None = None,
 ) -> pd.DataFrame:
     r"""Read a table, and find out the type of each column.
 
@@ -43,7 +45,7 @@ def read_table(
     source : str, Path or data frame
         A file ``.csv``, ``.tsv``, ``.tab`` or ``.data`` (with ``.gz`` or ``.bz2`` behind it or not), ``.parquet`` or
         ``.feather``; or a frame of pandas, polars, pyarrow or any other library that narwhals reads. The types of a
-        frame and of Parquet and Feather files are kept, except that dates and times are nominal.
+        frame and of Parquet and Feather files are kept, dates among them, except that times of day are nominal.
     format : {"csv", "tsv", "parquet", "feather"}, optional
         The format of a file whose name does not tell it.
     delimiter : str, optional
@@ -64,6 +66,8 @@ def read_table(
         Columns that are text, and columns that are nominal whatever they look like; both are kept as
         written. Names that the table does not have are ignored, so that the same lists serve for files with and
         without the targets.
+    typed : collection of str, optional
+        If given, only these columns of a text file are looked at; the others are kept as written, whatever they hold.
 
     Returns
     -------
@@ -74,7 +78,8 @@ def read_table(
     ------
     DataError
         If the file cannot be read as a table: no such file, no rows, rows of different lengths, a name that occurs
-        twice, a quote that is not closed, another encoding. It names the file, and the line where there is one.
+        twice, a quote that is not closed, an infinite number, another encoding. It names the file, and the line where
+        there is one.
 
     Examples
     --------
@@ -95,7 +100,7 @@ def read_table(
     for parameter, names in (("text", text), ("nominal", nominal)):
         check_names(parameter, names)
     if not isinstance(source, str | os.PathLike):
-        if is_frame(source):
+        if is_frame(source, lazy=True):
             return typed_frame(source, missing=missing, text_columns=text, nominal_columns=nominal)
         raise TypeError(
             f"`source` is a {type(source).__name__}; it must be the path of a file or a data frame "
@@ -117,6 +122,7 @@ def read_table(
         numbers=numbers,
         text=text,
         nominal=nominal,
+        typed=typed,
     )
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pandas as pd
 
-from montechain._files import atomic_write
+from montechain._files import atomic_write, check_output_path
 from montechain.datasets._arrow import require_pyarrow
 
-__all__ = ["write_table"]
+__all__ = ["check_table_path", "write_table"]
 
 COMPRESSION: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
@@ -36,11 +36,7 @@ def write_table(frame: pd.DataFrame, path: str | Path) -> None:
     ['tag', 'a', 'b']
     """
     path = Path(path)
-    compress = COMPRESSION.get(path.suffix.lower())
-    kind = Path(path.stem).suffix.lower() if compress else path.suffix.lower()
-    if kind not in WRITERS or (compress and kind in BINARY):
-        allowed = ", ".join(WRITERS)
-        raise ValueError(f"`{path}`: it is not clear how to write this. The name should end in one of {allowed}.")
+    kind, compress = check_table_path(path)
     with atomic_write(path) as stream:
         if compress is None:
             WRITERS[kind](frame, stream)
@@ -49,13 +45,33 @@ def write_table(frame: pd.DataFrame, path: str | Path) -> None:
                 WRITERS[kind](frame, compressed)
 
 
+def check_table_path(path: str | Path) -> tuple[str, Callable[..., Any] | None]:
+    """Return the kind of file that a name asks for and what compresses it, or say what is wrong with the name.
+
+    Who computes for long calls it first.
+
+    >>> check_table_path("tags.docx")
+    Traceback (most recent call last):
+        ...
+    ValueError: `tags.docx`: it is not clear how to write this. The name should end in one of .csv, ...
+    """
+    path = Path(path)
+    compress = COMPRESSION.get(path.suffix.lower())
+    kind = Path(path.stem).suffix.lower() if compress else path.suffix.lower()
+    if kind not in WRITERS or (compress and kind in BINARY):
+        allowed = ", ".join(WRITERS)
+        raise ValueError(f"`{path}`: it is not clear how to write this. The name should end in one of {allowed}.")
+    if kind in BINARY:
+        require_pyarrow(kind[1:])
+    check_output_path(path)
+    return kind, compress
+
+
 def _write_parquet(frame: pd.DataFrame, stream: Any) -> None:
-    require_pyarrow("parquet")
     frame.to_parquet(stream, index=False)
 
 
 def _write_feather(frame: pd.DataFrame, stream: Any) -> None:
-    require_pyarrow("feather")
     frame.reset_index(drop=True).to_feather(stream)
 
 

@@ -17,12 +17,12 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from montechain import metrics
+from montechain._frames import is_frame
 from montechain._targets import TargetTable, as_columns, encode
 from montechain.estimators.display import DisplayMixin
 from montechain.estimators.output import FramesMixin
 from montechain.estimators.state import StateMixin
 from montechain.links.base import UNKNOWN
-from montechain.links.design import is_frame
 
 __all__ = ["TargetsClassifier", "concatenate", "map_chunks"]
 

@@ -95,6 +95,9 @@ class ClusteringForestClassifier(SeenVectorsClassifier):
     True
     """
 
+    # Trees take the place of links.
+    estimator = None
+
     def __init__(
         self,
         n_estimators: int = 100,
@@ -210,9 +213,9 @@ class ClusteringForestClassifier(SeenVectorsClassifier):
         with np.errstate(divide="ignore"):
             return np.log((falls_into @ self.leaf_vectors_).toarray())
 
-    def _marginals_of_rows(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> list[np.ndarray]:
+    def _marginals(self, rows: Any, known: np.ndarray | None, weights: np.ndarray | None = None) -> list[np.ndarray]:
         if known is not None:
-            return super()._marginals_of_rows(rows, known, rng)
+            return super()._marginals(rows, known, weights)
         # The same as the sums over the vectors, but for rounding, by which ties would be decided.
         averages, seen = self.forest_.predict_proba(rows), self.forest_.classes_
         if len(self._classes) == 1:

@@ -1,17 +1,14 @@
-"""What a notebook shows of a fitted estimator below scikit-learn's diagram: orders, parents, choices.
-
-The facts are gathered first (`fitted_facts`) and then written as a self-contained block of HTML (`facts_html`).
-"""
+"""What a notebook shows of a fitted estimator below scikit-learn's diagram: its facts, as a block of HTML."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-__all__ = ["DisplayMixin", "Facts", "ShownOrder", "facts_html", "fitted_facts"]
+from montechain.estimators.facts import Facts, ShownOrder, fitted_facts
+
+__all__ = ["DisplayMixin", "facts_html", "fitted_html"]
 
 LONG = 24
 """A chain of more labels is folded."""
@@ -35,169 +32,6 @@ class DisplayMixin:
             bundle["text/html"] += fitted_html(self)
         return bundle
 
-
-@dataclass(frozen=True)
-class ShownOrder:
-    """An order by the names of its labels, with its weight in a population and the payoff that a search gave it."""
-
-    labels: list[str]
-    weight: float | None = None
-    payoff: float | None = None
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What there is to show.
-
-    Attributes
-    ----------
-    title : str
-    orders : list of ShownOrder
-    seen : str
-        Which labels a link sees, in words.
-    parents : list of pairs
-        Each label with its parents, in the order of the chain; empty if `seen` says it all.
-    choices : list of pairs
-        Name and value of parameters worth knowing.
-    search : str
-        How the search of orders went; empty if there was none.
-    inner : Facts, optional
-        Those of the classifier within.
-    """
-
-    title: str
-    orders: list[ShownOrder] = field(default_factory=list)
-    seen: str = ""
-    parents: list[tuple[str, list[str]]] = field(default_factory=list)
-    choices: list[tuple[str, str]] = field(default_factory=list)
-    search: str = ""
-    inner: Facts | None = None
-
-
-# -- gathering ----------------------------------------------------------------------------------
-
-
-def fitted_facts(estimator: Any) -> Facts | None:
-    """Return what there is to show of an estimator, None if it is not fitted or has no order.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_multilabel_classification
-    >>> from montechain import ChainClassifier
-    >>> X, Y = make_multilabel_classification(n_samples=50, n_classes=3, random_state=0)
-    >>> facts = fitted_facts(ChainClassifier(order=[2, 0, 1]).fit(X, Y))
-    >>> facts.orders[0].labels, facts.seen
-    (['label 2', 'label 0', 'label 1'], 'each label sees all labels before it')
-    """
-    if hasattr(estimator, "classifier_") and hasattr(estimator, "encoder_"):
-        return _of_table(estimator)
-    if hasattr(estimator, "chain_"):
-        return _of_chain(estimator)
-    if hasattr(estimator, "population_"):
-        return _of_population(estimator)
-    return None
-
-
-def _of_chain(estimator: Any) -> Facts:
-    names = _label_names(estimator)
-    order = [int(label) for label in estimator.order_]
-    payoffs = _payoffs(estimator)
-    seen, parents = _parents(order, estimator.parents_, names)
-    payoff = payoffs.get(tuple(order))
-    n_labels = f"{len(order)} label{'s' if len(order) > 1 else ''}"
-    return Facts(
-        f"Fitted chain of {n_labels}",
-        [ShownOrder([names[label] for label in order], payoff=payoff)],
-        seen,
-        parents,
-        _choices(estimator, ["loss", "inference"]),
-        _search(estimator, max(payoffs.values()) if payoff is None and payoffs else payoff),
-    )
-
-
-def _of_population(estimator: Any) -> Facts:
-    names = _label_names(estimator)
-    payoffs = _payoffs(estimator)
-    weighted = zip(estimator.orders_.tolist(), estimator.weights_.tolist(), strict=True)
-    orders = [ShownOrder([names[j] for j in order], weight, payoffs.get(tuple(order))) for order, weight in weighted]
-    orders.sort(key=lambda order: -(order.weight or 0.0))
-    n_orders = f"{len(orders)} chain{'s' if len(orders) > 1 else ''}"
-    return Facts(
-        f"Fitted population of {n_orders} of {len(names)} labels",
-        orders,
-        choices=_choices(estimator, ["combine", "loss", "inference", "parents"]),
-        search=_search(estimator, max(payoffs.values(), default=None)),
-    )
-
-
-def _of_table(estimator: Any) -> Facts:
-    encoder, choices = estimator.encoder_, []
-    if hasattr(encoder, "columns_"):
-        kinds = Counter(column.kind for column in encoder.columns_)
-        inputs = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-        choices = [
-            ("inputs", inputs),
-            ("as numbers", f"{len(encoder.get_feature_names_out())} columns"),
-            *(("note", note) for note in encoder.notes_),
-        ]
-    return Facts("Fitted to a table", choices=choices, inner=fitted_facts(estimator.classifier_))
-
-
-def _label_names(estimator: Any) -> list[str]:
-    n_labels = len(estimator.classes_) if isinstance(estimator.classes_, list) else 1
-    names = getattr(estimator, "target_names_", None) or [None] * n_labels
-    return [f"label {j}" if name is None else str(name) for j, name in enumerate(names)]
-
-
-def _parents(
-    order: Sequence[int], parents: Sequence[Iterable[int]], names: Sequence[str]
-) -> tuple[str, list[tuple[str, list[str]]]]:
-    """Return in words what the links see, and label by label where words do not say it."""
-    own = [set(parents[label]) for label in order]
-    if all(seen == set(order[:k]) for k, seen in enumerate(own)):
-        return "each label sees all labels before it", []
-    if not any(own):
-        return "no label sees another", []
-    place = {label: k for k, label in enumerate(order)}
-    table = [
-        (names[label], [names[j] for j in sorted(seen, key=place.__getitem__)])
-        for label, seen in zip(order, own, strict=True)
-    ]
-    most = max(map(len, own))
-    return f"each label sees at most {most} of those before it", table
-
-
-def _choices(estimator: Any, parameters: Sequence[str]) -> list[tuple[str, str]]:
-    links = getattr(estimator, "estimator", None)
-    shown = [("links", "LogisticLink()" if links is None else _text(links))]
-    return shown + [(name, _text(getattr(estimator, name))) for name in parameters]
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else " ".join(repr(value).split())
-
-
-def _payoffs(estimator: Any) -> dict[tuple[int, ...], float]:
-    """Return the payoff of each order that a search evaluated."""
-    payoffs: dict[tuple[int, ...], float] = {}
-    for row in getattr(estimator, "search_trace_", ()):
-        for order, payoff in (("candidate", "candidate_payoff"), ("order", "payoff")):
-            if order in row:
-                payoffs[tuple(row[order])] = float(row[payoff])
-    return payoffs
-
-
-def _search(estimator: Any, reached: float | None) -> str:
-    trace = getattr(estimator, "search_trace_", None)
-    if not trace or reached is None:
-        return ""
-    name = getattr(estimator.order, "payoff", None)
-    what = name if isinstance(name, str) else "payoff"
-    steps = f"{len(trace)} steps of {type(estimator.order).__name__}"
-    return f"{what} {reached:.6g} reached in {steps}, from {float(trace[0]['payoff']):.6g} at the first"
-
-
-# -- writing ------------------------------------------------------------------------------------
 
 LIGHT = "--ink:#1d2733;--faint:#5c6b7a;--paper:#fbfcfd;--line:#d5dde5;--pill:#e8f1f8;--edge:#b5cfe3;--bar:#3d86b8"
 DARK = "--ink:#e4eaf0;--faint:#9fadba;--paper:#1a2027;--line:#37424d;--pill:#22384a;--edge:#39607f;--bar:#62a9d8"
@@ -310,7 +144,7 @@ def _weighted(orders: Sequence[ShownOrder]) -> str:
 
 
 def _seen(facts: Facts) -> str:
-    if not facts.parents:
+    if facts.seen_says_all:
         return f'<div class="faint">{escape(facts.seen)}</div>'
     rows = []
     for label, parents in facts.parents:

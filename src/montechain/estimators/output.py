@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from montechain._messages import nearest
-from montechain._targets import TargetFormat, decode, decode_frame
+from montechain._targets import TargetFormat, decode, decode_frame, named_labels
 
 __all__ = ["FramesMixin"]
 
@@ -71,8 +71,7 @@ class FramesMixin:
             return decode(codes, classes, layout)
         namespace = layout.namespace if asked == "default" else asked
         index = X.index if namespace == "pandas" and hasattr(X, "iloc") else None
-        names = layout.names or [None] * len(classes)
-        shown = [f"label_{j}" if name is None else name for j, name in enumerate(names)]
+        names = named_labels(layout.names, len(classes))
         # A type of one library means nothing to another.
         dtypes = layout.dtypes if namespace == layout.namespace else None
-        return decode_frame(codes, classes, shown, namespace, index, dtypes)
+        return decode_frame(codes, classes, names, namespace, index, dtypes)

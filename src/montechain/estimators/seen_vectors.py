@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
 from montechain._targets import CODE, UNKNOWN, decode
-from montechain.estimators.chains import ChainsClassifier
+from montechain.estimators.joint import JointClassifier
 from montechain.inference import Decision, TopK
 from montechain.inference.base import blocks
 from montechain.losses import Hamming, LabelDistribution
@@ -31,7 +31,7 @@ CELLS_AT_ONCE = 2**22
 """About so many codes, those of all label vectors of some rows, are held in memory together."""
 
 
-class SeenVectorsClassifier(ChainsClassifier):
+class SeenVectorsClassifier(JointClassifier):
     """Base class of classifiers that share out all probability among the label vectors seen in training.
 
     Since there are few of these, all of them are weighed: every decision is exact and certified for exact match,
@@ -41,7 +41,7 @@ class SeenVectorsClassifier(ChainsClassifier):
     A subclass sets `vector_codes_` and `vector_counts_` and says how probable each vector is for x.
     """
 
-    estimator: Any = None
+    # There is one thing to learn: no progress to print.
     verbose = False
 
     vector_codes_: np.ndarray
@@ -69,7 +69,7 @@ class SeenVectorsClassifier(ChainsClassifier):
             expected_loss = np.maximum(1.0 - weights[np.arange(len(best)), best], 0.0)
             regret = np.zeros(len(labels))
         elif isinstance(loss, Hamming):
-            marginals = self._marginals_of_rows(rows, known, rng)
+            marginals = self._marginals(rows, known, weights)
             exact = np.zeros((len(weights), len(marginals)))
             labels, expected_loss, regret = loss.decide_marginals(marginals, exact, given=known)
         else:
@@ -87,9 +87,17 @@ class SeenVectorsClassifier(ChainsClassifier):
         return Decision(labels, found, np.maximum(found, bound), expected_loss, regret, (regret <= 0.0) & agrees)
 
     def _marginals_of_rows(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> list[np.ndarray]:
-        log_proba = self._log_proba_of_vectors(rows)
-        weights, _ = conditional_weights(log_proba, self.vector_codes_, self.vector_counts_, known)
+        return self._marginals(rows, known)
+
+    def _marginals(self, rows: Any, known: np.ndarray | None, weights: np.ndarray | None = None) -> list[np.ndarray]:
+        """Return the marginals; `weights`, those of the vectors, are computed if they are not given."""
+        if weights is None:
+            weights = self._weights(rows, known)
         return marginals_of(weights, self.vector_codes_, [len(classes) for classes in self._classes], known)
+
+    def _weights(self, rows: Any, known: np.ndarray | None) -> np.ndarray:
+        log_proba = self._log_proba_of_vectors(rows)
+        return conditional_weights(log_proba, self.vector_codes_, self.vector_counts_, known)[0]
 
     def _top_k_of_rows(self, rows: Any, k: int, known: np.ndarray | None) -> TopK:
         log_proba = self._log_proba_of_vectors(rows)
@@ -108,9 +116,7 @@ class SeenVectorsClassifier(ChainsClassifier):
         return self._distribution_of_rows(rows, None, rng).draw(uniforms)
 
     def _distribution_of_rows(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> LabelDistribution:
-        log_proba = self._log_proba_of_vectors(rows)
-        weights, _ = conditional_weights(log_proba, self.vector_codes_, self.vector_counts_, known)
-        return self._as_distribution(weights, known)
+        return self._as_distribution(self._weights(rows, known), known)
 
     def _as_distribution(self, weights: np.ndarray, known: np.ndarray | None) -> LabelDistribution:
         rows, vectors = np.nonzero(weights)

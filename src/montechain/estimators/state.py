@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from operator import methodcaller
 from typing import Any
 
 __all__ = ["StateMixin"]
@@ -20,7 +21,7 @@ class StateMixin:
         state = dict(own)
         for name in LONG_LISTS:
             if name in state:
-                state[name] = json.dumps(state[name], separators=(",", ":"), default=_plain)
+                state[name] = json.dumps(state[name], separators=(",", ":"), default=methodcaller("item"))
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -30,11 +31,6 @@ class StateMixin:
             if isinstance(state.get(name), str):
                 state[name] = [_with_tuples(value) for value in json.loads(state[name])]
         super().__setstate__(state)  # type: ignore[misc]
-
-
-def _plain(value: Any) -> Any:
-    """Return a number of numpy as one of Python."""
-    return value.item()
 
 
 def _with_tuples(value: Any) -> Any:

@@ -10,8 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn import get_config
 from sklearn.base import clone
-from sklearn.model_selection._search import BaseSearchCV
-from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
@@ -19,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from montechain.estimators.base import TargetsClassifier
 from montechain.estimators.chain import ChainClassifier
+from montechain.estimators.wrappers import innermost
 from montechain.inference import Decision, TopK
 from montechain.links.base import UNKNOWN
 from montechain.preparation import TableEncoder
@@ -207,7 +206,7 @@ class TableClassifier(TargetsClassifier):
     @property
     def unknown(self) -> Any:
         """The value in y that means "this label is not known", if the classifier has one."""
-        return getattr(_innermost(self.classifier), "unknown", None)
+        return getattr(innermost(self.classifier), "unknown", None)
 
     @property
     def _asked_container(self) -> str:
@@ -215,7 +214,7 @@ class TableClassifier(TargetsClassifier):
         return (
             super()._asked_container
             if hasattr(self, "_sklearn_output_config")
-            else getattr(_innermost(self.classifier), "_asked_container", "default")
+            else getattr(innermost(self.classifier), "_asked_container", "default")
         )
 
     def _new_classifier(self) -> Any:
@@ -301,13 +300,6 @@ def _acceptable(encoded: Any, classifier: Any) -> Any:
     return encoded.toarray() if sp.issparse(encoded) and not get_tags(classifier).input_tags.sparse else encoded
 
 
-def _innermost(classifier: Any) -> Any:
-    """Return the classifier at the end of pipelines and searches."""
-    while isinstance(classifier, Pipeline | BaseSearchCV):
-        classifier = classifier.steps[-1][1] if isinstance(classifier, Pipeline) else classifier.estimator
-    return classifier
-
-
 def _takes_any_classes(classifier: Any) -> bool:
     """Return whether it takes targets in any shape and classes; others are given codes, and never see the user's."""
-    return isinstance(_innermost(classifier), TargetsClassifier)
+    return isinstance(innermost(classifier), TargetsClassifier)

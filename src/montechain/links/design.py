@@ -10,19 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
-__all__ = ["as_matrix", "augment", "is_frame", "n_columns", "parent_columns", "parent_names", "split_effects"]
+from montechain._frames import is_frame
+
+__all__ = ["as_matrix", "augment", "n_columns", "parent_columns", "parent_names", "split_effects"]
 
 
 def n_columns(n_classes: int) -> int:
     """Return how many columns a parent with `n_classes` classes has."""
     return {1: 0, 2: 1}.get(n_classes, n_classes)
-
-
-def is_frame(X: Any) -> bool:
-    """Return whether `X` is a data frame that narwhals knows (pandas, polars, pyarrow, ...)."""
-    if isinstance(X, np.ndarray):  # the common case, told in no time
-        return False
-    return bool(nw.dependencies.is_into_dataframe(X))
 
 
 def as_matrix(X: Any) -> Any:

@@ -13,8 +13,10 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
+from montechain._frames import is_frame
+from montechain._targets import default_label_names
 from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem
-from montechain.links.design import augment, is_frame, parent_columns, parent_names
+from montechain.links.design import augment, parent_columns, parent_names
 from montechain.links.folding import fold
 from montechain.links.linear import FittedLinearLink, smoothed_log_proba
 
@@ -90,7 +92,7 @@ class EstimatorLink(LinkLearner):
     ) -> list[FittedLink]:
         if sample_weight is not None:
             fit_params = {**fit_params, "sample_weight": sample_weight}
-        names = [f"label_{label}" for label in range(codes.shape[1])] if names is None else names
+        names = default_label_names(codes.shape[1]) if names is None else names
         learned = Parallel(n_jobs=n_jobs, return_as="generator")(
             delayed(self._fit_link)(X, codes, filled, n_classes, problem, names, fit_params) for problem in problems
         )

@@ -43,8 +43,14 @@ def check_array_file(stream: IO[bytes], size: int, name: str) -> None:
         raise ModelFileError(f"the array {name!r} is not as large as its header says.")
 
 
-def check_sparse_file(content: bytes, name: str) -> None:
-    """Raise a ModelFileError unless these bytes are a sparse matrix as scipy writes it, within bounds."""
+def check_sparse_file(content: bytes, name: str) -> int:
+    """Return into how many bytes a sparse matrix unfolds.
+
+    Raises
+    ------
+    ModelFileError
+        Unless these bytes are a sparse matrix as scipy writes it, within bounds.
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
@@ -56,6 +62,7 @@ def check_sparse_file(content: bytes, name: str) -> None:
                     raise ModelFileError(f"the sparse matrix {name!r} would unfold into {member.file_size} bytes.")
                 with archive.open(member) as stream:
                     check_array_file(stream, member.file_size, f"{name}/{member.filename}")
+            return sum(member.file_size for member in members)
     except DAMAGE as error:
         if isinstance(error, ModelFileError):
             raise

@@ -34,6 +34,10 @@ OLDEST_PROTOCOL = 2
 """Older plans are built by older rules, which are looser; montechain has never written one."""
 DEEPEST = 120
 """Real models are some thirty nodes deep."""
+ALWAYS_ALLOWED = 2**28
+"""Bytes that all files of a payload may unfold into, however small it is."""
+MOST_UNFOLDED = 50
+"""All files of a payload may unfold into so many times its size."""
 SPOILED = "it was tampered with or damaged"
 
 Node = dict[str, Any]
@@ -171,7 +175,9 @@ class _Judge:
         self.strange: set[str] = set()
         self.seen: dict[int, Node] = {}
         self.open: set[int] = set()
-        self.checked_files: set[str] = set()
+        self.sizes: dict[tuple[str, str], int] = {}
+        self.total = 0
+        self.most = max(ALWAYS_ALLOWED, MOST_UNFOLDED * sum(entry.file_size for entry in entries.values()))
 
     def judge(self, schema: Any) -> set[str]:
         if not isinstance(schema, dict):
@@ -200,7 +206,10 @@ class _Judge:
             self._judge(part, depth + 1)
         self.open.discard(number)
         if loader in FILES:
-            self._judge_file(state, loader)
+            # As often as a file is read: once for every node that names it.
+            self.total += self._judge_file(state, loader)
+            if self.total > self.most:
+                raise ModelFileError(f"the model's arrays would unfold into more than {self.most} bytes: {SPOILED}.")
         if loader == "TreeNode":
             self._judge_tree(state)
         if loader == "LossNode" and self._plain(state["content"]) not in ({}, (), None):
@@ -251,20 +260,23 @@ class _Judge:
         is_named = bits["__loader__"] == "DictNode" and name["__loader__"] == "JsonNode"
         return is_named and name["content"] == '"PCG64"' and state["__class__"] == "Generator"
 
-    def _judge_file(self, state: Node, loader: str) -> None:
+    def _judge_file(self, state: Node, loader: str) -> int:
+        """Return the bytes that a file unfolds into."""
         if loader == "NdArrayNode" and state["type"] == "json":
-            return
+            return 0
         name = state["file"]
         if name not in self.entries or name == SCHEMA:
             raise ModelFileError(f"the model's payload has no {name!r}, which its plan mentions: {SPOILED}.")
-        if name in self.checked_files:
-            return
-        self.checked_files.add(name)
+        if (loader, name) in self.sizes:
+            return self.sizes[loader, name]
+        size = self.entries[name].file_size
         if loader == "NdArrayNode":
             with self.archive.open(name) as stream:
-                check_array_file(stream, self.entries[name].file_size, name)
+                check_array_file(stream, size, name)
         elif loader == "SparseMatrixNode":
-            check_sparse_file(self.archive.read(name), name)
+            size = check_sparse_file(self.archive.read(name), name)
+        self.sizes[loader, name] = size
+        return size
 
     def _judge_tree(self, state: Node) -> None:
         """Judge a tree of scikit-learn by its parts: already its making reads as many numbers as it is told to."""
@@ -277,7 +289,10 @@ class _Judge:
             raise ModelFileError(f"a tree of the model does not hold together ({error}): {SPOILED}.") from error
 
     def _plain(self, state: Node) -> Any:
-        """Return a dictionary, tuple, array or plain value of the plan; None for anything else."""
+        """Return a dictionary, tuple, array or plain value of the plan; NotImplemented for anything else.
+
+        Not None, which is a plain value itself.
+        """
         loader = state["__loader__"]
         if loader == "JsonNode":
             return json.loads(state["content"])
