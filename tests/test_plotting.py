@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.datasets import make_multilabel_classification
 
 from montechain import ChainClassifier, OrderSearch
-from montechain.plotting import plot_search_trace, search_curve
+from montechain.experiments.reproduction import Trace
+from montechain.plotting import (
+    critical_difference_layout,
+    plot_critical_difference,
+    plot_search_trace,
+    plot_time_against_accuracy,
+    plot_traces,
+    search_curve,
+)
+
+RANKS = {"A": 1.2, "B": 1.9, "C": 2.9, "D": 4.0}
 
 
 @pytest.fixture(scope="module")
@@ -40,3 +53,71 @@ def test_two_axes(trace):
     assert len(axes.figure.axes) == 2
     drawn = axes.get_lines()[0].get_ydata()
     np.testing.assert_array_equal(drawn, search_curve(trace).payoff)
+
+
+@pytest.fixture
+def agg():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    yield
+    matplotlib.pyplot.close("all")
+
+
+@given(st.lists(st.floats(1, 12), min_size=1, max_size=12), st.floats(0.1, 5))
+def test_nothing_crosses_in_a_critical_difference_diagram(values, distance):
+    ranks = {str(i): value for i, value in enumerate(values)}
+    names = sorted(ranks, key=ranks.__getitem__)
+    groups = [[other for other in names if 0 <= ranks[other] - ranks[name] <= distance] for name in names]
+    layout = critical_difference_layout(ranks, distance, groups)
+    assert [mark.rank for mark in layout.marks] == sorted(values)
+    assert layout.lowest <= min(values) <= max(values) <= layout.highest
+    for on_left in (True, False):
+        # A stem that starts nearer to its end of the axis must turn off above the others.
+        side = [mark.level for mark in layout.marks if mark.on_left is on_left]
+        assert side == (list(range(len(side))) if on_left else list(range(len(side)))[::-1])
+    for first, second in [(a, b) for a in layout.bars for b in layout.bars if a is not b and a.level == b.level]:
+        assert first.end < second.start or second.end < first.start
+
+
+def test_a_diagram_needs_a_rank_of_everything():
+    with pytest.raises(ValueError, match="'X'"):
+        critical_difference_layout(RANKS, 1.0, [("A", "X")])
+    with pytest.raises(ValueError, match="finite"):
+        critical_difference_layout({"A": np.nan}, 1.0)
+    with pytest.raises(ValueError, match="no ranks"):
+        critical_difference_layout({}, 1.0)
+
+
+def test_the_diagram_draws_the_layout(agg):
+    axes = plot_critical_difference(pd.Series(RANKS), 1.1, iter([("A", "B"), ("B", "C"), ("C", "D")]), title="ranks")
+    words = [text.get_text() for text in axes.texts]
+    assert words == ["CD = 1.10", "A  1.20", "B  1.90", "C  2.90", "D  4.00"]
+    assert axes.get_title() == "ranks"
+    assert len(axes.get_lines()) == 1 + 4 + 3
+
+
+def test_methods_without_a_time_are_left_out(agg):
+    points = pd.DataFrame({"method": ["CC", "PCC", "IC"], "seconds": [0.2, np.nan, 0.0], "score": [0.3, 0.4, 0.2]})
+    axes = plot_time_against_accuracy(points, score="exact match")
+    assert axes.get_lines()[0].get_xdata().tolist() == [0.2]
+    assert (axes.get_xscale(), axes.get_ylabel()) == ("log", "exact match")
+
+
+def test_searches_of_two_seeds_on_two_axes(agg):
+    curve = {
+        "iteration": [0, 1, 5],
+        "payoff": [1.0, 2.0, 3.0],
+        "accepted": [True, True, True],
+        "J_Ham": [9.0, 8.0, 7.0],
+    }
+    traces = [Trace("payoff_traces", "yeast", "J_EM", "truth", seed, pd.DataFrame(curve), 3.5) for seed in (1, 2)]
+    axes = plot_traces(traces, "payoff", "J_Ham")
+    left, right = axes.figure.axes
+    assert left.get_title() == "yeast"
+    assert left.get_ylabel() == r"$J_{\mathrm{EM}}$"
+    np.testing.assert_array_equal(right.get_lines()[0].get_ydata(), curve["J_Ham"])
+    assert [line.get_linestyle() for line in left.get_lines()][-1] == ":"  # the optimum
+    with pytest.raises(ValueError, match="'J_X' was not recorded"):
+        plot_traces(traces, "J_X")
+    with pytest.raises(ValueError, match="empty"):
+        plot_traces([])

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["SearchCurve", "plot_search_trace", "search_curve"]
+__all__ = [
+    "RankBar",
+    "RankDiagram",
+    "RankMark",
+    "SearchCurve",
+    "critical_difference_layout",
+    "plot_critical_difference",
+    "plot_search_trace",
+    "plot_time_against_accuracy",
+    "plot_traces",
+    "search_curve",
+]
 
 LABELS = {
     "J_EM": r"$J_{\mathrm{EM}}$",
@@ -83,35 +94,85 @@ def plot_search_trace(
     -------
     matplotlib axes
     """
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError('Drawing needs matplotlib: pip install "montechain[plot]".') from error
-
-    if ax is None:
-        _, ax = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
     trace = _rows(trace)
     restarts = sorted({row["restart"] for row in trace})
+    sides = [[search_curve(trace, name, restart) for restart in restarts] for name in (left, right) if name is not None]
+    return _draw_search(sides, (left, right), title, ax)
+
+
+def plot_traces(
+    traces: Sequence[Any], left: str = "payoff", right: str | None = None, *, title: str | None = None, ax: Any = None
+) -> Any:
+    """Draw the searches of a reproduction: one payoff, from several seeds, on one or two vertical axes.
+
+    Parameters
+    ----------
+    traces : list of Trace
+        Of one data set and payoff: `montechain.experiments.reproduction.Trace`. The first seed is drawn strongest, and
+        the optimum, where it is known, as a dotted line.
+    left, right : str
+        Columns of their curves: the payoff that was maximised ("payoff"), or another that was recorded.
+    title : str, optional
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from montechain.experiments.reproduction import Trace
+    >>> curve = pd.DataFrame({"iteration": [0, 1], "payoff": [1.0, 2.0], "accepted": [True, True]})
+    >>> axes = plot_traces([Trace("music_orders", "music", "J_EM", "truth", 0, curve, optimum=2.5)])
+    >>> axes.get_xscale()
+    'log'
+    """
+    if not traces:
+        raise ValueError("`traces` is empty: there is nothing to draw.")
+    names = [name for name in (left, right) if name is not None]
+    for trace in traces:
+        for name in names:
+            if name not in trace.curve:
+                raise ValueError(f"{name!r} was not recorded; the curve has {list(trace.curve.columns)}.")
+    sides = [
+        [
+            SearchCurve(
+                trace.curve["iteration"].to_numpy(),
+                trace.curve[name].to_numpy(dtype=float),
+                trace.curve["accepted"].to_numpy(dtype=bool),
+            )
+            for trace in traces
+        ]
+        for name in names
+    ]
+    words = [traces[0].payoff if name == "payoff" else name for name in names]
+    axes = _draw_search(sides, words, title or traces[0].dataset, ax)
+    if left == "payoff" and traces[0].optimum is not None:
+        axes.axhline(traces[0].optimum, color=COLOURS[0], linestyle=":", linewidth=1.0)
+    return axes
+
+
+def _draw_search(
+    sides: Sequence[Sequence[SearchCurve]], names: Sequence[str | None], title: str | None, ax: Any
+) -> Any:
+    """Draw the curves of the left axis, and of the right one if there are any."""
+    ax = _axes(ax, (5.5, 3.6))
     lines = []
-    for axes, name, colour, style in [
-        (ax, left, COLOURS[0], "-"),
-        (ax if right is None else ax.twinx(), right, COLOURS[1], "--"),
-    ]:
-        if name is None:
-            continue
-        for restart in restarts:
-            curve = search_curve(trace, name, restart)
+    for side, (curves, name) in enumerate(zip(sides, names, strict=False)):
+        axes, colour, label = ax.twinx() if side else ax, COLOURS[side], LABELS.get(str(name), str(name))
+        for i, curve in enumerate(curves):
             # Iteration 0, the start, has no place on a logarithmic axis: everything moves on by one.
             (line,) = axes.step(
-                curve.iteration + 1, curve.payoff, where="post", color=colour, linestyle=style, linewidth=1.4,
-                alpha=1.0 if restart == 0 else 0.35, label=LABELS.get(name, name),
+                curve.iteration + 1, curve.payoff, where="post", color=colour, linestyle="--" if side else "-",
+                linewidth=1.4, alpha=0.35 if i else 1.0, label=label,
             )  # fmt: skip
             axes.plot(
                 curve.iteration[curve.accepted] + 1, curve.payoff[curve.accepted], ".", color=colour, markersize=5
             )
-            if restart == restarts[0]:
+            if i == 0:
                 lines.append(line)
-        axes.set_ylabel(LABELS.get(name, name), color=colour)
+        axes.set_ylabel(label, color=colour)
         axes.tick_params(axis="y", labelcolor=colour)
     ax.set_xscale("log")
     ax.set_xlabel("iteration + 1")
@@ -119,6 +180,188 @@ def plot_search_trace(
     ax.grid(True, which="major", linewidth=0.3)
     ax.legend(handles=lines, loc="lower right", frameon=False)
     return ax
+
+
+class RankMark(NamedTuple):
+    """A method in a critical-difference diagram: its name goes to the left or right end of line `level`."""
+
+    name: str
+    rank: float
+    on_left: bool
+    level: int
+
+
+class RankBar(NamedTuple):
+    """Methods from rank `start` to rank `end` that do not differ, drawn on line `level` below the axis."""
+
+    start: float
+    end: float
+    level: int
+
+
+class RankDiagram(NamedTuple):
+    """Where everything stands in a critical-difference diagram, in ranks and lines.
+
+    Attributes
+    ----------
+    lowest, highest : int
+        Ends of the axis.
+    marks : list of RankMark
+        Best first.
+    bars : list of RankBar
+    critical_difference : float
+    """
+
+    lowest: int
+    highest: int
+    marks: list[RankMark]
+    bars: list[RankBar]
+    critical_difference: float
+
+
+def critical_difference_layout(
+    average_ranks: Any, critical_difference: float, groups: Iterable[Sequence[Hashable]] = ()
+) -> RankDiagram:
+    """Return the numbers behind `plot_critical_difference`, whose parameters it takes.
+
+    Lines never cross: the better half of the methods is named on the left, best on top; the others on the right,
+    worst on top. Bars that would touch stand on different lines.
+
+    Examples
+    --------
+    >>> layout = critical_difference_layout({"A": 1.2, "B": 1.9, "C": 2.9}, 1.1, [("A", "B"), ("B", "C")])
+    >>> [(mark.name, mark.on_left, mark.level) for mark in layout.marks]
+    [('A', True, 0), ('B', True, 1), ('C', False, 0)]
+    >>> layout.bars
+    [RankBar(start=1.2, end=1.9, level=0), RankBar(start=1.9, end=2.9, level=1)]
+    """
+    groups = [tuple(group) for group in groups]
+    ranks = {name: float(rank) for name, rank in dict(average_ranks).items()}
+    unknown = [name for group in groups for name in group if name not in ranks]
+    if unknown or not ranks:
+        raise ValueError(f"`groups` names {unknown[0]!r}, which has no average rank." if unknown else "no ranks.")
+    if not np.isfinite([*ranks.values(), critical_difference]).all():
+        raise ValueError("average ranks and the critical difference must be finite: leave out methods without one.")
+    names = sorted(ranks, key=ranks.__getitem__)
+    half = (len(names) + 1) // 2
+    marks = [
+        RankMark(str(name), ranks[name], i < half, i if i < half else len(names) - 1 - i)
+        for i, name in enumerate(names)
+    ]
+    bars: list[RankBar] = []
+    ends: list[float] = []  # of the last bar on each line
+    for start, end in sorted((min(held), max(held)) for held in ([ranks[name] for name in group] for group in groups)):
+        level = next((i for i, last in enumerate(ends) if last < start), len(ends))
+        ends[level : level + 1] = [end]
+        bars.append(RankBar(start, end, level))
+    lowest = min(1, int(np.floor(min(ranks.values()))))
+    return RankDiagram(
+        lowest, max(lowest + 1, len(names), int(np.ceil(max(ranks.values())))), marks, bars, float(critical_difference)
+    )
+
+
+def plot_critical_difference(
+    average_ranks: Any,
+    critical_difference: float,
+    groups: Iterable[Sequence[Hashable]] = (),
+    *,
+    title: str | None = None,
+    ax: Any = None,
+) -> Any:
+    """Draw average ranks on a line, with bars over the methods that do not differ.
+
+    Parameters
+    ----------
+    average_ranks : Series or mapping
+        Of each method; rank 1 is best.
+    critical_difference : float
+        By how much they must differ.
+    groups : list of tuples
+        Methods that do not differ, such as `groups` of `montechain.experiments.statistics.Nemenyi`.
+    title : str, optional
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> axes = plot_critical_difference({"A": 1.2, "B": 1.9, "C": 2.9}, 1.1, [("A", "B"), ("B", "C")])
+    >>> [text.get_text() for text in axes.texts][:2]
+    ['CD = 1.10', 'A  1.20']
+    """
+    layout = critical_difference_layout(average_ranks, critical_difference, groups)
+    ax = _axes(ax, (6.5, 1.2 + 0.2 * len(layout.marks)))
+    lines = max(bar.level for bar in layout.bars) + 1 if layout.bars else 0
+    wide = layout.highest - layout.lowest
+    ax.plot([layout.lowest, layout.lowest + layout.critical_difference], [1.2, 1.2], "|-", color="black", linewidth=1.2)
+    ax.text(layout.lowest, 1.5, f"CD = {layout.critical_difference:.2f}", va="bottom")
+    for mark in layout.marks:
+        end, side = (layout.lowest - 0.06 * wide, "right") if mark.on_left else (layout.highest + 0.06 * wide, "left")
+        y = -(1.0 + 0.6 * lines + mark.level)
+        ax.plot([mark.rank, mark.rank, end], [0.0, y, y], color="black", linewidth=0.8)
+        ax.text(end, y, f"{mark.name}  {mark.rank:.2f}", ha=side, va="center")
+    for bar in layout.bars:
+        y = -0.6 * (bar.level + 1)
+        ax.plot([bar.start - 0.01 * wide, bar.end + 0.01 * wide], [y, y], color=COLOURS[0], linewidth=4)
+    ax.spines[["left", "right", "bottom"]].set_visible(False)
+    ax.spines["top"].set_position(("data", 0.0))
+    ax.spines["top"].set_bounds(layout.lowest, layout.highest)
+    ax.xaxis.tick_top()
+    ax.set_xticks(range(layout.lowest, layout.highest + 1))
+    ax.set_yticks([])
+    ax.set_xlim(layout.lowest - 0.35 * wide, layout.highest + 0.35 * wide)
+    ax.set_title(title or "")
+    return ax
+
+
+def plot_time_against_accuracy(points: Any, *, score: str = "score", title: str | None = None, ax: Any = None) -> Any:
+    """Draw what a method achieves against what it costs, on a logarithmic axis of time.
+
+    Parameters
+    ----------
+    points : data frame
+        With the columns `method`, `seconds` and `score`, of one data set. Rows without a finite number are left out.
+    score : str, default="score"
+        What the vertical axis is called.
+    title : str, optional
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> axes = plot_time_against_accuracy(pd.DataFrame({"method": ["CC"], "seconds": [0.2], "score": [0.3]}))
+    >>> axes.get_xscale(), [text.get_text() for text in axes.texts]
+    ('log', ['CC'])
+    """
+    seconds, scores = (np.asarray(points[name], dtype=float) for name in ("seconds", "score"))
+    there = np.isfinite(seconds) & np.isfinite(scores) & (seconds > 0)
+    ax = _axes(ax, (5.0, 3.4))
+    ax.plot(seconds[there], scores[there], "o", color=COLOURS[0], markersize=5)
+    for name, x, y in zip(np.asarray(points["method"])[there], seconds[there], scores[there], strict=True):
+        ax.annotate(str(name), (x, y), xytext=(5, 3), textcoords="offset points", fontsize="small")
+    ax.set_xscale("log")
+    ax.set_xlabel("seconds")
+    ax.set_ylabel(score)
+    ax.set_title(title or "")
+    ax.grid(True, which="major", linewidth=0.3)
+    return ax
+
+
+def _axes(ax: Any, size: tuple[float, float]) -> Any:
+    """Return the axes that were given, or new ones of `size` inches."""
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError('Drawing needs matplotlib: pip install "montechain[plot]".') from error
+    return plt.subplots(figsize=size, layout="constrained")[1]
 
 
 def _rows(trace: Any) -> Sequence[Mapping[str, Any]]:

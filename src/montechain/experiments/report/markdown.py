@@ -1,0 +1,89 @@
+"""The tables in Markdown, with the summary in words above them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from montechain.experiments.paper.names import dataset_title
+from montechain.experiments.report.findings import findings
+from montechain.experiments.report.grids import Cell, Grid, grids_of, in_reading_order, remarks
+from montechain.experiments.report.wording import number, signed
+from montechain.experiments.reproduction import Reproduction
+
+__all__ = ["markdown_tables", "markdown_text"]
+
+SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~!$&])")
+
+
+def markdown_text(text: str) -> str:
+    r"""Return text that Markdown shows as it is, in a table as well.
+
+    >>> print(markdown_text("a|b <img> *c*"))
+    a\|b \<img\> \*c\*
+    """
+    return SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def markdown_tables(reproduction: Reproduction) -> str:
+    """Return the summary and every table: in each cell ours, best in bold, then the paper's in brackets.
+
+    Examples
+    --------
+    >>> print(markdown_tables(Reproduction()))
+    # Reproduction in tables
+    <BLANKLINE>
+    Nothing was computed.
+    <BLANKLINE>
+    """
+    parts = ["# Reproduction in tables"]
+    if not reproduction.comparisons:
+        parts.append("Nothing was computed.")
+    for finding in findings(reproduction):
+        parts.append(f"**{markdown_text(finding.heading)}.** {markdown_text(finding.text)}")
+        if finding.items:
+            parts.append("\n".join(f"- {markdown_text(item)}" for item in finding.items))
+    for comparison in in_reading_order(reproduction.comparisons):
+        parts.append(f"## {markdown_text(comparison.title)}")
+        if comparison.caption:
+            parts.append(markdown_text(comparison.caption))
+        for grid in grids_of(comparison):
+            parts += _grid(grid)
+    return "\n\n".join(parts) + "\n"
+
+
+def _grid(grid: Grid) -> list[str]:
+    marks = {note: i for i, note in enumerate(grid.notes, 1)}
+    rows = [[name, *("" if cell is None else _cell(grid, cell, marks) for cell in cells)] for name, cells in grid.rows]
+    for name, ranks in grid.foot:
+        rows.append([name, *(f"{ranks[method]:.2f}" if method in ranks else "" for method in grid.methods)])
+    parts = [f"### {markdown_text(grid.title)} ({grid.direction}; in brackets the paper's)", _table(grid.head, rows)]
+    if marks:
+        parts.append("\n".join(f"{i}. {markdown_text(note)}" for note, i in marks.items()))
+    beside = [cell for cell in grid.cells.values() if cell.is_there and math.isfinite(cell.meka)]
+    if beside:
+        head = ["data set", "method", "ours", "MEKA", "ours − MEKA"]
+        lines = [
+            [dataset_title(cell.dataset), cell.method, grid.ours_text(cell), number(cell.meka, grid.decimals),
+             signed(cell.ours - cell.meka)]
+            for cell in beside
+        ]  # fmt: skip
+        parts += ["Beside MEKA as it is today:", _table(head, lines)]
+    return parts
+
+
+def _cell(grid: Grid, cell: Cell, marks: dict[str, int]) -> str:
+    """Return a cell in Markdown already, so that `_table` must not escape what marks the best."""
+    ours = grid.ours_text(cell)
+    text = f"**{ours}**" if cell.best else ours
+    published = grid.published_text(cell)
+    numbers = ",".join(str(marks[remark]) for remark in remarks(cell))
+    return text + (f" ({published})" if published else "") + (f" <sup>{numbers}</sup>" if numbers else "")
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table whose first row and column are text, and whose other cells are Markdown."""
+    lines = ["| " + " | ".join(map(markdown_text, head)) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
+    lines += ["| " + " | ".join([markdown_text(row[0]), *row[1:]]) + " |" for row in rows]
+    return "\n".join(lines)
