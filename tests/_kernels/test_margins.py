@@ -19,15 +19,18 @@ def csr(rng, n_rows=40, n_columns=7):
     return Z, (Z.indptr.astype(np.int64), Z.indices, Z.data)
 
 
-def test_sparse_products_are_those_of_dense_matrices(rng):
+@pytest.mark.parametrize("width", [1, 3, 4, 11, 12, 13, 40])
+def test_a_sparse_product_is_that_of_dense_matrices(rng, width):
     Z, arrays = csr(rng)
-    coefficients, residuals, weight = rng.normal(size=(7, 3)), rng.normal(size=(3, 40)), rng.random(40)
-    margin, gradient, gram = np.empty((3, 40)), np.full((7, 3), np.nan), np.zeros((7, 7))
-    kernel.sparse_product(*arrays, coefficients, margin)
-    kernel.sparse_transposed_product(*arrays, residuals, gradient)
+    right, product = rng.normal(size=(7, width)), np.full((width, 40), np.nan)
+    kernel.sparse_product(*arrays, right, product)
+    np.testing.assert_allclose(product, reference.sparse_product(Z, right), atol=1e-12)
+
+
+def test_a_gram_matrix_is_that_of_a_dense_matrix(rng):
+    Z, arrays = csr(rng)
+    weight, gram = rng.random(40), np.zeros((7, 7))
     kernel.sparse_gram(*arrays, weight, gram)
-    np.testing.assert_allclose(margin, reference.sparse_product(Z, coefficients), atol=1e-12)
-    np.testing.assert_allclose(gradient, reference.sparse_transposed_product(Z, residuals), atol=1e-12)
     np.testing.assert_allclose(gram, np.tril(reference.sparse_gram(Z, weight)), atol=1e-12)
 
 

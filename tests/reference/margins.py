@@ -7,14 +7,9 @@ from scipy.optimize import brentq
 from scipy.special import softmax
 
 
-def sparse_product(Z, coefficients):
-    """Return the margins (W, n)."""
-    return (Z.toarray() @ coefficients).T
-
-
-def sparse_transposed_product(Z, residuals):
-    """Return the gradient (F, W)."""
-    return Z.toarray().T @ residuals.T
+def sparse_product(left, right):
+    """Return the product, transposed."""
+    return (left.toarray() @ right).T
 
 
 def sparse_gram(Z, sample_weight):

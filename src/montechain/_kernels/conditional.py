@@ -12,6 +12,8 @@ import math
 import numpy as np
 from numba import njit
 
+from montechain._kernels.coupling import couple_pairs
+
 SOFTMAX = 0
 """Softmax over K scores; with K = 2 a single score, the log-odds of the second class."""
 ONE_VERSUS_REST = 1
@@ -50,51 +52,6 @@ def log_odds(base_row, effects, column, active, n_active):
     for a in range(n_active):
         odds += effects[column, active[a]]
     return odds
-
-
-@njit(cache=True, nogil=True)
-def couple_pairs(scores, weights, n_classes, out):
-    """Write to `out` the log-probabilities whose pairwise odds fit `scores` best.
-
-    Hastie and Tibshirani (1998): multiplicative updates from the uniform distribution on, which
-    decrease the weighted Kullback-Leibler divergence between the given pairwise probabilities and
-    those implied by the class probabilities.
-    """
-    wanted = np.zeros(n_classes)
-    index = 0
-    for i in range(n_classes):
-        for j in range(i + 1, n_classes):
-            share = math.exp(log_sigmoid(scores[index]))
-            wanted[i] += weights[index] * share
-            wanted[j] += weights[index] * math.exp(log_sigmoid(-scores[index]))
-            index += 1
-    probabilities = np.full(n_classes, 1.0 / n_classes)
-    for _ in range(1000):
-        largest_change = 0.0
-        for i in range(n_classes):
-            implied = 0.0
-            for j in range(n_classes):
-                if j == i:
-                    continue
-                low, high = (i, j) if i < j else (j, i)
-                pair = low * n_classes - low * (low + 1) // 2 + (high - low - 1)
-                total = probabilities[i] + probabilities[j]
-                if total > 0.0:
-                    implied += weights[pair] * probabilities[i] / total
-            before = probabilities[i]
-            after = before * wanted[i] / implied if implied > 0.0 else 0.0
-            probabilities[i] = after
-            total = 0.0
-            for j in range(n_classes):
-                total += probabilities[j]
-            if total > 0.0:
-                for j in range(n_classes):
-                    probabilities[j] /= total
-            largest_change = max(largest_change, abs(probabilities[i] - before))
-        if largest_change < 1e-12:
-            break
-    for i in range(n_classes):
-        out[i] = math.log(probabilities[i]) if probabilities[i] > 0.0 else -np.inf
 
 
 @njit(cache=True, nogil=True)

@@ -139,14 +139,31 @@ def sweeps(
     first,
     last,
 ):
-    """Do the sweeps `first` to ``last - 1`` over labels of any kind."""
+    """Do the sweeps `first` to ``last - 1`` over labels of any kind.
+
+    A conditional is computed again only if another label has changed since: most sweeps change nothing.
+    """
+    n_varying = state.shape[0]
+    known = np.empty((n_varying, log_proba.shape[0]))
+    known_at = np.full(n_varying, -1)
+    changed_at = np.full(n_varying, 0)
+    time = 0
     for t in range(first, last):
-        for v in range(state.shape[0]):
-            if not is_fixed[v]:
-                full_conditional(scores, score_start, score_weight, response, n_classes, v, log_proba)
-                chosen = draw_class(log_proba, n_classes[v], uniforms[t, v])
-                if chosen != state[v]:
-                    change_class(scores, by_class, active_start, state, v, chosen)
+        for v in range(n_varying):
+            if is_fixed[v]:
+                continue
+            stale = known_at[v] < 0
+            for other in range(n_varying):
+                if other != v and changed_at[other] > known_at[v]:
+                    stale = True
+            if stale:
+                full_conditional(scores, score_start, score_weight, response, n_classes, v, known[v])
+                known_at[v] = time
+            chosen = draw_class(known[v], n_classes[v], uniforms[t, v])
+            if chosen != state[v]:
+                change_class(scores, by_class, active_start, state, v, chosen)
+                time += 1
+                changed_at[v] = time
 
 
 @njit(cache=True, nogil=True)

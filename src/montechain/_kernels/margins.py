@@ -12,39 +12,61 @@ import math
 import numpy as np
 from numba import njit
 
+NARROW = 12
+"""Up to so many columns are multiplied four at a time."""
+
 
 @njit(cache=True, nogil=True)
-def sparse_product(indptr, indices, data, coefficients, out):
-    """Write ``(Z @ coefficients).T`` to `out` (W, n); Z is CSR with n rows, `coefficients` is (F, W)."""
-    n_rows = indptr.shape[0] - 1
-    width = coefficients.shape[1]
-    total = np.empty(width)
-    for i in range(n_rows):
-        total[:] = 0.0
+def sparse_product(indptr, indices, data, right, out):
+    """Write ``(left @ right).T`` to `out` (W, n); the left matrix is CSR with n rows, `right` is (F, W)."""
+    if right.shape[1] <= NARROW:
+        for first in range(0, right.shape[1], 4):
+            _narrow_product(indptr, indices, data, right, first, out)
+    else:
+        _wide_product(indptr, indices, data, right, out)
+
+
+@njit(cache=True, nogil=True)
+def _narrow_product(indptr, indices, data, right, first, out):
+    """Write four columns of the product, with their sums in registers; the last column again if there are fewer."""
+    last = right.shape[1] - 1
+    # Unsigned, so that nothing is looked for from the end.
+    a, b = np.uint64(first), np.uint64(min(first + 1, last))
+    c, d = np.uint64(min(first + 2, last)), np.uint64(min(first + 3, last))
+    for i in range(indptr.shape[0] - 1):
+        total_a = total_b = total_c = total_d = 0.0
         for k in range(indptr[i], indptr[i + 1]):
-            value = data[k]
-            row = coefficients[indices[k]]
+            value, j = data[k], np.uint64(indices[k])
+            total_a += value * right[j, a]
+            total_b += value * right[j, b]
+            total_c += value * right[j, c]
+            total_d += value * right[j, d]
+        out[a, i], out[b, i], out[c, i], out[d, i] = total_a, total_b, total_c, total_d
+
+
+@njit(cache=True, nogil=True)
+def _wide_product(indptr, indices, data, right, out):
+    """Write all columns of the product, four entries at a time: sums go through memory once for all four."""
+    width = right.shape[1]
+    total = np.empty(width)
+    for i in range(indptr.shape[0] - 1):
+        total[:] = 0.0
+        k, last = indptr[i], indptr[i + 1]
+        while k + 3 < last:
+            a, b = np.uint64(indices[k]), np.uint64(indices[k + 1])
+            c, d = np.uint64(indices[k + 2]), np.uint64(indices[k + 3])
             for w in range(width):
-                total[w] += value * row[w]
+                total[w] += (data[k] * right[a, w] + data[k + 1] * right[b, w]) + (
+                    data[k + 2] * right[c, w] + data[k + 3] * right[d, w]
+                )
+            k += 4
+        while k < last:
+            a = np.uint64(indices[k])
+            for w in range(width):
+                total[w] += data[k] * right[a, w]
+            k += 1
         for w in range(width):
             out[w, i] = total[w]
-
-
-@njit(cache=True, nogil=True)
-def sparse_transposed_product(indptr, indices, data, residuals, out):
-    """Write ``Z.T @ residuals.T`` to `out` (F, W); Z is CSR with n rows, `residuals` is (W, n)."""
-    n_rows = indptr.shape[0] - 1
-    width = residuals.shape[0]
-    column = np.empty(width)
-    out[:] = 0.0
-    for i in range(n_rows):
-        for w in range(width):
-            column[w] = residuals[w, i]
-        for k in range(indptr[i], indptr[i + 1]):
-            value = data[k]
-            row = out[indices[k]]
-            for w in range(width):
-                row[w] += value * column[w]
 
 
 @njit(cache=True, nogil=True)

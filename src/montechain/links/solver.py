@@ -25,7 +25,6 @@ from montechain._kernels.margins import (
     search_along,
     sparse_gram,
     sparse_product,
-    sparse_transposed_product,
     two_loop_down,
     two_loop_up,
 )
@@ -390,8 +389,10 @@ class _SparseDesign:
         values.sum_duplicates()
         values.sort_indices()
         self.n_rows, self.n_columns = values.shape
-        self.arrays = values.indptr.astype(np.int64), values.indices, values.data.astype(np.float64, copy=False)
-        self.n_values, self.n_bytes = values.nnz, sum(array.nbytes for array in self.arrays)
+        self.arrays = _csr_arrays(values)
+        # By columns as well: a sum that is gathered is much faster than one that is scattered.
+        self.transposed_arrays = _csr_arrays(values.T.tocsr())
+        self.n_values, self.n_bytes = values.nnz, 2 * sum(array.nbytes for array in self.arrays)
 
     def product(self, coefficients):
         """Return the margins, of shape (W, n), for coefficients of shape (W, F)."""
@@ -401,9 +402,9 @@ class _SparseDesign:
 
     def transposed_product(self, residual):
         """Return the gradient of the loss, of shape (W, F), for residuals of shape (W, n)."""
-        out = np.empty((self.n_columns, len(residual)))
-        sparse_transposed_product(*self.arrays, residual, out)
-        return np.ascontiguousarray(out.T)
+        out = np.empty((len(residual), self.n_columns))
+        sparse_product(*self.transposed_arrays, np.ascontiguousarray(residual.T), out)
+        return out
 
     def gram(self, sample_weight):
         """Return the weighted Gram matrix, of shape (F, F)."""
@@ -416,6 +417,10 @@ class _SparseDesign:
         indptr, indices, data = self.arrays
         weight = np.repeat(sample_weight, np.diff(indptr))
         return np.bincount(indices, weights=weight * data * data, minlength=self.n_columns)
+
+
+def _csr_arrays(matrix):
+    return matrix.indptr.astype(np.int64), matrix.indices, matrix.data.astype(np.float64, copy=False)
 
 
 def _rotation(X):

@@ -31,11 +31,11 @@ from montechain.parents import arrange, mutual_information
 
 __all__ = ["OrderEvaluator"]
 
-TOLERANCE = 1e-6
+ACCURACY = 1e-6
 """Share by which payoffs may differ when links are fitted together and from warm starts."""
-LINK_TOLERANCE = 1e-8
-"""Logistic links are learned at least so exactly (`LogisticLink.tol`): then payoffs keep within `TOLERANCE`. With ten
-times as much they are off by up to 1e-6 of their value on Yeast and Scene, with the default by 1e-5."""
+LINK_TOLERANCE = 1e-2
+"""Share of the accuracy of payoffs to which logistic links are learned (`LogisticLink.tol`): with ten times as much,
+payoffs on Yeast and Scene are off by just that accuracy."""
 RESIDUAL = 1e-3
 """Mass that may stay unexplored where marginals are enumerated."""
 MAX_REMEMBERED = 2**14
@@ -91,6 +91,9 @@ class OrderEvaluator:
         See `LinkCache`.
     max_cache_bytes : int, default=2**28
         Memory for the links, of all folds together.
+    accuracy : float, default=1e-6
+        Share by which payoffs may be off when links are fitted together and from warm starts; logistic links are
+        learned as exactly as that takes. A candidate must gain more than this share to count as better.
     fit_params : dict, optional
         Passed on to the classifier's ``fit``.
 
@@ -132,13 +135,15 @@ class OrderEvaluator:
         n_jobs: int | None = None,
         warm_start: bool = True,
         max_cache_bytes: int = MAX_BYTES,
+        accuracy: float = ACCURACY,
         fit_params: dict[str, Any] | None = None,
     ):
         self.main = check_payoff(payoff)
         self.on = check_on(on)
         self.recorded = self._others([check_payoff(other) for other in record])
         if isinstance(learner, LogisticLink):
-            learner = clone(learner).set_params(tol=min(learner.tol, LINK_TOLERANCE))
+            learner = clone(learner).set_params(tol=min(learner.tol, LINK_TOLERANCE * accuracy))
+        self.accuracy = accuracy
         self.n_classes = tuple(int(k) for k in n_classes)
         self.parents = parents
         self.inference = check_inference(inference)
@@ -199,7 +204,7 @@ class OrderEvaluator:
     @property
     def tolerance(self) -> float:
         """Share of a payoff that a candidate must gain to count as better: zero if fits are exact."""
-        return 0.0 if all(fold.cache.is_exact for fold in self._folds) else TOLERANCE
+        return 0.0 if all(fold.cache.is_exact for fold in self._folds) else self.accuracy
 
     def fresh(self) -> OrderEvaluator:
         """Return the same evaluator, with the same validation rows, that has seen no order yet."""

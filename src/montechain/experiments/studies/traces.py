@@ -33,6 +33,10 @@ CHECKPOINT_STEPS = 250
 """A search is written down after so many iterations,"""
 CHECKPOINT_SECONDS = 2.0
 """or after so many seconds."""
+ACCURACY = 5e-5
+"""Of the payoffs, as a share, in searches of many labels: less than a curve can show."""
+EXACT = 1e-6
+"""Of the payoffs in searches of few labels."""
 N_SHOWN = 400
 """About so many steps of a search are shown, besides those that were accepted."""
 PROTOCOL = {"rows": "all", "validation": None}
@@ -211,7 +215,7 @@ def evaluator_for(dataset: Dataset, estimator: Any, payoffs: tuple[str, ...], on
     evaluator = OrderEvaluator(
         learner, TableEncoder().set_output(transform="default").fit_transform(dataset.X), codes,
         [len(own) for own in classes], payoff=payoffs[0], on=on, record=payoffs[1:], validation=None, classes=classes,
-        seed=seed, warm_start=not is_small,
+        seed=seed, warm_start=not is_small, accuracy=EXACT if is_small else ACCURACY,
     )  # fmt: skip
     _SHARED.clear()
     if is_small:
