@@ -14,6 +14,7 @@ import pytest
 from montechain.errors import OutputError
 from montechain.experiments.report import write_report
 from montechain.experiments.report.charts import time_panels, trace_groups, trace_picture, trace_right_side, trace_steps
+from montechain.experiments.report.differences import OPEN, differences
 from montechain.experiments.report.findings import findings, key_figures
 from montechain.experiments.report.grids import grids_of
 from montechain.experiments.report.latex import latex_tables, latex_text
@@ -283,7 +284,7 @@ def test_the_summary_counts_what_agrees():
     text = said(reproduction)
     assert text["Agreement"] == (
         "1 of 3 comparable figures lie within 0.03 of the paper; the median distance is 0.100. "
-        "Of the 2 others, 1 carries a note and 1 is open."
+        "Of the 2 others, something is known about 1, and 1 is open; all are listed below."
     )
     assert (
         "MCC on Music, exact match: 0.400 against 0.300 (+0.100). Open: not explained." in text["Better than the paper"]
@@ -291,6 +292,29 @@ def test_the_summary_counts_what_agrees():
     assert "(−0.100). another base classifier" in text["Worse than the paper"]
     assert text["What cannot be compared"] == "1 cell, and why: Music (1 cell): misprint"
     assert [key.figure for key in key_figures(reproduction)] == ["1 of 3", "0.100", "1 / 1"]
+
+
+def test_every_difference_is_listed_with_what_is_known():
+    reproduction = table(
+        {"ours": 0.33, "published": 0.30, "difference": 0.03},
+        {"method": "IC", "ours": 0.40, "published": 0.30, "difference": 0.10, "note": "Another base classifier."},
+        {"method": "ECC", "ours": 0.40, "published": 0.30, "difference": 0.10, "meka": 0.38},
+        {"method": "PCC", "ours": 0.40, "published": 0.30, "difference": 0.10, "meka": 0.34},
+        {"method": "CDN", "ours": 0.40, "published": 0.30, "difference": 0.10, "ours_std": 0.12, "n": 5},
+        {"method": "MCC", "ours": 0.40, "published": 0.30, "difference": 0.10, "ours_std": 0.11, "n": 5},
+    )
+    assert {own.cell.method: own.text for own in differences(reproduction.comparisons)} == {
+        "IC": "Another base classifier.",
+        "ECC": "MEKA as it is today has 0.380.",
+        "PCC": OPEN,  # MEKA is nearer to the paper
+        "CDN": "Within two standard errors of our mean over 5 parts (±0.107).",
+        "MCC": OPEN,
+    }
+    lines = markdown_tables(reproduction).split("## Every difference beyond 0.03")[1].split("##")[0].splitlines()
+    assert sum(line.startswith("|") for line in lines) == 2 + 5
+    assert "What is known about it" in render_page(reproduction)
+    close = table({"ours": 0.33, "published": 0.30, "difference": 0.03})
+    assert "Every difference" not in render_page(close) + markdown_tables(close)
 
 
 def test_a_smaller_loss_is_better():

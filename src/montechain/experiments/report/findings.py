@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from montechain.experiments.paper.names import dataset_title
 from montechain.experiments.paper.remarks import REMARKS
-from montechain.experiments.report.grids import TOLERANCE, Cell, all_cells, remarks
+from montechain.experiments.report.differences import PAPER_TABLES, Difference, differences
+from montechain.experiments.report.grids import TOLERANCE, Cell, all_cells
 from montechain.experiments.report.ranking import rankings
 from montechain.experiments.report.wording import is_share, is_time, joined, measure_title, number, plural, signed
 from montechain.experiments.reproduction import Comparison, Reproduction
 
 __all__ = ["Finding", "Key", "findings", "key_figures"]
 
-PAPER_TABLES = ("accuracy", "time", "official", "payoffs")
+N_FARTHEST = 5
 Placed = Sequence[tuple[Comparison, Cell]]
 
 
@@ -77,10 +78,11 @@ def findings(reproduction: Reproduction) -> list[Finding]:
     """
     placed = all_cells(reproduction.comparisons)
     printed = _of_the_paper(placed)
+    apart = differences(reproduction.comparisons)
     found = [
-        _agreement(printed),
-        _better(printed),
-        _worse(printed),
+        _agreement(printed, apart),
+        _apart("Better than the paper", [own for own in apart if own.cell.gain > 0]),
+        _apart("Worse than the paper", [own for own in apart if own.cell.gain < 0]),
         _ranks(reproduction),
         _filled(printed),
         _not_compared(printed),
@@ -97,44 +99,38 @@ def _of_the_paper(placed: Placed) -> Placed:
     return [(comparison, cell) for comparison, cell in placed if cell.table in PAPER_TABLES]
 
 
-def _agreement(placed: Placed) -> Finding | None:
+def _agreement(placed: Placed, apart: Sequence[Difference]) -> Finding | None:
     compared = [cell for _, cell in placed if cell.is_compared]
     if not compared:
         return None
-    close = sum(not cell.is_beyond for cell in compared)
-    share = "All" if close == len(compared) else f"{close:,} of"
+    close = len(compared) - len(apart)
+    share = "All" if not apart else f"{close:,} of"
     text = (
         f"{share} {len(compared):,} comparable figures lie within {TOLERANCE} of the paper; "
         f"the median distance is {np.median([abs(cell.difference) for cell in compared]):.3f}."
     )
-    beyond = [cell for cell in compared if cell.is_beyond]
-    if beyond:
-        noted = sum(bool(remarks(cell)) for cell in beyond)
-        rest = len(beyond) - noted
-        text += f" Of the {len(beyond):,} others, {noted:,} {_carry(noted)} a note and {rest:,} {_are(rest)} open."
+    if apart:
+        known = sum(bool(own.reasons) for own in apart)
+        rest = len(apart) - known
+        text += (
+            f" Of the {len(apart):,} others, something is known about {known:,}, and {rest:,} {_are(rest)} open; all "
+            "are listed below."
+        )
     return Finding("Agreement", text)
 
 
-def _better(placed: Placed) -> Finding | None:
-    return _apart(placed, "Better than the paper", lambda cell: cell.gain > 0)
-
-
-def _worse(placed: Placed) -> Finding | None:
-    return _apart(placed, "Worse than the paper", lambda cell: cell.gain < 0)
-
-
-def _apart(placed: Placed, heading: str, chosen: Callable[[Cell], bool]) -> Finding | None:
-    """Return which cells are beyond the tolerance in one direction, farthest first."""
-    beyond = sorted((cell for _, cell in placed if cell.is_beyond and chosen(cell)), key=lambda cell: -abs(cell.gain))
-    if not beyond:
+def _apart(heading: str, apart: Sequence[Difference]) -> Finding | None:
+    """Return what is beyond the tolerance in one direction, farthest first."""
+    if not apart:
         return None
-    datasets = dict.fromkeys(dataset_title(cell.dataset) for cell in beyond)
-    text = f"By more than {TOLERANCE} in {plural(len(beyond), 'cell')}, on {joined(list(datasets))}. Farthest away:"
+    farthest = sorted(apart, key=lambda own: -abs(own.cell.gain))
+    datasets = dict.fromkeys(dataset_title(own.cell.dataset) for own in farthest)
+    text = f"By more than {TOLERANCE} in {plural(len(apart), 'cell')}, on {joined(list(datasets))}. Farthest away:"
     items = tuple(
-        f"{cell.method} on {dataset_title(cell.dataset)}, {measure_title(cell.measure).lower()}: "
-        f"{number(cell.ours, 3)} against {number(cell.published, 3)} ({signed(cell.difference)})"
-        + (f". {cell.note}" if cell.note else ". Open: not explained.")
-        for cell in beyond[:5]
+        f"{own.cell.method} on {dataset_title(own.cell.dataset)}, {measure_title(own.cell.measure).lower()}: "
+        f"{number(own.cell.ours, 3)} against {number(own.cell.published, 3)} ({signed(own.cell.difference)}). "
+        + own.text
+        for own in farthest[:N_FARTHEST]
     )
     return Finding(heading, text, items)
 
@@ -268,10 +264,6 @@ def _within(difference: float) -> bool:
 
 def _are(count: int) -> str:
     return "is" if count == 1 else "are"
-
-
-def _carry(count: int) -> str:
-    return "carries" if count == 1 else "carry"
 
 
 def _were(count: int) -> str:

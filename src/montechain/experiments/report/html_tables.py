@@ -216,10 +216,15 @@ def _flags(cell: Cell) -> list[str]:
     return [flag for flag, passed in tests.items() if passed]
 
 
-def plain_table(head: Sequence[str], rows: Iterable[Sequence[str]], label: str) -> str:
-    """Return a table of text that only scrolls: the first column names the row."""
+def plain_table(head: Sequence[str], rows: Iterable[Sequence[str]], label: str, *, prose: Sequence[str] = ()) -> str:
+    """Return a table of text that only scrolls: the first column names the row, those in `prose` hold words."""
+    kinds = ["text" if name in prose else "number" for name in head]
     body = [
-        element("tr", words("th", row[0], scope="row"), *(words("td", text, class_="number") for text in row[1:]))
+        element(
+            "tr",
+            words("th", row[0], scope="row"),
+            *(words("td", text, class_=kind) for text, kind in zip(row[1:], kinds[1:], strict=True)),
+        )
         for row in rows
     ]
     top = element("thead", element("tr", *(words("th", name, scope="col") for name in head)))

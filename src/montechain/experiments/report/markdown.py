@@ -7,8 +7,9 @@ import re
 from collections.abc import Sequence
 
 from montechain.experiments.paper.names import dataset_title
+from montechain.experiments.report.differences import DIFFERENCES_HEAD, differences
 from montechain.experiments.report.findings import findings
-from montechain.experiments.report.grids import Cell, Grid, grids_of, in_reading_order, remarks
+from montechain.experiments.report.grids import TOLERANCE, Cell, Grid, grids_of, in_reading_order, remarks
 from montechain.experiments.report.wording import number, signed
 from montechain.experiments.reproduction import Reproduction
 
@@ -44,6 +45,9 @@ def markdown_tables(reproduction: Reproduction) -> str:
         parts.append(f"**{markdown_text(finding.heading)}.** {markdown_text(finding.text)}")
         if finding.items:
             parts.append("\n".join(f"- {markdown_text(item)}" for item in finding.items))
+    apart = [list(map(markdown_text, own.row)) for own in differences(reproduction.comparisons)]
+    if apart:
+        parts += [f"## Every difference beyond {TOLERANCE}", _table(DIFFERENCES_HEAD, apart)]
     for comparison in in_reading_order(reproduction.comparisons):
         parts.append(f"## {markdown_text(comparison.title)}")
         if comparison.caption:
@@ -55,7 +59,10 @@ def markdown_tables(reproduction: Reproduction) -> str:
 
 def _grid(grid: Grid) -> list[str]:
     marks = {note: i for i, note in enumerate(grid.notes, 1)}
-    rows = [[name, *("" if cell is None else _cell(grid, cell, marks) for cell in cells)] for name, cells in grid.rows]
+    rows = [
+        [markdown_text(name), *("" if cell is None else _cell(grid, cell, marks) for cell in cells)]
+        for name, cells in grid.rows
+    ]
     for name, ranks in grid.foot:
         rows.append([name, *(f"{ranks[method]:.2f}" if method in ranks else "" for method in grid.methods)])
     parts = [f"### {markdown_text(grid.title)} ({grid.direction}; in brackets the paper's)", _table(grid.head, rows)]
@@ -65,8 +72,8 @@ def _grid(grid: Grid) -> list[str]:
     if beside:
         head = ["data set", "method", "ours", "MEKA", "ours − MEKA"]
         lines = [
-            [dataset_title(cell.dataset), cell.method, grid.ours_text(cell), number(cell.meka, grid.decimals),
-             signed(cell.ours - cell.meka)]
+            [markdown_text(dataset_title(cell.dataset)), markdown_text(cell.method), grid.ours_text(cell),
+             number(cell.meka, grid.decimals), signed(cell.ours - cell.meka)]
             for cell in beside
         ]  # fmt: skip
         parts += ["Beside MEKA as it is today:", _table(head, lines)]
@@ -83,7 +90,7 @@ def _cell(grid: Grid, cell: Cell, marks: dict[str, int]) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table whose first row and column are text, and whose other cells are Markdown."""
+    """Return a table whose first row is text, and whose other cells are Markdown."""
     lines = ["| " + " | ".join(map(markdown_text, head)) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
-    lines += ["| " + " | ".join([markdown_text(row[0]), *row[1:]]) + " |" for row in rows]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join(lines)

@@ -20,8 +20,9 @@ from montechain.experiments.report.charts import (
     trace_picture,
     trace_steps,
 )
+from montechain.experiments.report.differences import DIFFERENCES_HEAD, WORDS, differences
 from montechain.experiments.report.findings import findings, key_figures
-from montechain.experiments.report.grids import in_reading_order
+from montechain.experiments.report.grids import TOLERANCE, in_reading_order
 from montechain.experiments.report.html_tables import comparison_html, plain_table
 from montechain.experiments.report.markup import element, embedded_json, words
 from montechain.experiments.report.ranking import Ranking, rankings
@@ -36,6 +37,7 @@ PAPER = (
     "(Pattern Recognition, 2014)"
 )
 SHORT = {
+    "differences": "Differences",
     "table-accuracy": "Accuracy",
     "table-time": "Times",
     "table-official": "Official splits",
@@ -63,6 +65,7 @@ def render_page(reproduction: Reproduction) -> str:
     """
     sections = [
         ("summary", "In short", _summary(reproduction)),
+        ("differences", f"Every difference beyond {TOLERANCE}", _differences(reproduction)),
         *((f"table-{table.key}", table.title, _table(table)) for table in in_reading_order(reproduction.comparisons)),
         ("ranks", "Ranks and significance", "".join(map(_ranks, rankings(reproduction)))),
         ("time", "Time against accuracy", _time(reproduction)),
@@ -117,6 +120,17 @@ def _summary(reproduction: Reproduction) -> str:
     if not cards:
         return words("p", "There is no figure to compare yet.", class_="quiet")
     return (element("dl", *keys, class_="keys") if keys else "") + element("div", *cards, class_="findings")
+
+
+def _differences(reproduction: Reproduction) -> str:
+    rows = [own.row for own in differences(reproduction.comparisons)]
+    if not rows:
+        return ""
+    return element(
+        "details",
+        words("summary", f"{plural(len(rows), 'figure')}, and what is known about each"),
+        plain_table(DIFFERENCES_HEAD, rows, "Differences to the paper", prose=WORDS),
+    )
 
 
 def _table(table: Any) -> str:
