@@ -5,16 +5,26 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from montechain.experiments.paper.names import dataset_title
+from montechain.experiments.report.charts import trace_steps
 from montechain.experiments.report.differences import DIFFERENCES_HEAD, differences
 from montechain.experiments.report.findings import findings
 from montechain.experiments.report.grids import TOLERANCE, Cell, Grid, grids_of, in_reading_order, remarks
-from montechain.experiments.report.wording import number, signed
-from montechain.experiments.reproduction import Reproduction
+from montechain.experiments.report.wording import fact, number, payoff_title, signed
+from montechain.experiments.reproduction import Reproduction, Trace
 
 __all__ = ["markdown_tables", "markdown_text"]
 
+SEARCHES = (
+    "From a random order, or the paper's own, by swaps that are accepted if the payoff grows. A payoff on the "
+    "prediction sums up the probabilities of the predicted labels, one on the truth those of the true ones."
+)
+SEARCH_HEAD = (
+    "Data set", "Payoff", "On", "Seed", "First", "Last", "Best of all orders", "Improvements", "Last one at",
+    "Iterations",
+)  # fmt: skip
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~!$&])")
 
 
@@ -54,7 +64,36 @@ def markdown_tables(reproduction: Reproduction) -> str:
             parts.append(markdown_text(comparison.caption))
         for grid in grids_of(comparison):
             parts += _grid(grid)
+    if reproduction.traces:
+        parts += [
+            "## Searches of orders",
+            SEARCHES,
+            _table(SEARCH_HEAD, [_search(trace) for trace in reproduction.traces]),
+        ]
+    if reproduction.about:
+        lines = [
+            f"- {markdown_text(key.replace('_', ' '))}: {_shown(key, value)}"
+            for key, value in reproduction.about.items()
+        ]
+        parts += ["## About this run", "\n".join(lines)]
     return "\n\n".join(parts) + "\n"
+
+
+def _search(trace: Trace) -> list[str]:
+    """Return a search in one row."""
+    curve, steps = trace.curve, trace_steps(trace)
+    texts = [dataset_title(trace.dataset), payoff_title(trace.payoff), trace.on, str(trace.seed)]
+    found = [float(curve["payoff"].iloc[0]), float(curve["payoff"].iloc[-1])]
+    optimum = "" if trace.optimum is None else number(trace.optimum, 2)
+    counts = [len(steps) - 1, int(steps["iteration"].iloc[-1]), int(curve["iteration"].iloc[-1])]
+    return [
+        *map(markdown_text, texts), *(number(value, 2) for value in found), optimum, *(f"{count:,}" for count in counts)
+    ]  # fmt: skip
+
+
+def _shown(key: str, value: Any) -> str:
+    """Return a fact in Markdown; what is to be typed, as it is typed."""
+    return f"`{value}`" if key == "command" else markdown_text(fact(value))
 
 
 def _grid(grid: Grid) -> list[str]:

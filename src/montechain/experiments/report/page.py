@@ -26,7 +26,7 @@ from montechain.experiments.report.grids import TOLERANCE, in_reading_order
 from montechain.experiments.report.html_tables import comparison_html, plain_table
 from montechain.experiments.report.markup import element, embedded_json, words
 from montechain.experiments.report.ranking import Ranking, rankings
-from montechain.experiments.report.wording import joined, measure_title, number, payoff_title, plural
+from montechain.experiments.report.wording import fact, joined, measure_title, number, payoff_title, plural
 from montechain.experiments.reproduction import Example, Reproduction, Trace
 
 __all__ = ["render_page"]
@@ -290,19 +290,9 @@ def _example(example: Example) -> dict[str, Any]:
 
 def _about(about: Mapping[str, Any]) -> str:
     rows = [
-        element("div", words("dt", key.replace("_", " ")), words("dd", _fact(value))) for key, value in about.items()
+        element("div", words("dt", key.replace("_", " ")), words("dd", fact(value))) for key, value in about.items()
     ]
     return element("dl", *rows, class_="about") if rows else ""
-
-
-def _fact(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_fact(inner)}" for key, inner in value.items())
-    if isinstance(value, list | tuple):
-        return ", ".join(map(_fact, value))
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return str(value)
 
 
 def _finite(value: Any) -> bool:

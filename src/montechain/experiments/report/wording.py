@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 __all__ = [
     "decimals_of",
+    "fact",
     "is_share",
     "is_time",
     "joined",
@@ -122,3 +124,18 @@ def plural(count: int, one: str, many: str | None = None) -> str:
     ('1 figure', '1,200 figures')
     """
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def fact(value: Any) -> str:
+    """Return something to know about a run as text.
+
+    >>> fact({"numpy": "2.4", "cores": 2}), fact([True, None])
+    ('numpy 2.4, cores 2', 'yes, None')
+    """
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {fact(inner)}" for key, inner in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(fact, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from montechain.experiments.folds import RandomSplits
 from montechain.experiments.paper import published_payoffs
+from montechain.experiments.paper.names import dataset_title
 from montechain.experiments.reproduction import Comparison
 from montechain.experiments.studies.base import Findings, Setting
 from montechain.experiments.studies.evaluations import BASELINE, Beside, EvaluationStudy, Run, cells_beside
@@ -71,7 +72,9 @@ class PayoffComparison(EvaluationStudy):
             rows = cells["dataset"] == name
             text = f"T_s = {self.n_iterations[name]} in place of {full.get(name, 'none')}."
             cells.loc[rows, "note"] = [f"{note} {text}".strip() for note in cells.loc[rows, "note"]]
-        sizes = ", ".join(f"T_s = {n_iterations} on {name}" for name, n_iterations in self.n_iterations.items())
+        sizes = ", ".join(
+            f"T_s = {n_iterations:,} on {dataset_title(name)}" for name, n_iterations in self.n_iterations.items()
+        )
         caption = (
             f"MsCC with each payoff ({sizes}), and MCC with a random order; mean and standard deviation over "
             f"{self.n_splits} random splits, two thirds to one third."
