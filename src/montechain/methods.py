@@ -108,7 +108,8 @@ METHODS: Mapping[str, Method] = _by_name(
     Method("PtMsCC", "Population MsCC, tempered", "T_y = 100, T_s = 50, M = 10, beta = 0.03", "Algorithms 2 and 4",
            ChainPopulationClassifier(order=TEN_TEMPERED, combine=ALGORITHM_4, inference=DRAWN)),
 )
-"""The fourteen methods of Read, Martino and Luengo (2014), with the parameters of its table of methods.
+"""The methods of Read, Martino and Luengo (2014): the twelve of its table, with the parameters given there, and LP and
+BCC, which it discusses.
 
 An order is random where the paper calls it arbitrary; ``make_method("CC", order=None)`` takes the labels as they
 stand. The rest, where the paper leaves a choice:
@@ -119,6 +120,8 @@ stand. The rest, where the paper leaves a choice:
 - PCC-Beam: w^y is the beam of label prefixes in prediction, w_s that of orders in training.
 - BCC: the tree is directed away from a random label.
 - RF-PCT: for Hamming loss, and without base classifier.
+- MsCC and its kin: orders are judged by J_EM of the predicted labels, on a third of the training rows that is held
+  out for the search; the final chains learn from all rows.
 - MCC and its kin, under ``loss="hamming"``: the vector drawn with the largest sum of marginals.
 """
 

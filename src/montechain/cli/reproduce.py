@@ -50,6 +50,9 @@ def reproduce(
         typer.Option("--time-limit", metavar="SECONDS", help="For one method on one fold, or one search."),
     ] = None,
     memory: Annotated[float | None, typer.Option("--memory-limit", metavar="GB", help="Likewise.")] = None,
+    retry: Annotated[
+        bool, typer.Option("--retry", metavar="", help="Try again what did not finish in an earlier run.")
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Make the paper's tables and figures again, beside the published ones and those of MEKA.
@@ -76,8 +79,9 @@ def reproduce(
     if jobs < 1:
         raise ValueError(f"`--jobs {jobs}` must be a positive whole number, as in --jobs 2.")
     limits = Limits(seconds=seconds, memory_gb=memory) if seconds is not None or memory is not None else None
-    started = datetime.now(UTC)
     setting = Setting(_store_in(out), data, estimator, seed, limits)
+    if retry:
+        setting.store.forget_failures()
     pieces = all_pieces(chosen, setting)
     _check_data(chosen, setting, bool(pieces))
     total = sum(piece.n_steps for piece in pieces)
@@ -94,7 +98,7 @@ def reproduce(
             work_in_processes(chosen, setting, n_jobs=jobs, on_progress=on_progress)
         except KeyboardInterrupt:
             complete = False
-    about = _about(chosen, setting, started, quick=quick, jobs=jobs, complete=complete)
+    about = _about(chosen, setting, quick=quick, jobs=jobs, complete=complete)
     reproduction = gather(chosen, setting, about)
     written = _write(reproduction, out)
     if as_json:
@@ -140,9 +144,7 @@ def _datasets(study: Any) -> list[str]:
     return [study.dataset] if hasattr(study, "dataset") else list(study.datasets)
 
 
-def _about(
-    chosen: Sequence[Study], setting: Setting, started: datetime, *, quick: bool, jobs: int, complete: bool
-) -> dict[str, Any]:
+def _about(chosen: Sequence[Study], setting: Setting, *, quick: bool, jobs: int, complete: bool) -> dict[str, Any]:
     """Return what a reader has to know to do the same; no names of machines, people or folders."""
     import json
 
@@ -164,8 +166,7 @@ def _about(
         "complete": complete,
         "versions": json.loads(library_versions()),
         "machine": _machine(),
-        "started": started.isoformat(timespec="seconds"),
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "written": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
 

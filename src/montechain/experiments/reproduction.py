@@ -83,6 +83,8 @@ class Trace:
         else was recorded. Thinned for display; the first, the last and all improvements are there.
     optimum : float or None
         The largest payoff of all orders, where all were tried.
+    estimator : str
+        The base classifier.
     """
 
     figure: str
@@ -92,6 +94,7 @@ class Trace:
     seed: int
     curve: pd.DataFrame
     optimum: float | None = None
+    estimator: str = ""
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,7 @@ class Reproduction:
         - ``bayesian``: list of dicts with ``first``, ``second``, ``n_datasets``, ``rope``, ``first_better``,
           ``equivalent``, ``second_better``.
     about : dict
-        Command, seeds, versions, machine, start and end.
+        Command, seeds, versions, machine, and when it was put together.
 
     Examples
     --------

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 from montechain.experiments.paper.names import dataset_title
-from montechain.experiments.report.grids import TOLERANCE, Cell, all_cells, remarks
+from montechain.experiments.paper.remarks import REMARKS
+from montechain.experiments.report.grids import MEKA_PROTOCOL, Cell, all_cells, remarks
 from montechain.experiments.report.wording import measure_title, number, signed
 from montechain.experiments.reproduction import Comparison
 
@@ -31,17 +32,20 @@ class Difference:
         Of the table.
     cell : Cell
     reasons : tuple of str
-        What is known about it; empty if nothing is.
+        Why it may be; empty if nothing is known that could explain it.
+    remarks : tuple of str
+        What else is to be said.
     """
 
     title: str
     cell: Cell
     reasons: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
-        """The reasons, or that there is none."""
-        return " ".join(self.reasons) or OPEN
+        """The reasons, or that there is none, and what else is to be said."""
+        return " ".join([*(self.reasons or (OPEN,)), *self.remarks])
 
     @property
     def row(self) -> list[str]:
@@ -69,14 +73,23 @@ def differences(comparisons: list[Comparison]) -> list[Difference]:
         for comparison, cell in all_cells(comparisons)
         if cell.table in PAPER_TABLES and cell.is_beyond
     ]
-    return [Difference(title, cell, tuple(_reasons(cell))) for title, cell in found]
+    return [_difference(title, cell) for title, cell in found]
 
 
-def _reasons(cell: Cell) -> list[str]:
-    known = remarks(cell)
-    # What MEKA says today is about the implementation, if it sides with ours, or is on our side of the paper's.
+def _difference(title: str, cell: Cell) -> Difference:
+    said = remarks(cell)
+    no_reasons = {remark.text for remark in REMARKS if not remark.explains}
+    reasons = [text for text in said if text not in no_reasons and not text.startswith(MEKA_PROTOCOL)]
+    return Difference(
+        title, cell, (*reasons, *_measured_reasons(cell)), tuple(text for text in said if text in no_reasons)
+    )
+
+
+def _measured_reasons(cell: Cell) -> list[str]:
+    known = []
+    # If MEKA, by the same protocol, is nearer to ours today, the difference is more likely one to the MEKA of then.
     nearer = abs(cell.ours - cell.meka) < abs(cell.published - cell.meka)
-    if math.isfinite(cell.meka) and (round(abs(cell.ours - cell.meka), 9) <= TOLERANCE or nearer):
+    if nearer and MEKA_PROTOCOL not in cell.note:
         known.append(f"MEKA as it is today has {number(cell.meka, 3)}.")
     error = cell.ours_std / math.sqrt(cell.n) if cell.n > 1 else math.nan
     if abs(cell.difference) <= MANY * error:

@@ -13,7 +13,16 @@ from montechain.experiments.paper.remarks import REMARKS
 from montechain.experiments.report.differences import PAPER_TABLES, Difference, differences
 from montechain.experiments.report.grids import TOLERANCE, Cell, all_cells
 from montechain.experiments.report.ranking import rankings
-from montechain.experiments.report.wording import is_share, is_time, joined, measure_title, number, plural, signed
+from montechain.experiments.report.wording import (
+    in_words,
+    is_share,
+    is_time,
+    joined,
+    measure_title,
+    number,
+    plural,
+    signed,
+)
 from montechain.experiments.reproduction import Comparison, Reproduction
 
 __all__ = ["Finding", "Key", "findings", "key_figures"]
@@ -127,7 +136,7 @@ def _apart(heading: str, apart: Sequence[Difference]) -> Finding | None:
     datasets = dict.fromkeys(dataset_title(own.cell.dataset) for own in farthest)
     text = f"By more than {TOLERANCE} in {plural(len(apart), 'cell')}, on {joined(list(datasets))}. Farthest away:"
     items = tuple(
-        f"{own.cell.method} on {dataset_title(own.cell.dataset)}, {measure_title(own.cell.measure).lower()}: "
+        f"{own.cell.method} on {dataset_title(own.cell.dataset)}, {in_words(own.cell.measure)}: "
         f"{number(own.cell.ours, 3)} against {number(own.cell.published, 3)} ({signed(own.cell.difference)}). "
         + own.text
         for own in farthest[:N_FARTHEST]
@@ -137,12 +146,16 @@ def _apart(heading: str, apart: Sequence[Difference]) -> Finding | None:
 
 def _filled(placed: Placed) -> Finding | None:
     filled = [(comparison, cell) for comparison, cell in placed if cell.is_filled]
-    still = [cell for _, cell in placed if cell.published_word == "DNF" and not cell.is_there]
+    still = [cell for _, cell in placed if cell.published_word == "DNF" and cell.status == "DNF"]
     if not filled and not still:
         return None
     text = f"{plural(len(filled), 'cell')} that did not finish in the paper {_have(len(filled))} a figure here."
     if still:
-        text += f" {plural(len(still), 'cell')} {_have(len(still))} none here either."
+        text += f" {plural(len(still), 'cell')} did not finish here either."
+    proven = [cell.certified for _, cell in filled if math.isfinite(cell.certified)]
+    if proven:
+        share = "all" if min(proven) == 1.0 else f"{min(proven):.1%} or more"
+        text += f" Of the predictions behind them, {share} are proven to be the best under their chain."
     return Finding("Filled: DNF in the paper", text, _by_method(filled))
 
 
@@ -182,10 +195,11 @@ def _beside_meka_today(placed: Placed) -> Finding | None:
         return None
     close = sum(_within(cell.ours - cell.meka) for cell in measured)
     far = max(measured, key=lambda cell: abs(cell.ours - cell.meka))
+    methods = joined(list(dict.fromkeys(cell.method for cell in measured)))
     text = (
-        f"{close:,} of {plural(len(measured), 'figure')} lie within {TOLERANCE} of MEKA, run on the same data with the "
-        f"same kind of base classifier{' and order of labels' if far.table == 'natural_order' else ''}. "
-        f"The farthest is {far.method} on {dataset_title(far.dataset)}, {measure_title(far.measure).lower()}: "
+        f"{close:,} of {plural(len(measured), 'figure')} of {methods} lie within {TOLERANCE} of MEKA, run on the same "
+        f"data with the same kind of base classifier{' and order of labels' if far.table == 'natural_order' else ''}. "
+        f"The farthest is {far.method} on {dataset_title(far.dataset)}, {in_words(far.measure)}: "
         f"{number(far.ours, 3)} against {number(far.meka, 3)}."
     )
     return Finding("Beside MEKA as it is today", text)
@@ -232,7 +246,7 @@ def _unfinished(placed: Placed) -> Finding | None:
     missing = sum(cell.status == "missing" for _, cell in placed)
     if not unfinished and not missing:
         return None
-    text = f"{plural(len(unfinished), 'cell')} did not finish within the limits; {plural(missing, 'cell')} "
+    text = f"{plural(len(unfinished), 'cell')} did not finish; {plural(missing, 'cell')} "
     text += f"{_were(missing)} not run."
     return Finding("Not finished here", text, _by_method(unfinished))
 
@@ -242,9 +256,9 @@ def _ranks(reproduction: Reproduction) -> Finding | None:
     for ranking in rankings(reproduction):
         text = f"{measure_title(ranking.measure)}: {_first_three(ranking.ranks)}"
         if ranking.published:
-            text += f"; in the paper {_first_three(ranking.published)}"
+            text += f"; in the paper, over its eleven, {_first_three(ranking.published)}"
         items.append(text)
-    return Finding("Best average ranks", "Rank 1 is best, over all data sets.", tuple(items)) if items else None
+    return Finding("Best average ranks", "Rank 1 is best; over the data sets at hand.", tuple(items)) if items else None
 
 
 def _first_three(ranks: dict[str, float]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,17 @@ from montechain.experiments.paper.remarks import REMARKS
 from montechain.experiments.report.wording import decimals_of, is_share, is_time, measure_title, number
 from montechain.experiments.reproduction import Comparison, greater_is_better
 
-__all__ = ["TOLERANCE", "Cell", "Grid", "all_cells", "grid_of", "grids_of", "in_reading_order", "remarks"]
+__all__ = [
+    "MEKA_PROTOCOL",
+    "TOLERANCE",
+    "Cell",
+    "Grid",
+    "all_cells",
+    "grid_of",
+    "grids_of",
+    "in_reading_order",
+    "remarks",
+]
 
 TOLERANCE = 0.03
 """Differences up to this one count as agreement."""
@@ -23,9 +33,12 @@ READING_ORDER = ("accuracy", "time", "official", "natural_order", "agreement", "
 PRINTED = frozenset(
     {"accuracy", "time", "official", "natural_order"}
 )  # tables whose cells the paper has, or has DNF for
+WITH_SPREAD = frozenset({"payoffs"})  # the paper prints standard deviations there
 WITHOUT_BEST = frozenset({"agreement"})  # its columns are questions, not rivals
 MOST_ACROSS = 12  # columns that a table can have
 IS_DNF = "DNF in the paper."  # said by the cell itself, so it needs no note
+MEKA_PROTOCOL = "MEKA: "  # what the note begins with if MEKA was measured by another protocol than ours
+UNRANKED = frozenset({"Majority"})  # beside the methods, and never the best of them
 
 
 @dataclass(frozen=True)
@@ -39,6 +52,9 @@ class Cell:
     dataset, method, measure, status, reason, note : str
     ours, ours_std, published, published_rank, meka, difference, rank : float
         NaN where there is none.
+    published_std, certified : float
+        Spread of the paper's figure; share of our predictions that are proven to be the best under their model. NaN
+        where there is none.
     n : int
         How many values ours is the mean of.
     comparable : bool
@@ -66,6 +82,8 @@ class Cell:
     note: str
     best: bool
     published_word: str
+    published_std: float = math.nan
+    certified: float = math.nan
 
     @property
     def is_there(self) -> bool:
@@ -87,6 +105,11 @@ class Cell:
         """Whether ours differs from the paper by more than the tolerance."""
         # Rounded, so that 0.33 - 0.30 is not beyond 0.03.
         return self.is_compared and round(abs(self.difference), 9) > TOLERANCE
+
+    @property
+    def meka_protocol(self) -> str:
+        """How MEKA was measured, if not as ours was."""
+        return self.note.rpartition(MEKA_PROTOCOL)[2].strip(" .") if MEKA_PROTOCOL in self.note else ""
 
     @property
     def gain(self) -> float:
@@ -138,7 +161,7 @@ class Grid:
     def head(self) -> list[str]:
         """What stands above the columns, the first of which names the rows."""
         if self.is_turned:
-            return ["Method", *map(dataset_title, self.datasets)]
+            return ["Order" if self.measure.startswith("J_") else "Method", *map(dataset_title, self.datasets)]
         return ["Data set", *self.methods]
 
     @property
@@ -150,7 +173,7 @@ class Grid:
 
     @property
     def foot(self) -> list[tuple[str, dict[str, float]]]:
-        """Average ranks, ours and over the same data sets the paper's, where there are any."""
+        """Average ranks, ours and the paper's over the same data sets, where there are any."""
         if self.is_turned:
             return []
         found = [("Average rank", self.average_ranks()), ("in the paper", self.average_ranks(published=True))]
@@ -159,25 +182,40 @@ class Grid:
     def ours_text(self, cell: Cell) -> str:
         """Return our figure, or what stands in its place."""
         if cell.is_there:
-            return number(cell.ours, self.decimals)
+            return number(cell.ours, self.decimals) + self._spread(cell, cell.ours_std)
         return "DNF" if cell.status == "DNF" else "–"
 
     def published_text(self, cell: Cell) -> str:
         """Return the paper's figure or word, empty if it has none."""
         if math.isfinite(cell.published):
-            return number(cell.published, self.published_decimals)
+            return number(cell.published, self.published_decimals) + self._spread(cell, cell.published_std)
         return cell.published_word
+
+    def _spread(self, cell: Cell, std: float) -> str:
+        return f" ± {number(std, 3)}" if cell.table in WITH_SPREAD and math.isfinite(std) else ""
 
     def average_ranks(self, published: bool = False) -> dict[str, float]:
         """Return the mean rank of each method over the data sets on which it has one, ours or the paper's."""
         found = {}
         for method in self.methods:
             cells = [self.cells[dataset, method] for dataset in self.datasets if (dataset, method) in self.cells]
+            if published:
+                cells = [cell for cell in cells if cell.dataset in self._ranked]
             ranks = [cell.published_rank if published else cell.rank for cell in cells]
             ranks = [rank for rank in ranks if math.isfinite(rank)]
             if ranks:
                 found[method] = float(np.mean(ranks))
         return found
+
+    @cached_property
+    def _ranked(self) -> set[str]:
+        """Data sets on which ours have ranks."""
+        return {cell.dataset for cell in self.cells.values() if math.isfinite(cell.rank)}
+
+    @property
+    def has_published(self) -> bool:
+        """Whether anything of the paper's stands beside ours."""
+        return any(self.published_text(cell) for cell in self.cells.values())
 
     @property
     def notes(self) -> list[str]:
@@ -265,7 +303,7 @@ def _best(records: list[dict[str, Any]], measure: str) -> dict[str, float]:
     """Return the best figure of ours on each data set, where there are at least two to choose from."""
     found: dict[str, list[float]] = {}
     for row in records:
-        if row["status"] == "ok" and math.isfinite(row["ours"]):
+        if row["status"] == "ok" and math.isfinite(row["ours"]) and row["method"] not in UNRANKED:
             # Rounded, so that means that are equal but for the order of summation are equally good.
             found.setdefault(row["dataset"], []).append(round(row["ours"], 9))
     choose = max if greater_is_better(measure) else min
@@ -282,8 +320,13 @@ def _cell(key: str, row: dict[str, Any], best: float | None) -> Cell:
         **values,
         n=int(row["n"]),
         comparable=bool(row["comparable"]),
-        best=row["status"] == "ok" and best is not None and round(float(row["ours"]), 9) == best,
+        best=row["status"] == "ok"
+        and best is not None
+        and row["method"] not in UNRANKED
+        and round(float(row["ours"]), 9) == best,
         published_word=_published_word(key, row),
+        published_std=float(row.get("published_std", math.nan)),
+        certified=float(row.get("certified", math.nan)),
     )
 
 

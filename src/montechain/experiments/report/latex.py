@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from montechain.experiments.report.grids import Cell, Grid, grids_of, in_reading_order, remarks
+from montechain.experiments.report.wording import is_share, is_time, number, signed
 from montechain.experiments.reproduction import Comparison, Reproduction
 
 __all__ = ["latex_tables", "latex_text"]
@@ -26,7 +29,7 @@ def latex_text(text: str) -> str:
 
 
 def latex_tables(reproduction: Reproduction) -> str:
-    r"""Return every table: in each cell ours, best in bold, and under it, smaller, the paper's.
+    r"""Return every table: in each cell ours with its rank, best in bold, and under it the paper's and MEKA's.
 
     Examples
     --------
@@ -44,10 +47,16 @@ def _grid(comparison: Comparison, grid: Grid) -> str:
     lines = [" & ".join(["", *map(latex_text, grid.head[1:])]) + r" \\", r"\midrule"]
     for name, cells in grid.rows:
         lines.append(_row(name, ["" if cell is None else _ours(grid, cell, marks) for cell in cells]))
-        published = ["" if cell is None else grid.published_text(cell) for cell in cells]
-        if any(published):
-            small = [rf"{{\scriptsize {latex_text(text)}}}" if text else "" for text in published]
-            lines.append(r" & ".join([r"\quad{\scriptsize published}", *small]) + r" \\")
+        for who, texts in (
+            ("published", ["" if cell is None else _published(grid, cell) for cell in cells]),
+            (
+                "MEKA",
+                ["" if cell is None or math.isnan(cell.meka) else number(cell.meka, grid.decimals) for cell in cells],
+            ),
+        ):
+            if any(texts):
+                small = [rf"{{\scriptsize {latex_text(text)}}}" if text else "" for text in texts]
+                lines.append(r" & ".join([rf"\quad{{\scriptsize {who}}}", *small]) + r" \\")
     for i, (name, ranks) in enumerate(grid.foot):
         lines += [r"\midrule"] if i == 0 else []
         lines.append(_row(name, [f"{ranks[method]:.2f}" if method in ranks else "" for method in grid.methods]))
@@ -76,8 +85,21 @@ def _row(title: str, cells: list[str]) -> str:
     return " & ".join([latex_text(title), *cells]) + r" \\"
 
 
+def _published(grid: Grid, cell: Cell) -> str:
+    """Return the paper's figure, and ours less it."""
+    text = grid.published_text(cell)
+    difference = "" if is_time(cell.measure) else signed(cell.difference, 3 if is_share(cell.measure) else 2)
+    return f"{text} ({difference})" if text and difference else text
+
+
+def _meka(grid: Grid, cell: Cell) -> str:
+    return number(cell.meka, grid.decimals) if math.isfinite(cell.meka) else ""
+
+
 def _ours(grid: Grid, cell: Cell, marks: dict[str, int]) -> str:
     text = latex_text(grid.ours_text(cell))
     text = rf"\textbf{{{text}}}" if cell.best else text
+    if cell.is_there and math.isfinite(cell.rank):
+        text += f"$_{{{cell.rank:g}}}$"
     numbers = ",".join(str(marks[remark]) for remark in remarks(cell))
     return text + (f"$^{{{numbers}}}$" if numbers else "")

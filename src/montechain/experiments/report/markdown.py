@@ -10,9 +10,10 @@ from typing import Any
 from montechain.experiments.paper.names import dataset_title
 from montechain.experiments.report.charts import trace_steps
 from montechain.experiments.report.differences import DIFFERENCES_HEAD, differences
+from montechain.experiments.report.differences import WORDS as DIFFERENCE_WORDS
 from montechain.experiments.report.findings import findings
 from montechain.experiments.report.grids import TOLERANCE, Cell, Grid, grids_of, in_reading_order, remarks
-from montechain.experiments.report.wording import fact, number, payoff_title, signed
+from montechain.experiments.report.wording import fact, is_share, is_time, number, payoff_title, signed
 from montechain.experiments.reproduction import Reproduction, Trace
 
 __all__ = ["markdown_tables", "markdown_text"]
@@ -22,9 +23,12 @@ SEARCHES = (
     "prediction sums up the probabilities of the predicted labels, one on the truth those of the true ones."
 )
 SEARCH_HEAD = (
-    "Data set", "Payoff", "On", "Seed", "First", "Last", "Best of all orders", "Improvements", "Last one at",
+    "Data set", "Links", "Payoff", "On", "Seed", "First", "Last", "Best of all orders", "Improvements", "Last one at",
     "Iterations",
 )  # fmt: skip
+BESIDE = "; in square brackets the rank, in round ones the paper's figure and ours less it"
+WORDS = frozenset({*DIFFERENCE_WORDS, "Links", "Payoff", "On", "MEKA's protocol, if another"})
+"""Heads of columns that hold words."""
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~!$&])")
 
 
@@ -82,7 +86,7 @@ def markdown_tables(reproduction: Reproduction) -> str:
 def _search(trace: Trace) -> list[str]:
     """Return a search in one row."""
     curve, steps = trace.curve, trace_steps(trace)
-    texts = [dataset_title(trace.dataset), payoff_title(trace.payoff), trace.on, str(trace.seed)]
+    texts = [dataset_title(trace.dataset), trace.estimator, payoff_title(trace.payoff), trace.on, str(trace.seed)]
     found = [float(curve["payoff"].iloc[0]), float(curve["payoff"].iloc[-1])]
     optimum = "" if trace.optimum is None else number(trace.optimum, 2)
     counts = [len(steps) - 1, int(steps["iteration"].iloc[-1]), int(curve["iteration"].iloc[-1])]
@@ -104,16 +108,19 @@ def _grid(grid: Grid) -> list[str]:
     ]
     for name, ranks in grid.foot:
         rows.append([name, *(f"{ranks[method]:.2f}" if method in ranks else "" for method in grid.methods)])
-    parts = [f"### {markdown_text(grid.title)} ({grid.direction}; in brackets the paper's)", _table(grid.head, rows)]
+    beside = (
+        "; in square brackets the rank, in round ones the paper's figure and ours less it" if grid.has_published else ""
+    )
+    parts = [f"### {markdown_text(grid.title)} ({grid.direction}{beside})", _table(grid.head, rows)]
     if marks:
         parts.append("\n".join(f"{i}. {markdown_text(note)}" for note, i in marks.items()))
-    beside = [cell for cell in grid.cells.values() if cell.is_there and math.isfinite(cell.meka)]
-    if beside:
-        head = ["data set", "method", "ours", "MEKA", "ours − MEKA"]
+    measured = [cell for cell in grid.cells.values() if cell.is_there and math.isfinite(cell.meka)]
+    if measured:
+        head = ["Data set", "Method", "Ours", "MEKA", "Ours − MEKA", "MEKA's protocol, if another"]
         lines = [
             [markdown_text(dataset_title(cell.dataset)), markdown_text(cell.method), grid.ours_text(cell),
-             number(cell.meka, grid.decimals), signed(cell.ours - cell.meka)]
-            for cell in beside
+             number(cell.meka, grid.decimals), signed(cell.ours - cell.meka), markdown_text(cell.meka_protocol)]
+            for cell in measured
         ]  # fmt: skip
         parts += ["Beside MEKA as it is today:", _table(head, lines)]
     return parts
@@ -123,13 +130,19 @@ def _cell(grid: Grid, cell: Cell, marks: dict[str, int]) -> str:
     """Return a cell in Markdown already, so that `_table` must not escape what marks the best."""
     ours = grid.ours_text(cell)
     text = f"**{ours}**" if cell.best else ours
+    if cell.is_there and math.isfinite(cell.rank):
+        text += f" [{cell.rank:g}]"
     published = grid.published_text(cell)
+    if published:
+        difference = "" if is_time(cell.measure) else signed(cell.difference, 3 if is_share(cell.measure) else 2)
+        text += f" ({published}{', ' if difference else ''}{difference})"
     numbers = ",".join(str(marks[remark]) for remark in remarks(cell))
-    return text + (f" ({published})" if published else "") + (f" <sup>{numbers}</sup>" if numbers else "")
+    return text + (f" <sup>{numbers}</sup>" if numbers else "")
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table whose first row is text, and whose other cells are Markdown."""
-    lines = ["| " + " | ".join(map(markdown_text, head)) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
+    sides = ["---" if i == 0 or name in WORDS else "---:" for i, name in enumerate(head)]
+    lines = ["| " + " | ".join(map(markdown_text, head)) + " |", "|" + "|".join(sides) + "|"]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join(lines)

@@ -160,7 +160,7 @@ def _tests(ranking: Ranking) -> str:
     said = []
     friedman = ranking.tests.get("friedman") or {}
     if isinstance(friedman, Mapping) and _finite(friedman.get("p_value")):
-        said.append(f"Friedman: χ² = {friedman.get('statistic', math.nan):.2f}, p = {_p_value(friedman['p_value'])}.")
+        said.append(f"Friedman: χ² = {friedman.get('statistic', math.nan):.2f}, p {_p_value(friedman['p_value'])}.")
     nemenyi = ranking.tests.get("nemenyi") or {}
     if nemenyi:
         level = f" (p = {nemenyi['alpha']:g})" if _finite(nemenyi.get("alpha")) else ""
@@ -199,7 +199,7 @@ def _shown(value: Any) -> str:
 
 
 def _p_value(value: float) -> str:
-    return f"{value:.3f}" if value >= 0.001 else "< 0.001"
+    return f"= {value:.3f}" if value >= 0.001 else "< 0.001"
 
 
 def _time(reproduction: Reproduction) -> str:
@@ -238,7 +238,8 @@ def _search(traces: list[Trace]) -> str:
         steps += words("h5", f"Seed {trace.seed}")
         steps += plain_table(head, rows, f"Steps on {trace.dataset}, seed {trace.seed}")
     seeds = joined([str(trace.seed) for trace in traces])
-    caption = f"{on.get(traces[0].on, traces[0].on)}; {'seeds' if len(traces) > 1 else 'seed'} {seeds}"
+    links = f"{traces[0].estimator} links; " if traces[0].estimator else ""
+    caption = f"{links}{on.get(traces[0].on, traces[0].on)}; {'seeds' if len(traces) > 1 else 'seed'} {seeds}"
     return _figure(trace_picture(traces), caption, element("details", words("summary", "Its improvements"), steps))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 __all__ = [
     "decimals_of",
     "fact",
+    "in_words",
     "is_share",
     "is_time",
     "joined",
@@ -41,6 +42,16 @@ def measure_title(name: str) -> str:
         return f"{payoff_title(payoff)} {rest}".strip()
     words = MEASURE_TITLES.get(name, name.replace("_", " "))
     return words[:1].upper() + words[1:]
+
+
+def in_words(name: str) -> str:
+    """Return how a measure is called within a sentence.
+
+    >>> in_words("exact_match"), in_words("hamming_score"), in_words("f1_micro")
+    ('exact match', 'Hamming score', 'F1, micro-averaged')
+    """
+    title = measure_title(name)
+    return title if title.startswith(("Hamming", "Jaccard", "F1", "J_")) else title[:1].lower() + title[1:]
 
 
 def payoff_title(name: str) -> str:

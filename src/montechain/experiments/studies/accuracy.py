@@ -45,10 +45,14 @@ class Accuracy(EvaluationStudy):
 
     def collect(self, setting: Setting) -> Findings:  # noqa: D102
         found = self.results(setting, lambda wide: wide.reindex(columns=list(MEASURES)))
-        cells = cells_beside(found, "accuracy_5fold_cv", published_cells("accuracy_5fold_cv"), meka_scores())
+        cells = cells_beside(
+            found, "accuracy_5fold_cv", published_cells("accuracy_5fold_cv"), meka_scores(), self.certified(setting)
+        )
         statistics = {}
         for measure in MEASURES:
             own = cells[(cells["measure"] == measure) & cells["method"].isin(self.methods)]
+            # What was not run yet says nothing; what did not finish does.
+            own = own[~own["dataset"].isin(own.loc[own["status"] == "missing", "dataset"])]
             scores = own.pivot(index="dataset", columns="method", values="ours")
             statistics[measure] = significance(
                 scores.reindex(index=list(self.datasets), columns=list(self.methods)), measure

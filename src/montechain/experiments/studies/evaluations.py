@@ -84,12 +84,18 @@ class EvaluationStudy(Study):
                     )
         return pd.DataFrame(rows)
 
+    def certified(self, setting: Setting) -> dict[tuple[str, str], float]:
+        """Return, by data set and method, the mean share of predictions proven to be the best under their model."""
+        found = self.results(setting, lambda wide: wide.reindex(columns=["certified"]))
+        return {(row["dataset"], row["method"]): row["mean"] for row in found.to_dict("records")}
+
 
 def cells_beside(
     results: pd.DataFrame,
     table: str,
     published: Mapping[Key, Beside],
     meka: Mapping[Key, Beside] | None = None,
+    certified: Mapping[tuple[str, str], float] | None = None,
     *,
     unranked: Iterable[str] = (BASELINE,),
 ) -> pd.DataFrame:
@@ -102,6 +108,7 @@ def cells_beside(
     table : str
         The paper's table, for `remarks_on`.
     published, meka : mapping of (data set, method, measure) to Beside
+    certified : mapping of (data set, method) to float
     unranked : iterable of str
         Methods that get no rank.
     """
@@ -115,6 +122,7 @@ def cells_beside(
     cells["published"] = [beside.value for beside in theirs]
     cells["published_rank"] = [beside.rank for beside in theirs]
     cells["meka"] = [beside.value for beside in measured]
+    cells["certified"] = [(certified or {}).get((dataset, method), np.nan) for dataset, method, _ in keys]
     cells["comparable"] = [comparable for comparable, _ in known]
     cells["note"] = [
         " ".join(filter(None, (text, own.note, other.note)))

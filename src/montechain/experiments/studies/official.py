@@ -42,7 +42,12 @@ class Official(EvaluationStudy):
         return [Run(name, methods, "official", 1) for name in self.datasets]
 
     def collect(self, setting: Setting) -> Findings:  # noqa: D102
-        cells = cells_beside(self.results(setting, _losses), "official_split", published_cells("official_split"))
+        cells = cells_beside(
+            self.results(setting, _losses),
+            "official_split",
+            published_cells("official_split"),
+            certified=self.certified(setting),
+        )
         caption = (
             "Losses on the official test part: less is better. PCC-epsilon and PCC-Beam have logistic regression as "
             "their base classifier, as in the papers that the published figures come from. Both losses are those of "

@@ -102,9 +102,9 @@ def traces_of(
     for trace in traces:
         curve = store.curve(trace.unit(setting))
         if len(curve):
-            found.append(
-                Trace(figure, trace.dataset, trace.payoff, trace.on, trace.number, _thinned(curve), optimum(trace))
-            )
+            base = named_estimator(setting.estimator)
+            known = trace.dataset, trace.payoff, trace.on, trace.number, _thinned(curve), optimum(trace), base
+            found.append(Trace(figure, *known))
     return found
 
 
