@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import os
 import platform
-import random
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from montechain.experiments.reproduction import Reproduction
 from tests.command import Answer, environment
+from tests.experiments.kills import kill_again_and_again, progress
 from tests.experiments.stand_ins import contents
 
 # The command, also where it is not among the others.
@@ -36,6 +37,24 @@ def start(*arguments: object, folder: Path) -> subprocess.Popen:
         [sys.executable, "-c", PROGRAM, "reproduce", *map(str, arguments)], cwd=folder, env=environment(), text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
+
+
+class Command:
+    """The command at work, to be killed together with the processes that work for it."""
+
+    def __init__(self, *arguments: object, folder: Path):
+        self.process = start(*arguments, folder=folder)
+
+    def has_ended(self) -> bool:
+        return self.process.poll() is not None
+
+    def kill(self) -> None:
+        tasks = Path(f"/proc/{self.process.pid}/task")
+        workers = [int(pid) for file in tasks.glob("*/children") for pid in file.read_text().split()]
+        for pid in (self.process.pid, *workers):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.communicate()  # ends when those that it started have ended, too
 
 
 def run(*arguments: object, folder: Path) -> Answer:
@@ -107,17 +126,14 @@ def test_a_second_run_finds_everything_done(undisturbed, data_folder):
 
 @pytest.mark.slow
 @pytest.mark.real_data
-def test_runs_killed_at_random_moments_leave_what_an_undisturbed_one_leaves(tmp_path, undisturbed, data_folder):
+def test_runs_killed_while_they_work_leave_what_an_undisturbed_one_leaves(tmp_path, undisturbed, data_folder):
     command = ["natural_order", "examples", "--quick", "--data", data_folder, "--out", "out", "--jobs", "2"]
-    moments = random.Random(0)
-    for _ in range(4):
-        process = start(*command, folder=tmp_path)
-        time.sleep(moments.uniform(2.0, 14.0))
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate()  # ends when those that it started have ended, too
+    store, whole = tmp_path / "out" / "results.sqlite", progress(undisturbed / "results.sqlite")
+    kills = kill_again_and_again(lambda: Command(*command, folder=tmp_path), store, whole, n_kills=4, seed=0)
+    assert all(kill.found.units < kill.left.units < whole.units for kill in kills[1:])
     answer = run(*command, folder=tmp_path)
     assert answer.code == 0, answer
-    assert contents(tmp_path / "out" / "results.sqlite") == contents(undisturbed / "results.sqlite")
+    assert contents(store) == contents(undisturbed / "results.sqlite")
 
 
 @pytest.mark.slow

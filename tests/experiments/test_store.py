@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import subprocess
@@ -19,6 +20,7 @@ from montechain.experiments import MEASURES, Limits, ResultStore
 from montechain.experiments import store as store_module
 from montechain.experiments.results import DNF, Measurement, Outcome, Result, Unit
 from tests.experiments import interrupted_runs
+from tests.experiments.kills import Kill
 
 UNIT = Unit("music", "0f", "MCC", "{}", "{}", fold=0, seed=0)
 GOOD = Outcome([Measurement("exact_match", 0.25), Measurement("jaccard", None, "undefined", "no labels")])
@@ -34,10 +36,11 @@ def timeless(path: Path) -> list[Result]:
     return [row for row in ResultStore(path).results() if MEASURES[row.measure].repeatable]
 
 
-def run_program(*arguments: object) -> None:
+def run_program(*arguments: object) -> str:
     program = Path(interrupted_runs.__file__)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    subprocess.run([sys.executable, program, *map(str, arguments)], check=True, env=environment, timeout=300)
+    command = [sys.executable, program, *map(str, arguments)]
+    return subprocess.run(command, check=True, env=environment, timeout=600, stdout=subprocess.PIPE, text=True).stdout
 
 
 @pytest.fixture(scope="module")
@@ -52,15 +55,20 @@ def undisturbed(tmp_path_factory) -> list[Result]:
 
 
 @pytest.mark.slow
-def test_runs_killed_at_random_moments_leave_what_an_undisturbed_one_leaves(path, tmp_path, undisturbed):
+def test_runs_killed_while_they_work_leave_what_an_undisturbed_one_leaves(path, tmp_path, undisturbed):
     log = tmp_path / "log"
     n_kills = 25
-    run_program("kill", path, log, n_kills, 3)
+    kills = [Kill.from_json(kill) for kill in json.loads(run_program("kill", path, log, n_kills, 3))]
     assert timeless(path) == undisturbed
     fits = Counter(log.read_text().split())
     assert len(fits) == interrupted_runs.N_UNITS
     # A fit is repeated only if a kill met it: nothing that was finished is done again.
-    assert sum(fits.values()) <= interrupted_runs.N_UNITS + n_kills
+    n_repeated = sum(fits.values()) - interrupted_runs.N_UNITS
+    assert 5 <= n_repeated <= n_kills
+    # Each has finished something, and there were kills in the midst of writes.
+    assert len(kills) == n_kills
+    assert all(kill.found.units < kill.left.units < interrupted_runs.N_UNITS for kill in kills[1:])
+    assert sum(kill.in_write for kill in kills) >= 3
     with sqlite3.connect(path) as database:
         assert database.execute("SELECT count(*) FROM claims").fetchone() == (0,)
     database.close()

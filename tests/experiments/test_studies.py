@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -39,6 +40,7 @@ from montechain.experiments.studies.store import Step
 from montechain.experiments.studies.traces import OrderTrace, trace_jobs, traces_of
 from montechain.experiments.studies.units import work_off
 from tests.experiments import stand_ins
+from tests.experiments.kills import Kill, progress
 from tests.experiments.stand_ins import STUDIES, SUSPENDED, contents, setting_for
 
 pytestmark = pytest.mark.filterwarnings("ignore:`keep=")
@@ -279,26 +281,41 @@ def test_gathering_computes_nothing(tmp_path):
     Reproduction.from_json(empty.to_json())
 
 
-def run_program(*arguments: object) -> None:
+def run_program(*arguments: object) -> str:
     program = Path(stand_ins.__file__)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    subprocess.run([sys.executable, program, *map(str, arguments)], check=True, env=environment, timeout=300)
+    command = [sys.executable, program, *map(str, arguments)]
+    return subprocess.run(command, check=True, env=environment, timeout=600, stdout=subprocess.PIPE, text=True).stdout
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory) -> dict[str, list]:
+def undisturbed_store(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("undisturbed") / "results.sqlite"
     run_program("share", path, 1)
-    found = contents(path)
-    assert len(found["trace_steps"]) == 8 * 121
+    return path
+
+
+@pytest.fixture(scope="module")
+def undisturbed(undisturbed_store) -> dict[str, list]:
+    found = contents(undisturbed_store)
+    assert len(found["trace_steps"]) == stand_ins.N_SUSPENDED_STEPS
     assert not found["claims"]
     return found
 
 
 @pytest.mark.slow
-def test_runs_killed_at_random_moments_leave_what_an_undisturbed_one_leaves(tmp_path, undisturbed):
-    run_program("kill", tmp_path / "results.sqlite", 20, 5)
+def test_runs_killed_while_they_work_leave_what_an_undisturbed_one_leaves(tmp_path, undisturbed_store, undisturbed):
+    told = run_program("kill", tmp_path / "results.sqlite", 20, 5, undisturbed_store)
     assert contents(tmp_path / "results.sqlite") == undisturbed
+    kills = [Kill.from_json(kill) for kill in json.loads(told)]
+    assert len(kills) == 20
+    whole = progress(undisturbed_store)
+    assert all(kill.found.units + kill.found.steps < kill.left.units + kill.left.steps for kill in kills[1:])
+    assert all(kill.left.units < whole.units for kill in kills)
+    # There were kills in the midst of searches, among other work, and in the midst of writes.
+    assert sum(kill.left.open_searches > 0 for kill in kills) >= 8
+    assert sum(kill.left.units > kill.found.units for kill in kills) >= 3
+    assert sum(kill.in_write for kill in kills) >= 3
 
 
 @pytest.mark.slow
@@ -342,11 +359,11 @@ def test_a_failure_in_a_process_is_a_failure_here(tmp_path):
         work_in_processes([Unusable()], setting_for(tmp_path / "results.sqlite"), n_jobs=1)
 
 
-def test_a_search_goes_on_where_it_was_written_down(tmp_path, monkeypatch):
-    study = PayoffTraces(datasets=("yeast",), n_iterations=30, numbers=(1,))
-    whole = setting_for(tmp_path / "whole.sqlite")
+def whole_and_interrupted(study: Study, folder: Path, monkeypatch) -> tuple[dict[str, list], dict[str, list]]:
+    """Return the contents of the stores of two runs, of which one was interrupted every few steps."""
+    whole = setting_for(folder / "whole.sqlite")
     work([study], whole)
-    broken = setting_for(tmp_path / "broken.sqlite")
+    broken = setting_for(folder / "broken.sqlite")
     n_steps = 0
 
     def interrupted(*arguments, **options):
@@ -361,6 +378,8 @@ def test_a_search_goes_on_where_it_was_written_down(tmp_path, monkeypatch):
     monkeypatch.setattr(traces, "search", interrupted)
     monkeypatch.setattr(traces, "CHECKPOINT_STEPS", 4)
     for _ in range(20):
+        # The next one is another process, which shares nothing with the one before.
+        monkeypatch.setattr(traces, "_SHARED", {})
         try:
             work([study], broken)
             break
@@ -369,7 +388,44 @@ def test_a_search_goes_on_where_it_was_written_down(tmp_path, monkeypatch):
     else:
         pytest.fail("it never ends")
     assert n_steps > 66  # it was interrupted, and what was not written down was done again
-    assert contents(broken.path) == contents(whole.path)
+    return contents(whole.path), contents(broken.path)
+
+
+@pytest.mark.parametrize(
+    "study",
+    [
+        PayoffTraces(datasets=("music",), n_iterations=30, numbers=(1,)),
+        PayoffTraces(datasets=("music",), n_iterations=30, numbers=(1,), estimator="svm"),
+        PayoffTraces(datasets=("yeast",), n_iterations=30, numbers=(1,), estimator="svm"),
+    ],
+    ids=["few labels", "few labels, svm", "many labels, svm"],
+)
+def test_a_search_goes_on_where_it_was_written_down(tmp_path, monkeypatch, study):
+    whole, broken = whole_and_interrupted(study, tmp_path, monkeypatch)
+    assert len(whole["trace_steps"]) == 2 * 31
+    assert broken == whole
+
+
+def test_a_search_with_warm_starts_goes_on_where_it_was_written_down_but_for_the_accuracy(tmp_path, monkeypatch):
+    study = PayoffTraces(datasets=("yeast",), n_iterations=30, numbers=(1,))
+    whole, broken = whole_and_interrupted(study, tmp_path, monkeypatch)
+    steps, again = whole.pop("trace_steps"), broken.pop("trace_steps")
+    assert broken == whole  # among it, where each search ended and its random numbers there
+    by_search: dict[str, list] = {}
+    for one, other in zip(sorted(steps), sorted(again), strict=True):
+        assert one[:2] == other[:2]
+        by_search.setdefault(one[0], []).append((one[2:], other[2:]))
+    assert [len(pairs) for pairs in by_search.values()] == [31, 31]
+    n_same = 0
+    for pairs in by_search.values():
+        # Of payoffs that differ by less than their accuracy either may count as greater: from there on, orders differ.
+        for one, other in itertools.takewhile(lambda pair: pair[0][0] == pair[1][0], pairs):
+            _, payoff, candidate, accepted, others = other
+            assert accepted == one[3]
+            assert [payoff, candidate] == pytest.approx(one[1:3], rel=3 * traces.ACCURACY, abs=0.0)
+            assert json.loads(others) == pytest.approx(json.loads(one[4]), rel=3 * traces.ACCURACY, abs=0.0)
+            n_same += 1
+    assert n_same > 31
 
 
 @pytest.mark.slow
