@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,12 +31,11 @@ from montechain.experiments.results import (
     results_of,
     unit_seed,
 )
-from montechain.experiments.store import FINISHED, TAKEN, ResultStore
+from montechain.experiments.sharing import in_turn
+from montechain.experiments.store import FINISHED, ResultStore
 
 __all__ = ["evaluate"]
 
-WAIT_SECONDS = 0.2
-"""How long to wait before asking again whether another run has finished what it took."""
 PASSTHROUGH = "passthrough"
 
 
@@ -121,35 +118,21 @@ def evaluate(
     units = list(plan.units())
     if retry and store is not None:
         store.forget_failures(unit for unit, _, _ in units)
-    waiting = deque(enumerate(units))
-    n_taken = 0
-    with nullcontext() if limits is None else Worker(limits) as worker:
-        try:
-            while waiting:
-                number, (unit, fold, method) = waiting.popleft()
-                state = None if store is None else store.claim(unit, wanted, limits)
-                if state == TAKEN:
-                    waiting.append((number, (unit, fold, method)))
-                    n_taken += 1
-                    if n_taken >= len(waiting):
-                        time.sleep(WAIT_SECONDS)
-                        n_taken = 0
-                    continue
-                n_taken = 0
-                if store is None:
-                    rows = results_of(unit, _do(plan.task(unit, fold, method, wanted), worker))
-                elif state == FINISHED:
-                    rows = store.results(unit)
-                else:
-                    # A unit is measured in one run: what was measured before is measured along with what is new.
-                    both = check_measures({*wanted, *store.measured(unit)})
-                    rows = store.finish(unit, _do(plan.task(unit, fold, method, both), worker), limits)
-                found[number] = [row for row in rows if row.measure in wanted]
-                for row in found[number] if on_result is not None else ():
-                    on_result(row)  # type: ignore[misc]
-        finally:
-            if store is not None:
-                store.release()
+    turns = closing(in_turn(store, [(unit, wanted) for unit, _, _ in units], limits))
+    with nullcontext() if limits is None else Worker(limits) as worker, turns as each:
+        for number, state in each:
+            unit, fold, method = units[number]
+            if store is None:
+                rows = results_of(unit, _do(plan.task(unit, fold, method, wanted), worker))
+            elif state == FINISHED:
+                rows = store.results(unit)
+            else:
+                # A unit is measured in one run: what was measured before is measured along with what is new.
+                both = check_measures({*wanted, *store.measured(unit)})
+                rows = store.finish(unit, _do(plan.task(unit, fold, method, both), worker), limits)
+            found[number] = [row for row in rows if row.measure in wanted]
+            for row in found[number] if on_result is not None else ():
+                on_result(row)  # type: ignore[misc]
     return [row for number in sorted(found) for row in found[number]]
 
 

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-import time
-from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from typing import Any, NamedTuple, Protocol
 
 from montechain.datasets.dataset import Dataset
 from montechain.experiments.limits import Limits, Worker
 from montechain.experiments.results import Outcome, Unit, describe_parameters, fingerprint
-from montechain.experiments.store import CLAIMED, TAKEN
+from montechain.experiments.sharing import in_turn
+from montechain.experiments.store import CLAIMED
 from montechain.experiments.studies.base import OnDone
 from montechain.experiments.studies.store import StudyStore
 
 __all__ = ["Job", "Work", "named_estimator", "unit_for", "work_off"]
-
-WAIT_SECONDS = 0.2
-"""How long to wait before asking again whether another process has finished what it took."""
 
 
 class Work(Protocol):
@@ -83,27 +79,12 @@ def work_off(store: StudyStore, jobs: Sequence[Job], limits: Limits | None, on_d
     on_done : callable
         Told how many are done, whoever did them.
     """
-    waiting = deque(jobs)
-    n_taken = n_done = 0
-    with nullcontext() if limits is None else Worker(limits) as worker:
-        try:
-            while waiting:
-                job = waiting.popleft()
-                state = store.claim(job.unit, job.measures, limits)
-                if state == TAKEN:
-                    waiting.append(job)
-                    n_taken += 1
-                    if n_taken >= len(waiting):
-                        time.sleep(WAIT_SECONDS)
-                        n_taken = 0
-                    continue
-                n_taken = 0
-                if state == CLAIMED:
-                    store.finish(job.unit, _outcome(job.work(), worker), limits)
-                n_done += 1
-                on_done(n_done)
-        finally:
-            store.release()
+    turns = closing(in_turn(store, [(job.unit, job.measures) for job in jobs], limits))
+    with nullcontext() if limits is None else Worker(limits) as worker, turns as each:
+        for n_done, (number, state) in enumerate(each, 1):
+            if state == CLAIMED:
+                store.finish(jobs[number].unit, _outcome(jobs[number].work(), worker), limits)
+            on_done(n_done)
 
 
 def _outcome(work: Any, worker: Worker | None) -> Outcome:
