@@ -61,6 +61,16 @@ def test_scale_is_the_same_as_scaling_the_inputs():
     assert intercept == pytest.approx(expected_intercept, abs=1e-6)
 
 
+@pytest.mark.parametrize("kept", [0, 1])
+def test_inputs_that_are_left_out_leave_the_intercept(kept):
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(30, 3)) * kept
+    signs = np.where(np.arange(30) < 20, 1.0, -1.0)
+    coef, intercept, _ = fit(Z, signs, np.ones(30), scale=np.zeros(3))
+    np.testing.assert_array_equal(coef, 0.0)
+    assert intercept == pytest.approx(1.0, abs=1e-6)  # the greater class is on its side of the margin
+
+
 def test_only_the_chosen_rows_count():
     rng = np.random.default_rng(1)
     Z = rng.normal(size=(40, 3))
@@ -85,11 +95,12 @@ def violation(Z, signs, bounds, coef, intercept, dual):
     "kind",
     ["plain", "repeated rows", "empty rows", "rare class", "more columns than rows", "equal columns", "separable"],
 )
+@pytest.mark.parametrize("density", [0.6, 0.15])
 @pytest.mark.parametrize("seed", range(3))
-def test_conditions_hold_whatever_the_inputs(kind, seed):
+def test_conditions_hold_whatever_the_inputs(kind, density, seed):
     rng = np.random.default_rng(seed)
     n, d = (30, 60) if kind == "more columns than rows" else (150, 6)
-    Z = rng.random((n, d)) * (rng.random((n, d)) < 0.6)
+    Z = rng.random((n, d)) * (rng.random((n, d)) < density)
     signs = np.where(Z[:, 0] - Z[:, 1] + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0)
     bounds = rng.uniform(0.2, 2.0, n)
     if kind == "repeated rows":
