@@ -219,8 +219,10 @@ def test_ctrl_c_at_any_moment(tmp_path):
     path = tmp_path / "model.mchain"
     path.write_bytes(saved(CHAIN))
     code = """
+import signal
 import sys
 from montechain.persistence import load, save
+signal.signal(signal.SIGINT, signal.default_int_handler)  # where tests run in the background, it is ignored
 model = load(sys.argv[1])
 print("ready", flush=True)
 while True:
@@ -232,9 +234,12 @@ while True:
     )
     with process:
         assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=30)
+        try:
+            assert process.stdout.readline() == b"ready\n"
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=30)
+        finally:
+            process.kill()
     assert load(path).predict(data()[0]).shape == (60, 3)
     assert [entry.name for entry in tmp_path.iterdir()] == ["model.mchain"]
