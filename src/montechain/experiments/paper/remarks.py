@@ -75,8 +75,8 @@ REMARKS: tuple[Remark, ...] = (
         methods=("RF-PCT",),
     ),
     Remark(
-        "The paper contradicts itself: by cross-validation, with more rows to learn from, it has exact matches of 0.10, "
-        "0.09 and 0.10 for MCC, MsCC and PtMsCC on Enron, which are losses of about 0.90.",
+        "The paper contradicts itself: by cross-validation, with more rows to learn from, it has exact matches of "
+        "0.10, 0.09 and 0.10 for MCC, MsCC and PtMsCC on Enron, which are losses of about 0.90.",
         "doubt",
         comparable=True,
         tables=(OFFICIAL,),
