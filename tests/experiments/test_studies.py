@@ -26,6 +26,7 @@ from montechain.experiments.studies import (
     StudyStore,
     agreement,
     choose_studies,
+    evaluations,
     examples,
     gather,
     traces,
@@ -140,6 +141,21 @@ def test_payoffs_are_compared_with_a_random_order(found):
     row = cells[(cells["method"] == "none") & (cells["measure"] == "exact_match")].iloc[0]
     assert (row["published"], row["published_std"], row["n"]) == (0.3264, 0.022, 2)
     assert "T_s = 3 in place of 1500" in row["note"]
+
+
+@pytest.mark.parametrize(("least_done", "n_done", "status"), [(1.0, 3, "missing"), (0.5, 3, "ok"), (0.5, 1, "missing")])
+def test_a_mean_over_some_folds_is_one_where_each_is_a_sample(least_done, n_done, status):
+    values = np.array([0.25, 0.5, 0.75, 1.0])
+    values[n_done:] = np.nan
+    own = pd.DataFrame({"fold": range(n_done), "status": "ok", "reason": ""})
+    found = evaluations._mean(values, own, 4, "", least_done)
+    assert (found["status"], found["n"]) == (status, n_done)
+    if status == "ok":
+        assert found["mean"] == 0.5
+        assert found["std"] == 0.25
+    else:
+        assert np.isnan(found["mean"])
+        assert found["reason"] == f"{n_done} of 4 are done"
 
 
 def test_the_order_of_the_file_is_held_against_meka(found):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -49,6 +49,9 @@ class Beside(NamedTuple):
 class EvaluationStudy(Study):
     """A study whose work is `evaluate`. A subclass says what is run, and makes its table."""
 
+    least_done: ClassVar[float] = 1.0
+    """Share of the folds that must be done for a mean: all of them, unless each is a sample like any other."""
+
     @abstractmethod
     def runs(self, setting: Setting) -> list[Run]:
         """Return all runs, also those on data sets that are not at hand."""
@@ -80,7 +83,7 @@ class EvaluationStudy(Study):
                 for measure, values in derive(wide).items():
                     rows.append(
                         {"dataset": run.dataset, "method": method, "measure": str(measure)}
-                        | _mean(values.to_numpy(dtype=np.float64), own, run.n_folds, why)
+                        | _mean(values.to_numpy(dtype=np.float64), own, run.n_folds, why, self.least_done)
                     )
         return pd.DataFrame(rows)
 
@@ -178,15 +181,16 @@ def _wide(own: pd.DataFrame, n_folds: int) -> pd.DataFrame:
     return own.pivot(index="fold", columns="measure", values="value").astype("float64").reindex(range(n_folds))
 
 
-def _mean(values: np.ndarray, own: pd.DataFrame, n_folds: int, why: str) -> dict[str, Any]:
+def _mean(values: np.ndarray, own: pd.DataFrame, n_folds: int, why: str, least_done: float) -> dict[str, Any]:
     finite = np.isfinite(values)
     reason, status = why, MISSING
     if not why:
         failed = own[own["status"] == DNF] if len(own) else own
         if len(failed):
             status, reason = DNF, str(failed["reason"].iloc[0])
-        elif finite.all():
+        elif finite.any() and finite.sum() >= least_done * len(values):
             status = OK
+            values = values[finite]
         else:
             n_done = own["fold"].nunique() if len(own) else 0
             reason = f"{n_done} of {n_folds} are done" if n_done < n_folds else "this measure is not defined here"

@@ -37,6 +37,7 @@ class PayoffComparison(EvaluationStudy):
     """
 
     name: ClassVar[str] = "payoff_comparison"
+    least_done: ClassVar[float] = 0.3
 
     n_iterations: Mapping[str, int] = field(default_factory=_published_sizes)
     n_splits: int = 100
@@ -66,6 +67,8 @@ class PayoffComparison(EvaluationStudy):
             spread.get(key, float("nan"))
             for key in zip(cells["dataset"], cells["method"], cells["measure"], strict=True)
         ]
+        for row in cells.index[(cells["status"] == "ok") & (cells["n"] < self.n_splits)]:
+            cells.loc[row, "note"] = f"{cells.loc[row, 'note']} Mean over {cells.loc[row, 'n']} splits so far.".strip()
         full = _published_sizes()
         short = [name for name, n_iterations in self.n_iterations.items() if n_iterations != full.get(name)]
         for name in short:
