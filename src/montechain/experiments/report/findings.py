@@ -152,10 +152,13 @@ def _filled(placed: Placed) -> Finding | None:
     text = f"{plural(len(filled), 'cell')} that did not finish in the paper {_have(len(filled))} a figure here."
     if still:
         text += f" {plural(len(still), 'cell')} did not finish here either."
-    proven = [cell.certified for _, cell in filled if math.isfinite(cell.certified)]
+    proven: dict[str, float] = {}
+    for _, cell in filled:
+        if math.isfinite(cell.certified):
+            proven[cell.method] = min(cell.certified, proven.get(cell.method, 1.0))
     if proven:
-        share = "all" if min(proven) == 1.0 else f"{min(proven):.1%} or more"
-        text += f" Of the predictions behind them, {share} are proven to be the best under their chain."
+        shares = joined([f"{method} {share:.1%}" for method, share in proven.items()])
+        text += f" Share of their predictions that is proven to be the best under its model, at least: {shares}."
     return Finding("Filled: DNF in the paper", text, _by_method(filled))
 
 

@@ -56,7 +56,8 @@ def markdown_tables(reproduction: Reproduction) -> str:
     if not reproduction.comparisons:
         parts.append("Nothing was computed.")
     for finding in findings(reproduction):
-        parts.append(f"**{markdown_text(finding.heading)}.** {markdown_text(finding.text)}")
+        stop = "" if finding.heading.endswith("?") else "."
+        parts.append(f"**{markdown_text(finding.heading)}{stop}** {markdown_text(finding.text)}")
         if finding.items:
             parts.append("\n".join(f"- {markdown_text(item)}" for item in finding.items))
     apart = [list(map(markdown_text, own.row)) for own in differences(reproduction.comparisons)]
