@@ -25,8 +25,8 @@ class PayoffTraces(Study):
     numbers : tuple of int
         One search for each; those of equal number begin at the same order.
     estimator : {"svm", "logistic"} or estimator
-        The base classifier, whatever that of the other studies. With support vector machines a search of 10,000 orders
-        of Enron's labels takes hours.
+        The base classifier, whatever that of the other studies. With support vector machines an order costs several
+        times as much.
     """
 
     name: ClassVar[str] = "payoff_traces"
