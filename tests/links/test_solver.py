@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from montechain.links import preconditioner as preconditioners
 from montechain.links import solver
-from montechain.links.solver import solve_logistic
+from montechain.links.inputs import Inputs
+from montechain.links.solver import solve_logistic, solve_path
 from reference import solver as reference
 
 N_CLASSES = (2, 3, 2, 4, 2)
@@ -50,7 +52,7 @@ def largest_gradient(solution, X, P, allowed, targets, q, C=1.0, weight=None):
 @pytest.fixture(params=["factor", "diagonal"])
 def preconditioner(request, monkeypatch):
     if request.param == "diagonal":
-        monkeypatch.setattr(solver, "LARGEST_FACTOR", 0)
+        monkeypatch.setattr(preconditioners, "LARGEST_FACTOR", 0)
 
 
 @pytest.mark.parametrize("kind", ["nested", "any"])
@@ -113,15 +115,94 @@ def test_answer_does_not_depend_on_the_batch(container, monkeypatch):
     X, P, allowed, targets = make_problems(5, kind="any")
     X = container(X)
     together = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-10)
-    monkeypatch.setattr(solver, "WORK_BYTES", 0)  # blocks of a single problem
-    for design in (solver._DenseDesign, solver._SparseDesign):
-        # However large the inputs, no scratch space is granted.
-        monkeypatch.setattr(design, "n_bytes", property(lambda self: 0, lambda self, value: None), raising=False)
+    blocks_seen = []
+    monkeypatch.setattr(solver, "BLOCK_WIDTH", 1)
+    monkeypatch.setattr(
+        solver, "run_in_threads", lambda function, tasks, n_jobs: blocks_seen.extend([function(t), t][1] for t in tasks)
+    )
     solved = []
     blocks = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-10, on_solved=solved.append)
-    assert solved == list(range(5))  # one block after the other
+    assert [len(block) for block in blocks_seen] == [1] * 5
+    assert sorted(solved) == list(range(5))
     for name in ("coef", "parent_coef", "intercept"):
         np.testing.assert_allclose(getattr(together, name), getattr(blocks, name), atol=1e-7)
+
+
+@pytest.mark.usefixtures("preconditioner")
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
+def test_problems_that_wait_for_room_get_the_same_answer(container, monkeypatch):
+    X, P, allowed, targets = make_problems(5, kind="any")
+    X = container(X)
+    together = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-10)
+    monkeypatch.setattr(Inputs, "n_scores_at_once", 3)  # the widest problem has four scores
+    waiting = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-10)
+    assert waiting.converged.all()
+    for name in ("coef", "parent_coef", "intercept"):
+        np.testing.assert_allclose(getattr(together, name), getattr(waiting, name), atol=1e-7)
+
+
+def many_problems(kind, n=400, n_labels=40):
+    """Return arguments for forty binary problems, large enough for single precision and for several blocks."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 50)) if kind != "sparse" else sp.random(n, 300, density=0.2, format="csr", random_state=rng)
+    dense = X.toarray() if sp.issparse(X) else X
+    Y = np.zeros((n, n_labels))
+    for k in range(n_labels):
+        scores = dense @ rng.normal(size=dense.shape[1]) / 3 + Y[:, :k] @ rng.normal(size=k) - rng.uniform(0, 3)
+        Y[:, k] = scores + rng.logistic(size=n) > 0
+        Y[:2, k] = 0, 1
+    allowed = np.tri(n_labels, n_labels, -1, dtype=bool)
+    if kind == "any":
+        allowed = rng.random((n_labels, n_labels)) < 0.3
+    return X, Y, allowed, Y.T.astype(np.int32), range(n_labels), [2] * n_labels
+
+
+@pytest.mark.parametrize("kind", ["nested", "any", "sparse"])
+def test_any_number_of_threads_gives_the_same_bits(kind):
+    problems = many_problems(kind)
+    one, two, three = (solve_logistic(*problems, n_jobs=n_jobs) for n_jobs in (1, 2, 3))
+    assert one.converged.all()
+    for name in ("coef", "parent_coef", "intercept", "n_iter", "gradient"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+        np.testing.assert_array_equal(getattr(one, name), getattr(three, name))
+
+
+@pytest.mark.parametrize("kind", ["nested", "any", "sparse"])
+def test_single_precision_only_hastens_the_way(kind, monkeypatch):
+    X, P, allowed, targets, target_row, n_classes = many_problems(kind)
+    found = solve_logistic(X, P, allowed, targets, target_row, n_classes, tol=1e-6)
+    for q in (0, 7, 39):
+        # Computed anew, in double precision.
+        assert largest_gradient(found, X, P, allowed, targets, q) <= 1.001e-6
+    monkeypatch.setattr(solver, "SINGLE_TOL", np.inf)
+    double = solve_logistic(X, P, allowed, targets, target_row, n_classes, tol=1e-6)
+    np.testing.assert_allclose(found.coef, double.coef, atol=1e-3)
+
+
+def test_inputs_that_single_precision_cannot_hold():
+    # A year of many digits: in single precision all values are the same.
+    X, P, allowed, targets, target_row, n_classes = many_problems("nested")
+    X = X.copy()
+    X[:, 0] = 1e9 + X[:, 0]
+    solution = solve_logistic(X, P, allowed, targets, target_row, n_classes, tol=1e-5)
+    assert np.isfinite(solution.coef).all()
+    X[:, 0] -= 1e9
+    plain = solve_logistic(X, P, allowed, targets, target_row, n_classes, tol=1e-5)
+    np.testing.assert_allclose(solution.coef[1:], plain.coef[1:], atol=0.05)
+
+
+def test_a_path_of_penalties_is_the_same_as_one_by_one():
+    X, P, allowed, targets = make_problems(3)
+    Cs = [0.01, 0.1, 1.0, 10.0]
+    path = solve_path(X, P, allowed, targets, range(5), N_CLASSES, Cs=Cs, tol=1e-9)
+    n_cold = 0
+    for C, solution in zip(Cs, path, strict=True):
+        alone = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, C=C, tol=1e-9)
+        n_cold += alone.n_iter.sum()
+        assert solution.converged.all()
+        for name in ("coef", "parent_coef", "intercept"):
+            np.testing.assert_allclose(getattr(solution, name), getattr(alone, name), atol=1e-5)
+    assert sum(solution.n_iter.sum() for solution in path) < n_cold
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
@@ -142,16 +223,18 @@ def test_columns_of_very_different_scale():
     X = X * np.array([1e-3, 1.0, 1e2, 1e4, 1.0]) + np.array([0.0, 0.0, 0.0, 1e5, 0.0])
     solution = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-4, max_iter=3000)
     assert np.isfinite(solution.coef).all()
-    if solver.LARGEST_FACTOR:
+    if preconditioners.LARGEST_FACTOR:
         assert solution.converged.all()
         assert solution.n_iter.max() < 200
 
 
-def test_small_factors_are_made_again_when_space_is_short(monkeypatch):
-    X, P, allowed, targets = make_problems(12, kind="any")
+def test_a_diagonal_serves_where_small_matrices_take_too_much_space(monkeypatch):
+    X, P, allowed, targets = make_problems(5, kind="any")
+    assert not preconditioners.nesting(allowed)[1]
     expected = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-9)
-    monkeypatch.setattr(solver, "WORK_BYTES", 1)
+    monkeypatch.setattr(preconditioners, "PARTS_BYTES", 1)
     found = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-9)
+    assert found.n_iter.sum() > expected.n_iter.sum()
     np.testing.assert_allclose(found.coef, expected.coef, atol=1e-6)
 
 

@@ -7,16 +7,6 @@ from scipy.optimize import brentq
 from scipy.special import softmax
 
 
-def sparse_product(left, right):
-    """Return the product, transposed."""
-    return (left.toarray() @ right).T
-
-
-def sparse_gram(Z, sample_weight):
-    """Return the weighted Gram matrix."""
-    return Z.toarray().T @ np.diag(sample_weight) @ Z.toarray()
-
-
 def residual(margin, target, weight):
     """Return the gradient of the loss with respect to the margins (W, n) of one problem."""
     full = np.vstack([np.zeros_like(margin), margin]) if len(margin) == 1 else margin

@@ -1,8 +1,8 @@
-"""Loops of the solver of logistic problems: sparse products, and the search along a direction.
+"""The search along a direction, for many logistic problems that are stacked.
 
-The arrays of many problems are stacked: problem q owns the rows ``score_start[q]:score_start[q + 1]``
-of every array of margins, one row for a binary problem (the log-odds of class 1), K rows for one with
-K classes. Each row runs over all n observations.
+Problem q owns the rows ``score_start[q]:score_start[q + 1]`` of every array of margins, one row for a binary problem
+(the log-odds of class 1), K rows for one with K classes. Each row runs over all n observations. The arrays are float64
+or float32; sums are float64, of pieces short enough for the arrays' own precision.
 """
 
 from __future__ import annotations
@@ -12,75 +12,37 @@ import math
 import numpy as np
 from numba import njit
 
-NARROW = 12
-"""Up to so many columns are multiplied four at a time."""
+from montechain._kernels.elementary import exp_of_negative
+
+PIECE = 1024
+"""Observations whose terms are summed in the precision of the arrays."""
 
 
-@njit(cache=True, nogil=True)
-def sparse_product(indptr, indices, data, right, out):
-    """Write ``(left @ right).T`` to `out` (W, n); the left matrix is CSR with n rows, `right` is (F, W)."""
-    if right.shape[1] <= NARROW:
-        for first in range(0, right.shape[1], 4):
-            _narrow_product(indptr, indices, data, right, first, out)
-    else:
-        _wide_product(indptr, indices, data, right, out)
-
-
-@njit(cache=True, nogil=True)
-def _narrow_product(indptr, indices, data, right, first, out):
-    """Write four columns of the product, with their sums in registers; the last column again if there are fewer."""
-    last = right.shape[1] - 1
-    # Unsigned, so that nothing is looked for from the end.
-    a, b = np.uint64(first), np.uint64(min(first + 1, last))
-    c, d = np.uint64(min(first + 2, last)), np.uint64(min(first + 3, last))
-    for i in range(indptr.shape[0] - 1):
-        total_a = total_b = total_c = total_d = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            value, j = data[k], np.uint64(indices[k])
-            total_a += value * right[j, a]
-            total_b += value * right[j, b]
-            total_c += value * right[j, c]
-            total_d += value * right[j, d]
-        out[a, i], out[b, i], out[c, i], out[d, i] = total_a, total_b, total_c, total_d
-
-
-@njit(cache=True, nogil=True)
-def _wide_product(indptr, indices, data, right, out):
-    """Write all columns of the product, four entries at a time: sums go through memory once for all four."""
-    width = right.shape[1]
-    total = np.empty(width)
-    for i in range(indptr.shape[0] - 1):
-        total[:] = 0.0
-        k, last = indptr[i], indptr[i + 1]
-        while k + 3 < last:
-            a, b = np.uint64(indices[k]), np.uint64(indices[k + 1])
-            c, d = np.uint64(indices[k + 2]), np.uint64(indices[k + 3])
-            for w in range(width):
-                total[w] += (data[k] * right[a, w] + data[k + 1] * right[b, w]) + (
-                    data[k + 2] * right[c, w] + data[k + 3] * right[d, w]
-                )
-            k += 4
-        while k < last:
-            a = np.uint64(indices[k])
-            for w in range(width):
-                total[w] += data[k] * right[a, w]
-            k += 1
-        for w in range(width):
-            out[w, i] = total[w]
-
-
-@njit(cache=True, nogil=True)
-def sparse_gram(indptr, indices, data, sample_weight, out):
-    """Add ``Z.T @ diag(sample_weight) @ Z`` to `out` (F, F); only entries with row >= column are written.
-
-    The column indices of each row of Z must be sorted.
-    """
-    for i in range(indptr.shape[0] - 1):
-        for k in range(indptr[i], indptr[i + 1]):
-            value = data[k] * sample_weight[i]
-            row = out[indices[k]]
-            for j in range(indptr[i], k + 1):
-                row[indices[j]] += value * data[j]
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
+def _piece_of_binary(margin, change, step, target, sample_weight, class_weight, residual):
+    """Return slope, curvature and total weight p (1 - p) of a piece, and write its residuals; without a branch."""
+    one = margin.dtype.type(1.0)
+    none = margin.dtype.type(0.0)
+    of_negative, of_positive = class_weight[0], class_weight[1]
+    slope = none
+    curvature = none
+    information = none
+    for i in range(margin.shape[0]):
+        positive = target[i] > 0
+        weight = sample_weight[i] * (of_positive if positive else of_negative)
+        weight = weight if target[i] >= 0 else none
+        score = margin[i] + step * change[i]
+        small = exp_of_negative(-abs(score))
+        larger = one / (one + small)
+        smaller = small * larger
+        proba = larger if score >= none else smaller
+        gap = weight * (proba - (one if positive else none))
+        spread = weight * smaller * larger
+        residual[i] = gap
+        slope += gap * change[i]
+        curvature += spread * change[i] * change[i]
+        information += spread
+    return slope, curvature, information
 
 
 @njit(cache=True, nogil=True)
@@ -89,22 +51,15 @@ def _slope_of_binary(margin, change, step, target, sample_weight, class_weight, 
     slope = 0.0
     curvature = 0.0
     information = 0.0
-    for i in range(margin.shape[0]):
-        y = target[i]
-        if y < 0:
-            residual[i] = 0.0
-            continue
-        weight = sample_weight[i] * class_weight[y]
-        score = margin[i] + step * change[i]
-        small = math.exp(-abs(score))
-        larger = 1.0 / (1.0 + small)
-        proba = larger if score >= 0.0 else small * larger
-        gap = weight * (proba - y)
-        spread = weight * small * larger * larger
-        residual[i] = gap
-        slope += gap * change[i]
-        curvature += spread * change[i] * change[i]
-        information += spread
+    own_step = margin.dtype.type(step)
+    for first in range(0, margin.shape[0], PIECE):
+        piece = slice(first, min(first + PIECE, margin.shape[0]))
+        own = _piece_of_binary(
+            margin[piece], change[piece], own_step, target[piece], sample_weight[piece], class_weight, residual[piece]
+        )
+        slope += own[0]
+        curvature += own[1]
+        information += own[2]
     return slope, curvature, information
 
 
@@ -162,6 +117,7 @@ def search_along(
     residual,
     information,
     step,
+    rows,
 ):
     """Find for each problem the step along its direction at which its objective is least.
 
@@ -170,8 +126,11 @@ def search_along(
 
     Parameters
     ----------
-    margin, change : arrays of shape (W, n)
-        Margins, and what a unit step adds to them. `margin` is updated to the point found.
+    margin : array of shape (all scores, n)
+        Margins; updated to the point found.
+    change : array of shape (W, n)
+        What a unit step adds to the margins of the W scores at hand. Overwritten by the residuals: the gradient of the
+        loss with respect to the margins.
     score_start : array of shape (Q + 1,)
     targets : int array of shape (L, n)
         Class of each observation; negative where the observation does not count.
@@ -185,9 +144,12 @@ def search_along(
     accuracy : float
         The slope accepted, as a share of `start_slope`.
     max_evaluations : int
-    residual, information, step : arrays of shape (W, n), (W,) and (Q,)
-        Written: gradient of the loss with respect to the margins, total weight of p (1 - p), and the
-        step; a step of 0 says that none was found.
+    residual : array of shape (largest number of classes, n)
+        Scratch space.
+    information, step : arrays of shape (W,) and (Q,)
+        Written: total weight of p (1 - p), and the step; a step of 0 says that none was found.
+    rows : int array of shape (W,)
+        The row of `margin` that belongs to each score; those of a problem are consecutive.
     """
     for q in range(target_row.shape[0]):
         first = score_start[q]
@@ -195,6 +157,7 @@ def search_along(
         target = targets[target_row[q]]
         binary = last - first == 1
         step[q] = 0.0
+        own = margin[rows[first] : rows[first] + last - first]
         goal = accuracy * abs(start_slope[q])
         low = 0.0
         high = np.inf
@@ -204,17 +167,17 @@ def search_along(
                 trial = low  # the best point known to be downhill all the way
             if binary:
                 slope, curvature, information[first] = _slope_of_binary(
-                    margin[first], change[first], trial, target, sample_weight, class_weight[q], residual[first]
+                    own[0], change[first], trial, target, sample_weight, class_weight[q], residual[0]
                 )
             else:
                 slope, curvature = _slope_of_softmax(
-                    margin[first:last],
+                    own,
                     change[first:last],
                     trial,
                     target,
                     sample_weight,
                     class_weight[q],
-                    residual[first:last],
+                    residual[: last - first],
                     information[first:last],
                 )
             if trial == 0.0 or evaluation == max_evaluations:
@@ -240,53 +203,10 @@ def search_along(
             else:
                 trial = 0.5 * (low + high)
         step[q] = trial
-        if trial != 0.0:
-            for w in range(first, last):
+        own_step = margin.dtype.type(trial)
+        for w in range(last - first):
+            if trial != 0.0:
                 for i in range(margin.shape[1]):
-                    margin[w, i] += trial * change[w, i]
-
-
-@njit(cache=True, nogil=True)
-def two_loop_down(score_start, n_pairs, newest, steps, changes, inverse, direction, shares):
-    """First half of the two-loop recursion of L-BFGS, on `direction` (W, F), in place.
-
-    Pair p of problem q is ``steps[p]`` and ``changes[p]``, both (W, F), with
-    ``inverse[p, q] = 1 / (step @ change)``, zero for a pair to leave out. `newest` is the pair stored
-    last; the pairs form a ring. `shares` (pairs, Q) is written, for the second half.
-    """
-    capacity = steps.shape[0]
-    for q in range(score_start.shape[0] - 1):
-        first = score_start[q]
-        last = score_start[q + 1]
-        for age in range(n_pairs):
-            p = (newest - age) % capacity
-            share = 0.0
-            if inverse[p, q] != 0.0:
-                for w in range(first, last):
-                    for f in range(direction.shape[1]):
-                        share += steps[p, w, f] * direction[w, f]
-                share *= inverse[p, q]
-                for w in range(first, last):
-                    for f in range(direction.shape[1]):
-                        direction[w, f] -= share * changes[p, w, f]
-            shares[p, q] = share
-
-
-@njit(cache=True, nogil=True)
-def two_loop_up(score_start, n_pairs, newest, steps, changes, inverse, direction, shares):
-    """Second half of the two-loop recursion of L-BFGS, on `direction` (W, F), in place."""
-    capacity = steps.shape[0]
-    for q in range(score_start.shape[0] - 1):
-        first = score_start[q]
-        last = score_start[q + 1]
-        for age in range(n_pairs - 1, -1, -1):
-            p = (newest - age) % capacity
-            if inverse[p, q] != 0.0:
-                share = 0.0
-                for w in range(first, last):
-                    for f in range(direction.shape[1]):
-                        share += changes[p, w, f] * direction[w, f]
-                share = shares[p, q] - share * inverse[p, q]
-                for w in range(first, last):
-                    for f in range(direction.shape[1]):
-                        direction[w, f] += share * steps[p, w, f]
+                    own[w, i] += own_step * change[first + w, i]
+            for i in range(margin.shape[1]):
+                change[first + w, i] = residual[w, i]

@@ -12,7 +12,16 @@ from sklearn.utils import check_array
 
 from montechain._frames import is_frame
 
-__all__ = ["as_matrix", "augment", "n_columns", "parent_columns", "parent_names", "split_effects"]
+__all__ = [
+    "ParentLayout",
+    "as_matrix",
+    "augment",
+    "n_columns",
+    "parent_columns",
+    "parent_names",
+    "ranges",
+    "split_effects",
+]
 
 
 def n_columns(n_classes: int) -> int:
@@ -32,18 +41,61 @@ def as_matrix(X: Any) -> Any:
     return np.asarray(X)
 
 
-def parent_columns(parent_codes: np.ndarray, parents_n_classes: Sequence[int]) -> np.ndarray:
+def parent_columns(parent_codes: np.ndarray, parents_n_classes: Sequence[int], dtype: Any = np.float64) -> np.ndarray:
     """Return the parents' classes as 0/1 columns: one for a binary parent, else one for each class.
 
     A parent with a single class tells nothing and has no column.
     """
-    blocks = [np.empty((len(parent_codes), 0))]
+    if all(n_classes == 2 for n_classes in parents_n_classes):
+        return (parent_codes == 1).astype(dtype, copy=False)
+    blocks = [np.empty((len(parent_codes), 0), dtype=dtype)]
     for codes, n_classes in zip(parent_codes.T, parents_n_classes, strict=True):
         if n_classes == 2:
-            blocks.append((codes == 1).astype(np.float64)[:, None])
+            blocks.append((codes == 1).astype(dtype)[:, None])
         elif n_classes > 2:
-            blocks.append((codes[:, None] == np.arange(n_classes)).astype(np.float64))
+            blocks.append((codes[:, None] == np.arange(n_classes)).astype(dtype))
     return np.hstack(blocks)
+
+
+class ParentLayout:
+    """Where the columns of each parent stand among those of several parents.
+
+    Parameters
+    ----------
+    parents : sequence of int
+        Labels, in the order of their columns.
+    n_classes : sequence of int
+        Number of classes of every label.
+
+    Examples
+    --------
+    >>> layout = ParentLayout([0, 2, 3], n_classes=[2, 2, 3, 2])
+    >>> layout.width, layout.columns([2, 0])
+    (5, array([1, 2, 3, 0]))
+    """
+
+    def __init__(self, parents: Sequence[int], n_classes: Sequence[int]):
+        self.parents = list(parents)
+        self._widths = np.zeros(len(n_classes), dtype=np.int64)
+        self._widths[self.parents] = [n_columns(n_classes[j]) for j in self.parents]
+        self._first = np.zeros(len(n_classes), dtype=np.int64)
+        self._first[self.parents] = np.cumsum(self._widths[self.parents]) - self._widths[self.parents]
+        self.width = int(self._widths.sum())
+
+    def columns(self, parents: Sequence[int]) -> np.ndarray:
+        """Return the columns of some of the parents, one parent after the other."""
+        labels = np.asarray(parents, dtype=np.int64)
+        return ranges(self._first[labels], self._widths[labels])
+
+
+def ranges(first: np.ndarray, widths: np.ndarray) -> np.ndarray:
+    """Return the numbers ``first[i], ..., first[i] + widths[i] - 1`` for all i, one after the other.
+
+    >>> ranges(np.array([5, 0]), np.array([2, 3]))
+    array([5, 6, 0, 1, 2])
+    """
+    before = np.cumsum(widths) - widths
+    return np.repeat(first - before, widths) + np.arange(widths.sum())
 
 
 def split_effects(rows: np.ndarray, parents_n_classes: Sequence[int]) -> tuple[np.ndarray, ...]:
@@ -51,6 +103,10 @@ def split_effects(rows: np.ndarray, parents_n_classes: Sequence[int]) -> tuple[n
 
     `rows` holds the coefficients of the columns of `parent_columns`, one row per column.
     """
+    if all(n_classes == 2 for n_classes in parents_n_classes):
+        block = np.zeros((len(parents_n_classes), 2, rows.shape[1]))
+        block[:, 1] = rows
+        return tuple(block)
     effects = []
     start = 0
     for n_classes in parents_n_classes:

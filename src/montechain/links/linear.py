@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from montechain._kernels.conditional import ONE_VERSUS_REST, PAIRWISE, SOFTMAX, respond_rows
-from montechain.links.design import as_matrix
+from montechain.links.design import as_matrix, ranges
 
 __all__ = [
     "ONE_VERSUS_REST",
@@ -162,10 +162,16 @@ class LinearScorer:
             self.intercept[columns] = link.intercept
             if link.score_weight is not None:
                 self.score_weight[columns] = link.score_weight
-            for j, effects in zip(link_parents, link.parent_effects, strict=True):
-                self.intercept[columns] += effects[0]
-                active = slice(self.active_start[j], self.active_start[j + 1])
-                self.effects[columns, active] = (effects[1:] - effects[0]).T
+            if link.parent_effects:
+                # All parents at once: there may be many, and each of them is small.
+                effects = np.concatenate(link.parent_effects)
+                n_each = self.n_classes[list(link_parents)]
+                is_first = np.zeros(len(effects), dtype=bool)
+                is_first[np.cumsum(n_each) - n_each] = True
+                of_first = effects[is_first]
+                self.intercept[columns] += of_first.sum(axis=0)
+                active = ranges(self.active_start[list(link_parents)], n_each - 1)
+                self.effects[columns, active] = (effects - np.repeat(of_first, n_each, axis=0))[~is_first].T
 
     def scores(self, X) -> LinearScores:
         """Fold the rows of `X` (dense or CSR) in: one product for all links."""

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 
 from montechain.links.base import FittedLink, LinkLearner, LinkProblem, check_positive, check_weights, refuse_fit_params
-from montechain.links.design import n_columns, parent_columns, split_effects
+from montechain.links.design import ParentLayout, parent_columns, split_effects
 from montechain.links.linear import SOFTMAX, FittedLinearLink, n_scores, smoothed_log_proba
 from montechain.links.solver import class_counts, solve_logistic
 
@@ -116,7 +116,7 @@ class LogisticLink(LinkLearner):
     ) -> list[FittedLink]:
         """Learn all `problems` on the same rows; see `LinkLearner.fit_links`.
 
-        `n_jobs` has no effect: the links are learned together, by matrix products that use the threads of BLAS.
+        The links are learned together; `n_jobs` threads share the work, without effect on the answer.
 
         Parameters
         ----------
@@ -133,8 +133,9 @@ class LogisticLink(LinkLearner):
         n_classes = [int(k) for k in n_classes]
 
         labels = sorted({problem.label for problem in problems})
+        by_label = dict(zip(labels, np.ascontiguousarray(codes[:, labels].T), strict=True))
         class_weights = {label: _weights_of_label(self.class_weight, label, codes.shape[1]) for label in labels}
-        counts = {label: class_counts(codes[:, label], weight, n_classes[label]) for label in labels}
+        counts = {label: class_counts(by_label[label], weight, n_classes[label]) for label in labels}
         occurring = {label: np.flatnonzero(counts[label] > 0.0) for label in labels}
         to_solve = [q for q, problem in enumerate(problems) if len(occurring[problem.label]) > 1]
 
@@ -150,18 +151,16 @@ class LogisticLink(LinkLearner):
             return links
 
         # One block of columns for each label that is a parent anywhere; each problem is allowed its own parents'.
-        parents = sorted({j for q in to_solve for j in problems[q].parents})
-        start = np.concatenate([[0], np.cumsum([n_columns(n_classes[j]) for j in parents])]).astype(int)
-        columns_of = {j: np.arange(start[i], start[i + 1]) for i, j in enumerate(parents)}
-        columns = parent_columns(filled[:, parents], [n_classes[j] for j in parents])
-        allowed = np.zeros((len(to_solve), columns.shape[1]), dtype=bool)
-        for row, q in enumerate(to_solve):
-            for j in problems[q].parents:
-                allowed[row, columns_of[j]] = True
+        layout = ParentLayout(sorted({j for q in to_solve for j in problems[q].parents}), n_classes)
+        columns = parent_columns(filled[:, layout.parents], [n_classes[j] for j in layout.parents], dtype=bool)
+        own_columns = [layout.columns(problems[q].parents) for q in to_solve]
+        allowed = np.zeros((len(to_solve), layout.width), dtype=bool)
+        for row, own in enumerate(own_columns):
+            allowed[row, own] = True
 
         solved_labels = sorted({problems[q].label for q in to_solve})
-        targets = np.array([_renumbered(codes[:, label], occurring[label]) for label in solved_labels])
-        target_row = [solved_labels.index(problems[q].label) for q in to_solve]
+        targets = np.array([_renumbered(by_label[label], occurring[label]) for label in solved_labels])
+        target_row = np.searchsorted(solved_labels, [problems[q].label for q in to_solve])
         solved_n_classes = [len(occurring[problems[q].label]) for q in to_solve]
         class_weight = np.ones((len(to_solve), max(solved_n_classes)))
         for row, q in enumerate(to_solve):
@@ -181,8 +180,9 @@ class LogisticLink(LinkLearner):
             class_weight=class_weight,
             tol=float(self.tol) if X.shape[0] * X.shape[1] > SMALL else min(float(self.tol), TIGHT),
             max_iter=int(self.max_iter),
-            initial=None if initial is None else self._start(initial, to_solve, problems, columns_of, occurring, X),
+            initial=None if initial is None else self._start(initial, to_solve, problems, layout, occurring, X),
             on_solved=None if on_link is None else lambda row: on_link(problems[to_solve[row]]),
+            n_jobs=n_jobs,
         )
         if not solution.converged.all():
             warnings.warn(
@@ -195,23 +195,21 @@ class LogisticLink(LinkLearner):
         for row, q in enumerate(to_solve):
             label, own_parents = problems[q]
             scores = slice(solution.score_start[row], solution.score_start[row + 1])
-            own_columns = np.concatenate([[], *(columns_of[j] for j in own_parents)]).astype(int)
-            effects = split_effects(solution.parent_coef[own_columns, scores], [n_classes[j] for j in own_parents])
+            effects = split_effects(solution.parent_coef[own_columns[row], scores], [n_classes[j] for j in own_parents])
             link = FittedLinearLink(
                 len(occurring[label]), SOFTMAX, solution.coef[:, scores], solution.intercept[scores], effects
             )
             links[q] = _with_absent_classes(link, n_classes[label], occurring[label], counts[label].sum())
         return links
 
-    def _start(self, initial, to_solve, problems, columns_of, occurring, X):
+    def _start(self, initial, to_solve, problems, layout, occurring, X):
         """Return coefficients to start from, as the solver takes them, made of links that may have other parents."""
         n_features = X.shape[1]
-        n_parent_columns = sum(map(len, columns_of.values()))
         rows = []
         for q in to_solve:
             classes = occurring[problems[q].label]
             width = n_scores(SOFTMAX, len(classes))
-            own = np.zeros((width, 1 + n_features + n_parent_columns))
+            own = np.zeros((width, 1 + n_features + layout.width))
             rows.append(own)
             if initial[q] is None:
                 own[:, 0] = np.nan  # the solver starts from the class frequencies
@@ -226,7 +224,7 @@ class LogisticLink(LinkLearner):
                 if len(effects) <= 2:
                     own[:, 0] += effects[0]
                     effects = effects[1:] - effects[0]
-                own[:, 1 + n_features + columns_of[j]] = effects.T
+                own[:, 1 + n_features + layout.columns([j])] = effects.T
         return np.concatenate(rows)
 
 

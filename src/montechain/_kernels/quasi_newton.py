@@ -1,0 +1,155 @@
+"""L-BFGS for many problems that are stacked: its memory of steps, and all that is linear in the number of inputs.
+
+Problem q owns the rows ``score_start[q]:score_start[q + 1]`` of the arrays of the problems at hand (W, F), and the rows
+`rows` of those of all problems. The first of the F columns is the intercept, the last ones belong to parents, of which
+a problem has those that are `allowed`.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+SUMS = {"reassoc", "contract"}
+"""What loops that sum may do: take the terms in another order, and multiply and add at once."""
+
+
+@njit(cache=True, nogil=True, fastmath=SUMS)
+def _dot(left, right):
+    total = left.dtype.type(0.0)
+    for f in range(left.shape[0]):
+        total += left[f] * right[f]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=SUMS)
+def _add_multiple(factor, addend, out):
+    own_factor = out.dtype.type(factor)
+    for f in range(out.shape[0]):
+        out[f] += own_factor * addend[f]
+
+
+@njit(cache=True, nogil=True)
+def two_loop_down(score_start, rows, newest, steps, changes, inverse, direction, shares):
+    """First half of the two-loop recursion of L-BFGS, on `direction` (W, F), in place.
+
+    Pair p of problem q is ``steps[p, rows]`` and ``changes[p, rows]``, with ``inverse[p, q] = 1 / (step @ change)``,
+    zero for a pair to leave out. `newest` is the pair stored last; the pairs form a ring. `shares` (pairs, Q) is
+    written, for the second half.
+    """
+    capacity = steps.shape[0]
+    for q in range(score_start.shape[0] - 1):
+        first, last = score_start[q], score_start[q + 1]
+        for age in range(capacity):
+            p = (newest - age) % capacity
+            share = 0.0
+            if inverse[p, q] != 0.0:
+                for w in range(first, last):
+                    share += _dot(steps[p, rows[w]], direction[w])
+                share *= inverse[p, q]
+                for w in range(first, last):
+                    _add_multiple(-share, changes[p, rows[w]], direction[w])
+            shares[p, q] = share
+
+
+@njit(cache=True, nogil=True)
+def two_loop_up(score_start, rows, newest, steps, changes, inverse, direction, shares):
+    """Second half of the two-loop recursion of L-BFGS, on `direction` (W, F), in place."""
+    capacity = steps.shape[0]
+    for q in range(score_start.shape[0] - 1):
+        first, last = score_start[q], score_start[q + 1]
+        for age in range(capacity - 1, -1, -1):
+            p = (newest - age) % capacity
+            if inverse[p, q] != 0.0:
+                share = 0.0
+                for w in range(first, last):
+                    share += _dot(changes[p, rows[w]], direction[w])
+                share = shares[p, q] - share * inverse[p, q]
+                for w in range(first, last):
+                    _add_multiple(share, steps[p, rows[w]], direction[w])
+
+
+@njit(cache=True, nogil=True)
+def centre(score_start, values):
+    """Make the rows of each problem with more than two classes sum to zero, in place."""
+    for q in range(score_start.shape[0] - 1):
+        first, last = score_start[q], score_start[q + 1]
+        if last - first > 1:
+            for f in range(values.shape[1]):
+                mean = values[first:last, f].mean()
+                for w in range(first, last):
+                    values[w, f] -= mean
+
+
+@njit(cache=True, nogil=True, fastmath=SUMS)
+def look_ahead(score_start, rows, direction, gradient, coefficients, penalty, out):
+    """Write to `out` (4, Q) what is known of the way along `direction` before any step.
+
+    These are the slope, the largest entry of the gradient, and slope and curvature of the penalty.
+    """
+    out[:] = 0.0
+    for q in range(score_start.shape[0] - 1):
+        for w in range(score_start[q], score_start[q + 1]):
+            row = rows[w]
+            largest = gradient.dtype.type(0.0)
+            for f in range(direction.shape[1]):
+                largest = max(largest, abs(gradient[row, f]))
+            out[0, q] += _dot(direction[w], gradient[row])
+            out[1, q] = max(out[1, q], largest)
+            out[2, q] += penalty * _dot(direction[w, 1:], coefficients[row, 1:])
+            out[3, q] += penalty * _dot(direction[w, 1:], direction[w, 1:])
+
+
+@njit(cache=True, nogil=True)
+def penalise(rows, allowed, coefficients, penalty, gradient):
+    """Add the penalty's part to the gradient (W, F) of the loss, and clear what belongs to parents not allowed."""
+    n_columns = gradient.shape[1]
+    n_parents = allowed.shape[1]
+    own_penalty = gradient.dtype.type(penalty)
+    for w in range(gradient.shape[0]):
+        row = rows[w]
+        for f in range(1, n_columns):
+            gradient[w, f] += own_penalty * coefficients[row, f]
+        for j in range(n_parents):
+            if not allowed[row, j]:
+                gradient[w, n_columns - n_parents + j] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def move(
+    score_start, rows, step, direction, new_gradient, newest, coefficients, gradient, steps, changes, inverse, allowed,
+    penalty,
+):  # fmt: skip
+    """Move each problem by its step along its direction, and remember the step and the change of the gradient.
+
+    `new_gradient` (W, F) is that of the loss at the new point; the penalty's part is added here.
+    """
+    for q in range(score_start.shape[0] - 1):
+        own_step = direction.dtype.type(step[q])
+        for w in range(score_start[q], score_start[q + 1]):
+            row = rows[w]
+            for f in range(direction.shape[1]):
+                moved = own_step * direction[w, f]
+                coefficients[row, f] += moved
+                steps[newest, row, f] = moved
+    penalise(rows, allowed, coefficients, penalty, new_gradient)
+    for q in range(score_start.shape[0] - 1):
+        product = 0.0
+        for w in range(score_start[q], score_start[q + 1]):
+            row = rows[w]
+            for f in range(direction.shape[1]):
+                changes[newest, row, f] = new_gradient[w, f] - gradient[row, f]
+                gradient[row, f] = new_gradient[w, f]
+            product += _dot(steps[newest, row], changes[newest, row])
+        inverse[newest, q] = 1.0 / product if product > 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def divide_by_diagonal(direction, level, squares, penalty):
+    """Divide `direction` (W, F) in place by the diagonal of ``level Z'Z + penalty I``, the intercept unpenalised."""
+    least = direction.dtype.type(1e-30)
+    for w in range(direction.shape[0]):
+        own = direction.dtype.type(level[w])
+        own_penalty = direction.dtype.type(penalty)
+        direction[w, 0] /= max(own * squares[0], least)
+        for f in range(1, direction.shape[1]):
+            direction[w, f] /= max(own * squares[f] + own_penalty, least)

@@ -1,0 +1,188 @@
+"""Our own threads: how many, and how they and those of BLAS keep out of each other's way."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import copy_context
+from threading import Lock, Thread, get_ident, local
+from typing import Any, TypeVar
+
+from joblib import effective_n_jobs
+from threadpoolctl import ThreadpoolController
+
+__all__ = ["count_threads", "one_blas_thread", "run_in_threads"]
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def count_threads(n_jobs: int | None) -> int:
+    """Return how many threads `n_jobs` stands for, as joblib has it: ``joblib.parallel_config(n_jobs=2)`` counts.
+
+    Within a task of `run_in_threads` it is one, so that threads do not start threads.
+
+    Examples
+    --------
+    >>> count_threads(None), count_threads(2)
+    (1, 2)
+    """
+    return 1 if n_jobs == 1 or _here.works else effective_n_jobs(n_jobs)
+
+
+def run_in_threads(function: Callable[[Task], Result], tasks: Iterable[Task], n_jobs: int | None) -> list[Result]:
+    """Return ``function(task)`` for all tasks, in their order; threads take the tasks one by one.
+
+    This is for functions that leave the interpreter for most of their time, such as kernels and matrix products:
+    starting the threads takes a fraction of a millisecond. While they work, BLAS uses one thread in each.
+
+    Parameters
+    ----------
+    function : callable
+    tasks : iterable
+    n_jobs : int or None
+        Threads to use, the calling one among them. With one, this is a plain loop, and BLAS is left as it is.
+
+    Raises
+    ------
+    BaseException
+        What the first task that fails has raised, as in a loop. No task is begun after a failure or Ctrl-C, and those
+        under way are waited for.
+
+    Examples
+    --------
+    >>> run_in_threads(abs, [-3, 1, -2], n_jobs=2)
+    [3, 1, 2]
+    """
+    waiting = list(tasks)
+    n_threads = min(count_threads(n_jobs), len(waiting))
+    if n_threads <= 1:
+        return [function(task) for task in waiting]
+    results: list[Any] = [None] * len(waiting)
+    errors: dict[int, BaseException] = {}
+    # Taken by all threads; a list is safe to take from.
+    left = list(reversed(range(len(waiting))))
+
+    def work() -> None:
+        _here.works = True
+        try:
+            with one_blas_thread():
+                while left:
+                    try:
+                        number = left.pop()
+                    except IndexError:  # another thread was quicker
+                        return
+                    try:
+                        results[number] = function(waiting[number])
+                    except BaseException as error:
+                        errors[number] = error
+                        left.clear()
+        finally:
+            _here.works = False
+
+    # Settings such as numpy's `errstate` belong to a thread, and are handed on.
+    others = [Thread(target=copy_context().run, args=(work,)) for _ in range(n_threads - 1)]
+    with one_blas_thread():
+        try:
+            for thread in others:
+                thread.start()
+            work()
+        finally:
+            left.clear()
+            for thread in others:
+                if thread.ident is not None:
+                    thread.join()
+    if errors:
+        # Tasks are taken in order, so all before one that fails have been tried.
+        raise errors[min(errors)]
+    return results
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let BLAS and OpenMP use one thread only.
+
+    May be nested, and used by several threads at a time: what was before comes back when the last of them leaves.
+    Sums of one thread also have the same rounding, whatever machine has how many cores.
+
+    Examples
+    --------
+    >>> with one_blas_thread():
+    ...     pass
+    """
+    user = object()
+    try:
+        of_process, of_thread = _libraries()
+        with _lock:
+            _process.enter(user, of_process)
+        _here.limit.enter(user, of_thread)
+        yield
+    finally:
+        _here.limit.leave(user)
+        with _lock:
+            _process.leave(user)
+
+
+class _Limit:
+    """Libraries that are limited to one thread as long as there are users."""
+
+    def __init__(self) -> None:
+        self.users: set[object] = set()
+        self.before: list[tuple[Any, int]] = []
+        self.thread = 0
+
+    def enter(self, user: object, libraries: list[Any]) -> None:
+        if not self.users:
+            counts = [(library, library.get_num_threads()) for library in libraries]
+            self.before = [(library, count) for library, count in counts if count is not None and count > 1]
+            self.thread = get_ident()
+        self.users.add(user)
+        if len(self.users) == 1:
+            for library, _ in self.before:
+                library.set_num_threads(1)
+
+    def leave(self, user: object) -> None:
+        """Do nothing if this is no user: it may be that Ctrl-C came before it was one."""
+        if user not in self.users:
+            return
+        if len(self.users) == 1:
+            for library, count in self.before:
+                # threadpoolctl lets one thread at a time control OpenBLAS, the one that was first.
+                release = getattr(library, "clear_controlling_thread", lambda force: None)
+                release(force=self.thread != get_ident())
+                library.set_num_threads(count)
+                release(force=False)
+        self.users.discard(user)
+
+
+class _Here(local):
+    """What belongs to a thread."""
+
+    def __init__(self) -> None:
+        self.works = False
+        self.limit = _Limit()
+
+
+_lock = Lock()
+_process = _Limit()
+_here = _Here()
+_known: tuple[int, list[Any], list[Any]] = (0, [], [])
+
+
+def _libraries() -> tuple[list[Any], list[Any]]:
+    """Return what controls the libraries whose number of threads belongs to the process, and to each thread.
+
+    To look for them takes milliseconds, so that is done again only when modules have been imported since.
+    """
+    global _known
+    if _known[0] != len(sys.modules):
+        n_modules = len(sys.modules)
+        libraries = ThreadpoolController().lib_controllers
+        by_thread = [
+            library.user_api == "openmp" or getattr(library, "threading_layer", "") == "openmp" for library in libraries
+        ]
+        of_process = [library for library, own in zip(libraries, by_thread, strict=True) if not own]
+        of_thread = [library for library, own in zip(libraries, by_thread, strict=True) if own]
+        _known = n_modules, of_process, of_thread
+    return _known[1], _known[2]

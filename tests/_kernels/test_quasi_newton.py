@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from montechain._kernels import quasi_newton as kernel
+from reference import margins as reference
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("n_pairs", [0, 1, 3, 5])
+def test_two_loops_apply_the_explicit_inverse_hessian(rng, n_pairs):
+    capacity, widths, n_columns = 5, [1, 2], 4
+    score_start = np.array([0, 1, 3])
+    rows_of_all = np.array([4, 1, 2])  # where these problems stand among all
+    curvature = [np.diag(rng.uniform(1, 3, w * n_columns)) for w in widths]
+    steps, changes, inverse = rng.normal(size=(2, capacity, 3, n_columns)), None, np.zeros((capacity, 2))
+    steps = steps[0]
+    changes = np.empty_like(steps)
+    for q, matrix in enumerate(curvature):
+        rows = slice(score_start[q], score_start[q + 1])
+        for p in range(capacity):
+            changes[p, rows] = (matrix @ steps[p, rows].ravel()).reshape(widths[q], n_columns)
+            inverse[p, q] = 1.0 / (steps[p, rows].ravel() @ changes[p, rows].ravel())
+    newest = 1  # the ring has gone round: 2, 3, 4, 0, 1 from oldest to newest
+    gradient, divisor = rng.normal(size=(3, n_columns)), rng.uniform(1, 2, n_columns)
+    direction, shares = -gradient, np.empty((capacity, 2))
+    order = [2, 3, 4, 0, 1][capacity - n_pairs :]
+    inverse[[p for p in range(capacity) if p not in order]] = 0.0  # these are not known yet
+    all_steps, all_changes = np.full((2, capacity, 6, n_columns), np.nan)
+    all_steps[:, rows_of_all], all_changes[:, rows_of_all] = steps, changes
+    memory = (score_start, rows_of_all, newest, all_steps, all_changes, inverse)
+    kernel.two_loop_down(*memory, direction, shares)
+    direction /= divisor
+    kernel.two_loop_up(*memory, direction, shares)
+    for q in range(2):
+        rows = slice(score_start[q], score_start[q + 1])
+        expected = reference.two_loop(
+            gradient[rows].ravel(),
+            [steps[p, rows].ravel() for p in order],
+            [changes[p, rows].ravel() for p in order],
+            lambda v, q=q: v / np.tile(divisor, widths[q]),
+        )
+        np.testing.assert_allclose(direction[rows].ravel(), expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_move_is_remembered_with_the_change_of_the_gradient(rng, dtype):
+    n_columns, n_parents, penalty, newest = 6, 2, 0.7, 1
+    score_start, rows = np.array([0, 1, 3]), np.array([4, 1, 2])
+    coefficients, gradient = rng.normal(size=(2, 5, n_columns)).astype(dtype)
+    direction, of_loss = rng.normal(size=(2, 3, n_columns)).astype(dtype)
+    allowed = rng.random((5, n_parents)) < 0.5
+    steps, changes = np.full((2, 3, 5, n_columns), np.nan, dtype=dtype)
+    step, inverse = np.array([0.5, 2.0]), np.zeros((3, 2))
+    moved = coefficients[rows] + step[[0, 1, 1], None] * direction
+    after = of_loss + penalty * np.hstack([np.zeros((3, 1)), moved[:, 1:]])
+    after[:, -n_parents:] *= allowed[rows]
+    change = after - gradient[rows]
+    others = coefficients[[0, 3]].copy()
+    kernel.move(
+        score_start, rows, step, direction, of_loss.copy(), newest, coefficients, gradient, steps, changes, inverse,
+        allowed, penalty,
+    )  # fmt: skip
+    close = {"rtol": 1e-12, "atol": 1e-12} if dtype == np.float64 else {"rtol": 1e-5, "atol": 1e-5}
+    np.testing.assert_allclose(coefficients[rows], moved, **close)
+    np.testing.assert_allclose(gradient[rows], after, **close)
+    np.testing.assert_allclose(steps[newest][rows], step[[0, 1, 1], None] * direction, **close)
+    np.testing.assert_allclose(changes[newest][rows], change, **close)
+    np.testing.assert_array_equal(coefficients[[0, 3]], others)
+    for q in range(2):
+        own = slice(score_start[q], score_start[q + 1])
+        product = (step[q] * direction[own] * change[own]).sum()
+        assert inverse[newest, q] == pytest.approx(1 / product if product > 0 else 0.0, rel=1e-4)
+
+
+def test_the_way_ahead(rng):
+    score_start, rows = np.array([0, 1, 3]), np.array([2, 0, 1])
+    direction, penalty = rng.normal(size=(3, 5)), 0.3
+    gradient, coefficients = rng.normal(size=(2, 4, 5))
+    ahead = np.empty((4, 2))
+    kernel.look_ahead(score_start, rows, direction, gradient, coefficients, penalty, ahead)
+    for q in range(2):
+        own = slice(score_start[q], score_start[q + 1])
+        d, g, c = direction[own], gradient[rows[own]], coefficients[rows[own]]
+        expected = (d * g).sum(), np.abs(g).max(), penalty * (d * c)[:, 1:].sum(), penalty * (d * d)[:, 1:].sum()
+        np.testing.assert_allclose(ahead[:, q], expected, rtol=1e-12)
+
+
+def test_rows_of_a_problem_with_several_classes_are_centred(rng):
+    values = rng.normal(size=(4, 3))
+    centred = values.copy()
+    kernel.centre(np.array([0, 1, 4]), centred)
+    np.testing.assert_array_equal(centred[0], values[0])
+    np.testing.assert_allclose(centred[1:], values[1:] - values[1:].mean(axis=0), atol=1e-14)
