@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from montechain.links import preconditioner as preconditioners
 from montechain.links import solver
 from montechain.links.inputs import Inputs
-from montechain.links.solver import solve_logistic, solve_path
+from montechain.links.solver import LogisticProblems, solve_logistic
 from reference import solver as reference
 
 N_CLASSES = (2, 3, 2, 4, 2)
@@ -52,7 +52,7 @@ def largest_gradient(solution, X, P, allowed, targets, q, C=1.0, weight=None):
 @pytest.fixture(params=["factor", "diagonal"])
 def preconditioner(request, monkeypatch):
     if request.param == "diagonal":
-        monkeypatch.setattr(preconditioners, "LARGEST_FACTOR", 0)
+        monkeypatch.setattr(solver, "LARGEST_FACTOR", 0)
 
 
 @pytest.mark.parametrize("kind", ["nested", "any"])
@@ -194,7 +194,7 @@ def test_inputs_that_single_precision_cannot_hold():
 def test_a_path_of_penalties_is_the_same_as_one_by_one():
     X, P, allowed, targets = make_problems(3)
     Cs = [0.01, 0.1, 1.0, 10.0]
-    path = solve_path(X, P, allowed, targets, range(5), N_CLASSES, Cs=Cs, tol=1e-9)
+    path = LogisticProblems(X, P, targets).solve_path(allowed, range(5), N_CLASSES, Cs=Cs, tol=1e-9)
     n_cold = 0
     for C, solution in zip(Cs, path, strict=True):
         alone = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, C=C, tol=1e-9)
@@ -223,7 +223,7 @@ def test_columns_of_very_different_scale():
     X = X * np.array([1e-3, 1.0, 1e2, 1e4, 1.0]) + np.array([0.0, 0.0, 0.0, 1e5, 0.0])
     solution = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-4, max_iter=3000)
     assert np.isfinite(solution.coef).all()
-    if preconditioners.LARGEST_FACTOR:
+    if solver.LARGEST_FACTOR:
         assert solution.converged.all()
         assert solution.n_iter.max() < 200
 
@@ -232,7 +232,7 @@ def test_a_diagonal_serves_where_small_matrices_take_too_much_space(monkeypatch)
     X, P, allowed, targets = make_problems(5, kind="any")
     assert not preconditioners.nesting(allowed)[1]
     expected = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-9)
-    monkeypatch.setattr(preconditioners, "PARTS_BYTES", 1)
+    monkeypatch.setattr(preconditioners, "LARGEST_PARTS", 1)
     found = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-9)
     assert found.n_iter.sum() > expected.n_iter.sum()
     np.testing.assert_allclose(found.coef, expected.coef, atol=1e-6)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -87,6 +88,15 @@ class LinkLearner(BaseEstimator, ABC):
         -------
         list of FittedLink, one for each problem, in the same order.
         """
+
+    def prepared(
+        self, X: Any, codes: np.ndarray, filled: np.ndarray, n_classes: Sequence[int], **options: Any
+    ) -> Callable[..., list[FittedLink]]:
+        """Return `fit_links` for these rows and options; what several calls have in common may be done once.
+
+        The function takes the problems, and options such as `on_link`.
+        """
+        return partial(self.fit_links, X, codes, filled, n_classes, **options)
 
     def for_classes(self, classes: Sequence[np.ndarray]) -> LinkLearner:
         """Return this learner with what it says about classes put into codes; `classes` of each label."""

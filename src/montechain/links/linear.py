@@ -22,6 +22,7 @@ __all__ = [
     "FittedLinearLink",
     "LinearScorer",
     "LinearScores",
+    "folded_effects",
     "n_scores",
     "smoothed_log_proba",
 ]
@@ -134,6 +135,38 @@ class LinearScores:
         )
 
 
+def folded_effects(
+    link: FittedLinearLink, parents: Sequence[int], active_start: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the intercept with the effects of every parent's first class added, and what the other classes add to it.
+
+    Parameters
+    ----------
+    link : FittedLinearLink
+    parents : sequence of int
+        The labels or positions of its parents.
+    active_start : int64 ndarray
+        Class c >= 1 of parent j is the active class ``active_start[j] + c - 1``.
+
+    Returns
+    -------
+    intercept : ndarray of shape (W,)
+    effects : ndarray of shape (W, A)
+    """
+    effects = np.zeros((len(link.intercept), active_start[-1]))
+    if not link.parent_effects:
+        return link.intercept, effects
+    # All parents at once: there may be many, and each of them is small.
+    values = np.concatenate(link.parent_effects)
+    start = active_start[list(parents)]
+    n_each = active_start[np.asarray(parents) + 1] - start + 1
+    is_first = np.zeros(len(values), dtype=bool)
+    is_first[np.cumsum(n_each) - n_each] = True
+    of_first = values[is_first]
+    effects[:, ranges(start, n_each - 1)] = (values - np.repeat(of_first, n_each, axis=0))[~is_first].T
+    return link.intercept + of_first.sum(axis=0), effects
+
+
 class LinearScorer:
     """The label-linear links of a whole chain, stacked, so that a batch is folded in at once.
 
@@ -159,19 +192,9 @@ class LinearScorer:
         for k, (link, link_parents) in enumerate(zip(links, parents, strict=True)):
             columns = slice(self.score_start[k], self.score_start[k + 1])
             self.coef[:, columns] = link.coef
-            self.intercept[columns] = link.intercept
             if link.score_weight is not None:
                 self.score_weight[columns] = link.score_weight
-            if link.parent_effects:
-                # All parents at once: there may be many, and each of them is small.
-                effects = np.concatenate(link.parent_effects)
-                n_each = self.n_classes[list(link_parents)]
-                is_first = np.zeros(len(effects), dtype=bool)
-                is_first[np.cumsum(n_each) - n_each] = True
-                of_first = effects[is_first]
-                self.intercept[columns] += of_first.sum(axis=0)
-                active = ranges(self.active_start[list(link_parents)], n_each - 1)
-                self.effects[columns, active] = (effects - np.repeat(of_first, n_each, axis=0))[~is_first].T
+            self.intercept[columns], self.effects[columns] = folded_effects(link, link_parents, self.active_start)
 
     def scores(self, X) -> LinearScores:
         """Fold the rows of `X` (dense or CSR) in: one product for all links."""

@@ -15,7 +15,7 @@ from sklearn.utils import check_array
 from montechain.links.base import FittedLink, LinkLearner, LinkProblem, check_positive, check_weights, refuse_fit_params
 from montechain.links.design import ParentLayout, parent_columns, split_effects
 from montechain.links.linear import SOFTMAX, FittedLinearLink, n_scores, smoothed_log_proba
-from montechain.links.solver import class_counts, solve_logistic
+from montechain.links.solver import LogisticProblems, Solution, class_counts
 
 __all__ = ["LogisticLink"]
 
@@ -124,108 +124,169 @@ class LogisticLink(LinkLearner):
             For each problem a link of the same label to start from. Its parents may be others: the effects of those
             in common are taken over. The answer is the same within `tol`.
         """
-        refuse_fit_params(self, fit_params)
-        check_positive(self, "C", numbers.Real)
-        check_positive(self, "tol", numbers.Real)
-        check_positive(self, "max_iter", numbers.Integral)
+        labels = sorted({problem.label for problem in problems})
+        parents = sorted(set().union(*(problem.parents for problem in problems)))
+        prepared = _Prepared(self, X, codes, filled, n_classes, labels, parents, sample_weight, n_jobs, fit_params)
+        return prepared.fit_links(problems, on_link=on_link, initial=initial)
+
+    def prepared(
+        self,
+        X: Any,
+        codes: np.ndarray,
+        filled: np.ndarray,
+        n_classes: Sequence[int],
+        *,
+        sample_weight: np.ndarray | None = None,
+        names: Sequence[Any] | None = None,
+        n_jobs: int | None = None,
+        **fit_params: Any,
+    ) -> Callable[..., list[FittedLink]]:
+        """Return `fit_links` for these rows, with x and all labels made ready once."""
+        labels = range(codes.shape[1])
+        return _Prepared(
+            self, X, codes, filled, n_classes, labels, labels, sample_weight, n_jobs, fit_params
+        ).fit_links
+
+
+class _Prepared:
+    """Rows made ready: their links are learned by one call of the solver, or by several.
+
+    Parameters
+    ----------
+    labels, parents : sequences of int
+        Those that problems may be about, and those that may be parents.
+    """
+
+    def __init__(self, learner, X, codes, filled, n_classes, labels, parents, sample_weight, n_jobs, fit_params):
+        refuse_fit_params(learner, fit_params)
+        check_positive(learner, "C", numbers.Real)
+        check_positive(learner, "tol", numbers.Real)
+        check_positive(learner, "max_iter", numbers.Integral)
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
         weight = check_weights(sample_weight, len(codes))
-        n_classes = [int(k) for k in n_classes]
+        self.learner, self.n_jobs = learner, n_jobs
+        self.n_features = X.shape[1]
+        self.n_classes = [int(k) for k in n_classes]
+        self.tol = float(learner.tol) if X.shape[0] * X.shape[1] > SMALL else min(float(learner.tol), TIGHT)
 
-        labels = sorted({problem.label for problem in problems})
-        by_label = dict(zip(labels, np.ascontiguousarray(codes[:, labels].T), strict=True))
-        class_weights = {label: _weights_of_label(self.class_weight, label, codes.shape[1]) for label in labels}
-        counts = {label: class_counts(by_label[label], weight, n_classes[label]) for label in labels}
-        occurring = {label: np.flatnonzero(counts[label] > 0.0) for label in labels}
-        to_solve = [q for q, problem in enumerate(problems) if len(occurring[problem.label]) > 1]
+        self.row_of = {label: row for row, label in enumerate(labels)}
+        by_label = np.ascontiguousarray(codes[:, list(labels)].T)
+        self.counts = [class_counts(own, weight, self.n_classes[j]) for own, j in zip(by_label, labels, strict=True)]
+        self.occurring = [np.flatnonzero(counts > 0.0) for counts in self.counts]
+        self.class_weights = [
+            _class_weight(_weights_of_label(learner.class_weight, label, codes.shape[1]), *own)
+            for label, *own in zip(labels, self.counts, self.occurring, strict=True)
+        ]
+        targets = np.array([_renumbered(*own) for own in zip(by_label, self.occurring, strict=True)])
+        # One block of columns for each label that may be a parent; each problem is allowed its own parents'.
+        self.layout = ParentLayout(parents, self.n_classes)
+        columns = parent_columns(filled[:, list(parents)], [self.n_classes[j] for j in parents], dtype=bool)
+        self.solver = LogisticProblems(X, columns, targets, sample_weight=weight)
 
+    def fit_links(
+        self,
+        problems: Sequence[LinkProblem],
+        *,
+        on_link: Callable[[LinkProblem], None] | None = None,
+        initial: Sequence[tuple[LinkProblem, FittedLinearLink] | None] | None = None,
+    ) -> list[FittedLink]:
+        """Learn some links; see `LogisticLink.fit_links`."""
+        rows = [self.row_of[problem.label] for problem in problems]
+        to_solve = [q for q, row in enumerate(rows) if len(self.occurring[row]) > 1]
         links: list[Any] = [None] * len(problems)
-        for q, problem in enumerate(problems):
-            if len(occurring[problem.label]) <= 1:
-                parents_n_classes = [n_classes[j] for j in problem.parents]
-                constant = smoothed_log_proba(counts[problem.label])
-                links[q] = FittedLinearLink.constant(constant, X.shape[1], parents_n_classes)
+        for q, (row, problem) in enumerate(zip(rows, problems, strict=True)):
+            if len(self.occurring[row]) <= 1:
+                parents_n_classes = [self.n_classes[j] for j in problem.parents]
+                constant = smoothed_log_proba(self.counts[row])
+                links[q] = FittedLinearLink.constant(constant, self.n_features, parents_n_classes)
                 if on_link is not None:
                     on_link(problem)
         if not to_solve:
             return links
 
-        # One block of columns for each label that is a parent anywhere; each problem is allowed its own parents'.
-        layout = ParentLayout(sorted({j for q in to_solve for j in problems[q].parents}), n_classes)
-        columns = parent_columns(filled[:, layout.parents], [n_classes[j] for j in layout.parents], dtype=bool)
-        own_columns = [layout.columns(problems[q].parents) for q in to_solve]
-        allowed = np.zeros((len(to_solve), layout.width), dtype=bool)
-        for row, own in enumerate(own_columns):
-            allowed[row, own] = True
-
-        solved_labels = sorted({problems[q].label for q in to_solve})
-        targets = np.array([_renumbered(by_label[label], occurring[label]) for label in solved_labels])
-        target_row = np.searchsorted(solved_labels, [problems[q].label for q in to_solve])
-        solved_n_classes = [len(occurring[problems[q].label]) for q in to_solve]
-        class_weight = np.ones((len(to_solve), max(solved_n_classes)))
-        for row, q in enumerate(to_solve):
-            label = problems[q].label
-            own = _class_weight(class_weights[label], counts[label], occurring[label])
-            class_weight[row, : len(own)] = own
-
-        solution = solve_logistic(
-            X,
-            columns,
+        target_row = [rows[q] for q in to_solve]
+        columns = [self.layout.columns(problems[q].parents) for q in to_solve]
+        allowed = np.zeros((len(to_solve), self.layout.width), dtype=bool)
+        n_classes = [len(self.occurring[row]) for row in target_row]
+        class_weight = np.ones((len(to_solve), max(n_classes)))
+        for i, row in enumerate(target_row):
+            allowed[i, columns[i]] = True
+            class_weight[i, : n_classes[i]] = self.class_weights[row]
+        solution = self.solver.solve(
             allowed,
-            targets,
             target_row,
-            solved_n_classes,
-            C=float(self.C),
-            sample_weight=weight,
+            n_classes,
+            C=float(self.learner.C),
             class_weight=class_weight,
-            tol=float(self.tol) if X.shape[0] * X.shape[1] > SMALL else min(float(self.tol), TIGHT),
-            max_iter=int(self.max_iter),
-            initial=None if initial is None else self._start(initial, to_solve, problems, layout, occurring, X),
-            on_solved=None if on_link is None else lambda row: on_link(problems[to_solve[row]]),
-            n_jobs=n_jobs,
+            tol=self.tol,
+            max_iter=int(self.learner.max_iter),
+            initial=None if initial is None else self._start([initial[q] for q in to_solve], target_row, allowed),
+            on_solved=None if on_link is None else lambda i: on_link(problems[to_solve[i]]),
+            n_jobs=self.n_jobs,
         )
-        if not solution.converged.all():
-            warnings.warn(
-                f"{(~solution.converged).sum()} of {len(to_solve)} links were not learned to tol={self.tol} within "
-                f"max_iter={self.max_iter} iterations (largest gradient {solution.gradient.max():.2g}). Use "
-                f"LogisticLink(max_iter={10 * self.max_iter}), or scale the columns of X.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        for row, q in enumerate(to_solve):
-            label, own_parents = problems[q]
-            scores = slice(solution.score_start[row], solution.score_start[row + 1])
-            effects = split_effects(solution.parent_coef[own_columns[row], scores], [n_classes[j] for j in own_parents])
+        self._warn_of_the_unsolved(solution)
+        for i, q in enumerate(to_solve):
+            occurring, counts = self.occurring[rows[q]], self.counts[rows[q]]
+            scores = slice(solution.score_start[i], solution.score_start[i + 1])
+            own_classes = [self.n_classes[j] for j in problems[q].parents]
+            effects = split_effects(solution.parent_coef[columns[i], scores], own_classes)
             link = FittedLinearLink(
-                len(occurring[label]), SOFTMAX, solution.coef[:, scores], solution.intercept[scores], effects
+                len(occurring), SOFTMAX, solution.coef[:, scores], solution.intercept[scores], effects
             )
-            links[q] = _with_absent_classes(link, n_classes[label], occurring[label], counts[label].sum())
+            links[q] = _with_absent_classes(link, self.n_classes[problems[q].label], occurring, counts.sum())
         return links
 
-    def _start(self, initial, to_solve, problems, layout, occurring, X):
-        """Return coefficients to start from, as the solver takes them, made of links that may have other parents."""
-        n_features = X.shape[1]
+    def _warn_of_the_unsolved(self, solution: Solution) -> None:
+        if not solution.converged.all():
+            tol, max_iter = self.learner.tol, self.learner.max_iter
+            warnings.warn(
+                f"{(~solution.converged).sum()} of {len(solution.converged)} links were not learned to tol={tol} "
+                f"within max_iter={max_iter} iterations (largest gradient {solution.gradient.max():.2g}). Use "
+                f"LogisticLink(max_iter={10 * max_iter}), or scale the columns of X.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _start(self, initial, target_row, allowed):
+        """Return coefficients to start from, as the solver takes them, made of links that may have other parents.
+
+        What belongs to parents that a problem does not have, the solver leaves out.
+        """
         rows = []
-        for q in to_solve:
-            classes = occurring[problems[q].label]
-            width = n_scores(SOFTMAX, len(classes))
-            own = np.zeros((width, 1 + n_features + layout.width))
+        first_parent = 1 + self.n_features
+        for given, row in zip(initial, target_row, strict=True):
+            classes = self.occurring[row]
+            own = np.zeros((n_scores(SOFTMAX, len(classes)), first_parent + self.layout.width))
             rows.append(own)
-            if initial[q] is None:
+            if given is None:
                 own[:, 0] = np.nan  # the solver starts from the class frequencies
                 continue
-            problem, link = initial[q]
+            problem, link = given
             own[:, 0] = _among(link, link.intercept, classes)
-            own[:, 1 : 1 + n_features] = _among(link, link.coef, classes).T
-            for j, effects in zip(problem.parents, link.parent_effects, strict=True):
-                if j not in problems[q].parents:
-                    continue
-                effects = _among(link, effects, classes)
-                if len(effects) <= 2:
-                    own[:, 0] += effects[0]
-                    effects = effects[1:] - effects[0]
-                own[:, 1 + n_features + layout.columns([j])] = effects.T
+            own[:, 1:first_parent] = _among(link, link.coef, classes).T
+            if not problem.parents:
+                continue
+            effects = _among(link, np.concatenate(link.parent_effects), classes)
+            n_each = np.array([len(effects) for effects in link.parent_effects])
+            first = np.cumsum(n_each) - n_each
+            columns = self.layout.columns(problem.parents)
+            if (n_each == 2).all():
+                own[:, 0] += (effects[first] * allowed[len(rows) - 1, columns][:, None]).sum(axis=0)
+                own[:, first_parent + columns] = (effects[first + 1] - effects[first]).T
+            else:
+                self._add_effects(own, problem.parents, np.split(effects, first[1:]), allowed[len(rows) - 1])
         return np.concatenate(rows)
+
+    def _add_effects(self, own, parents, effects, allowed):
+        """Add the effects of parents one by one: those with more than two classes have a column for each."""
+        for j, values in zip(parents, effects, strict=True):
+            columns = self.layout.columns([j])
+            if not len(columns) or not allowed[columns].all():
+                continue
+            if len(values) <= 2:
+                own[:, 0] += values[0]
+                values = values[1:] - values[0]
+            own[:, 1 + self.n_features + columns] = values.T
 
 
 def _renumbered(codes: np.ndarray, occurring: np.ndarray) -> np.ndarray:

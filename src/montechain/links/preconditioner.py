@@ -5,19 +5,61 @@ The Hessian is ``Z' diag(p (1 - p)) Z + I / C``; the guess is that p (1 - p) is 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.linalg
 from scipy.linalg.lapack import dtrtri
 
 from montechain._kernels.quasi_newton import divide_by_diagonal
-from montechain.links.inputs import Inputs
 
-__all__ = ["Diagonal", "Factor", "best_preconditioner", "nesting"]
+__all__ = ["Diagonal", "Factor", "NestedFactor", "Shared", "nesting"]
 
 LARGEST_FACTOR = 2000
 """Number of inputs up to which a Cholesky factor pays."""
-PARTS_BYTES = 2**27
-"""Space for small matrices of problems whose parents are not nested."""
+LARGEST_PARTS = 2**27
+"""Bytes that the small matrices of all problems may take."""
+
+
+class Shared:
+    """What the preconditioners of several calls have in common: the Gram matrix of the inputs, and factors of it.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (F, F)
+        The last columns belong to parents.
+    n_shared : int
+        Number of columns that all problems have.
+    """
+
+    def __init__(self, gram: np.ndarray, n_shared: int):
+        self.gram = gram
+        self.n_shared = n_shared
+        self._known: dict[tuple[int, float], tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+
+    def head(self, power: int, penalty: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the inverse factor of the columns that all have, their coupling to the parents, and what is left.
+
+        The matrix is ``c Z'Z + penalty I`` for the c that is this power of 4; the intercept is not penalised. What is
+        left is the Schur complement of the shared columns.
+        """
+        key = power, penalty
+        if key not in self._known:
+            n_shared = self.n_shared
+            matrix = 4.0**power * self.gram
+            matrix.reshape(-1)[len(matrix) + 1 :: len(matrix) + 1] += penalty
+            inverse = inverse_factor(matrix[:n_shared, :n_shared])
+            coupling = matrix[n_shared:, :n_shared] @ inverse.T
+            complement = matrix[n_shared:, n_shared:] - coupling @ coupling.T
+            self._known[key] = inverse, coupling, complement
+        return self._known[key]
+
+    def preconditioner(self, allowed: np.ndarray) -> Factor | NestedFactor | None:
+        """Return the preconditioner for problems with these parents; None if it would take too much space."""
+        order, nested = nesting(allowed)
+        if nested:
+            return NestedFactor(self, allowed, order)
+        return Factor(self, allowed) if 8 * len(allowed) * allowed.shape[1] ** 2 <= LARGEST_PARTS else None
 
 
 def nesting(allowed: np.ndarray) -> tuple[np.ndarray, bool]:
@@ -29,117 +71,118 @@ def nesting(allowed: np.ndarray) -> tuple[np.ndarray, bool]:
     return order, nested
 
 
-def best_preconditioner(inputs: Inputs, sample_weight: np.ndarray, allowed: np.ndarray, nested: bool):
-    """Return the preconditioner that promises the least work.
-
-    With a factor an iteration costs about ``F * F`` more multiplications for each score, on top of those with the
-    inputs, and iterations are about half as many as with the diagonal.
-    """
-    n_parts = 0 if nested else len(allowed) * allowed.shape[1] ** 2
-    fits = inputs.n_columns <= LARGEST_FACTOR and 8 * n_parts <= PARTS_BYTES
-    if fits and inputs.n_columns**2 <= 4 * inputs.n_values:
-        return Factor(inputs.gram(sample_weight), allowed, nested, inputs.dtype)
-    return Diagonal(inputs.squares(sample_weight), inputs.dtype)
-
-
 class Diagonal:
     """Divides by the diagonal of ``c Z'Z + I / C``."""
 
-    def __init__(self, squares, dtype):
-        self.squares = squares.astype(dtype)
+    def __init__(self, squares: np.ndarray):
+        self.squares = squares
 
-    def apply(self, direction, level, problems, score_start, penalty):
+    def apply(self, direction, level, problems, score_start, penalty) -> None:
         """Divide `direction` (W, F) in place, given the c of each row; `problems` are those at hand."""
-        divide_by_diagonal(direction, level, self.squares, penalty)
+        divide_by_diagonal(direction, level, self.squares.astype(direction.dtype, copy=False), penalty)
 
 
-class Factor:
-    """Divides by ``c Z'Z + I / C``, restricted to the columns that a problem has.
+class _ByLevel:
+    """Divides by ``c Z'Z + I / C`` with matrices that are kept for each power of 4 near which a c lies."""
 
-    The inverse of a Cholesky factor is kept for each power of 4 near which a c lies. Its leading block belongs to the
-    columns that all problems have. If the parents are nested, so that those of a problem come first, clearing what
-    belongs to the others half way is all that the restriction takes. Otherwise each problem has a small matrix of its
-    own, the inverse of its part of the Schur complement.
+    def __init__(self, shared: Shared, allowed: np.ndarray):
+        self.shared = shared
+        self.allowed = allowed
+        self._known: dict[tuple[int, float, Any], Any] = {}
+
+    def apply(self, direction, level, problems, score_start, penalty) -> None:
+        """Divide `direction` (W, F) in place, given the c of each row; `problems` are those at hand."""
+        powers = np.rint(0.5 * np.log2(np.maximum(level, 1e-12))).astype(np.int64)
+        of_row = problems if len(problems) == len(powers) else np.repeat(problems, np.diff(score_start))
+        different = set(powers.tolist())
+        for power in different:
+            matrices = self._matrices(power, penalty, direction.dtype)
+            if len(different) == 1:
+                direction[:] = self._solve(matrices, direction, of_row)
+            else:
+                rows = np.flatnonzero(powers == power)
+                direction[rows] = self._solve(matrices, direction[rows], of_row[rows])
+
+    def _matrices(self, power, penalty, dtype):
+        key = power, penalty, dtype
+        if key not in self._known:
+            made = self._make(power, penalty)
+            self._known[key] = tuple(matrix.astype(dtype, copy=False) for matrix in made)
+        return self._known[key]
+
+    def _make(self, power, penalty):
+        raise NotImplementedError
+
+    def _solve(self, matrices, part, of_row):
+        raise NotImplementedError
+
+
+class NestedFactor(_ByLevel):
+    """For problems whose parents are nested, so that in some order those of each problem come first.
+
+    Clearing what belongs to the other parents, half way through the triangular factors, is all that it takes to
+    restrict the matrix to a problem's own columns.
     """
 
-    def __init__(self, gram, allowed, nested, dtype):
-        self.gram = gram
-        self.allowed = allowed
-        self.nested = nested
-        self.dtype = dtype
-        self.n_shared = len(gram) - allowed.shape[1]
-        self.inverses: dict[tuple[int, float], np.ndarray] = {}
-        self.parts: dict[tuple[int, float], np.ndarray] = {}
-        self.couplings: dict[tuple[int, float], np.ndarray] = {}
+    def __init__(self, shared: Shared, allowed: np.ndarray, order: np.ndarray):
+        super().__init__(shared, allowed[:, order])
+        self.order = order
 
-    def apply(self, direction, level, problems, score_start, penalty):
-        """Divide `direction` (W, F) in place, given the c of each row; `problems` are those at hand."""
-        powers = np.round(np.log(np.maximum(level, 1e-12)) / np.log(4.0)).astype(int)
-        of_row = np.repeat(problems, np.diff(score_start))
-        for power in set(powers.tolist()):
-            rows = np.flatnonzero(powers == power)
-            solve = self._solve_nested if self.nested else self._solve
-            direction[rows] = solve((power, penalty), direction[rows], of_row[rows])
+    def _make(self, power, penalty):
+        head, coupling, complement = self.shared.head(power, penalty)
+        n_shared, own = len(head), inverse_factor(complement[np.ix_(self.order, self.order)])
+        # Rows in the nested order, columns in the given one.
+        inverse = np.zeros((n_shared + len(own), n_shared + len(own)))
+        inverse[:n_shared, :n_shared] = head
+        inverse[n_shared:, :n_shared] = -own @ coupling[self.order] @ head
+        inverse[n_shared:, n_shared + self.order] = own
+        return (inverse,)
 
-    def _solve_nested(self, key, part, of_row):
-        inverse = self._inverse(key)
+    def _solve(self, matrices, part, of_row):
+        (inverse,) = matrices
         half = part @ inverse.T
-        half[:, self.n_shared :] *= self.allowed[of_row]
+        half[:, self.shared.n_shared :] *= self.allowed[of_row]
         return half @ inverse
 
-    def _solve(self, key, part, of_row):
-        n_shared = self.n_shared
-        inverse = self._inverse(key)
-        coupling, parts = self.couplings[key], self.parts[key]
+
+class Factor(_ByLevel):
+    """For problems with any parents: each has a small matrix, the inverse of its part of the Schur complement."""
+
+    def _make(self, power, penalty):
+        inverse, coupling, complement = self.shared.head(power, penalty)
+        parts = np.zeros((len(self.allowed), *complement.shape))
+        first: dict[bytes, int] = {}
+        for q, own in enumerate(self.allowed):
+            same = first.setdefault(own.tobytes(), q)
+            columns = np.flatnonzero(own)
+            if same < q:
+                parts[q] = parts[same]
+            elif len(columns):
+                own_inverse = inverse_factor(complement[np.ix_(columns, columns)])
+                parts[q][np.ix_(columns, columns)] = own_inverse.T @ own_inverse
+        return inverse, coupling, parts
+
+    def _solve(self, matrices, part, of_row):
+        inverse, coupling, parts = matrices
+        n_shared = self.shared.n_shared
         head = part[:, :n_shared] @ inverse.T
         tail = part[:, n_shared:] - head @ coupling.T
         tail = np.matmul(parts[of_row], tail[:, :, None])[:, :, 0]
         return np.hstack([(head - tail @ coupling) @ inverse, tail])
 
-    def _inverse(self, key):
-        """Return the inverse of the factor, the leading block of it if parents are not nested."""
-        if key not in self.inverses:
-            power, penalty = key
-            matrix = 4.0**power * self.gram
-            matrix[np.arange(1, len(matrix)), np.arange(1, len(matrix))] += penalty
-            if self.nested:
-                self.inverses[key] = inverse_factor(matrix).astype(self.dtype)
-            else:
-                n_shared = self.n_shared
-                inverse = inverse_factor(matrix[:n_shared, :n_shared])
-                coupling = matrix[n_shared:, :n_shared] @ inverse.T
-                complement = matrix[n_shared:, n_shared:] - coupling @ coupling.T
-                self.parts[key] = self._own_parts(complement).astype(self.dtype)
-                self.couplings[key] = coupling.astype(self.dtype)
-                self.inverses[key] = inverse.astype(self.dtype)
-        return self.inverses[key]
 
-    def _own_parts(self, complement):
-        """Return for each problem the inverse of its part of the complement, zero elsewhere."""
-        parts = np.zeros((len(self.allowed), *complement.shape))
-        known: dict[bytes, int] = {}
-        for q, own in enumerate(self.allowed):
-            first = known.setdefault(own.tobytes(), q)
-            columns = np.flatnonzero(own)
-            if first < q:
-                parts[q] = parts[first]
-            elif len(columns):
-                inverse = inverse_factor(complement[np.ix_(columns, columns)])
-                parts[q][np.ix_(columns, columns)] = inverse.T @ inverse
-        return parts
-
-
-def inverse_factor(matrix):
+def inverse_factor(matrix: np.ndarray) -> np.ndarray:
     """Return the inverse of the lower Cholesky factor; a diagonal is added if the matrix is not quite definite."""
-    scale = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
-    scaled = matrix / scale / scale[:, None]
+    scale = 1.0 / np.sqrt(np.maximum(matrix.diagonal(), 1e-300))
+    scaled = matrix * scale
+    scaled *= scale[:, None]
     jitter = 1e-14
     while True:
         try:
-            scaled[np.diag_indices_from(scaled)] = 1.0 + jitter
+            scaled.reshape(-1)[:: len(scaled) + 1] = 1.0 + jitter
             factor = scipy.linalg.cholesky(scaled, lower=True, check_finite=False)
         except np.linalg.LinAlgError:
             jitter *= 100.0
         else:
-            inverse, _ = dtrtri(factor, lower=1)
-            return np.tril(inverse) / scale
+            inverse, _ = dtrtri(factor, lower=1, overwrite_c=1)
+            return np.ascontiguousarray(inverse * scale)

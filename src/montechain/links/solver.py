@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,9 +30,9 @@ from montechain._threads import one_blas_thread, run_in_threads
 from montechain.links.descent import N_PAIRS, Descent, Targets, starts
 from montechain.links.design import ranges
 from montechain.links.inputs import Inputs
-from montechain.links.preconditioner import LARGEST_FACTOR, best_preconditioner, nesting
+from montechain.links.preconditioner import LARGEST_FACTOR, Diagonal, Shared
 
-__all__ = ["Solution", "solve_logistic", "solve_path"]
+__all__ = ["LogisticProblems", "Solution", "solve_logistic"]
 
 WORK_BYTES = 2**27
 """Scratch space that one block of problems may take, or the size of the inputs if that is more."""
@@ -117,87 +119,98 @@ def solve_logistic(
     n_jobs : int, optional
         Threads.
     """
-    problems = _Problems(X, parent_columns, allowed, targets, target_row, n_classes, sample_weight, class_weight, tol)
-    with one_blas_thread():
-        return problems.solve(C, initial, tol, max_iter, on_solved, n_jobs)
+    problems = LogisticProblems(X, parent_columns, targets, sample_weight=sample_weight)
+    return problems.solve(
+        allowed, target_row, n_classes, C=C, class_weight=class_weight, tol=tol, max_iter=max_iter, initial=initial,
+        on_solved=on_solved, n_jobs=n_jobs,
+    )  # fmt: skip
 
 
-def solve_path(
-    X,
-    parent_columns: np.ndarray,
-    allowed: np.ndarray,
-    targets: np.ndarray,
-    target_row: Sequence[int] | np.ndarray,
-    n_classes: Sequence[int] | np.ndarray,
-    *,
-    Cs: Sequence[float],
-    sample_weight: np.ndarray | None = None,
-    class_weight: np.ndarray | None = None,
-    tol: float = 1e-6,
-    max_iter: int = 1000,
-    n_jobs: int | None = None,
-) -> list[Solution]:
-    """Minimise the same objectives for several strengths of the penalty, in the order of `Cs`.
+class LogisticProblems:
+    """Inputs and targets made ready, so that problems about them can be solved again and again.
 
-    The inputs and their products with themselves are prepared once, and each solution starts from the one before it;
-    so `Cs` should rise or fall. The other parameters are those of `solve_logistic`.
+    Parameters
+    ----------
+    X : ndarray or CSR matrix or array of shape (n, D)
+    parent_columns : ndarray of shape (n, P)
+    targets : int ndarray of shape (T, n)
+    sample_weight : ndarray of shape (n,), optional
     """
-    problems = _Problems(X, parent_columns, allowed, targets, target_row, n_classes, sample_weight, class_weight, tol)
-    solutions: list[Solution] = []
-    with one_blas_thread():
-        for C in Cs:
-            initial = None
-            if solutions:
-                last = solutions[-1]
-                initial = np.vstack([last.intercept, last.coef, last.parent_coef]).T
-            solutions.append(problems.solve(C, initial, tol, max_iter, None, n_jobs))
-    return solutions
 
-
-class _Problems:
-    """Logistic problems made ready: what does not depend on the penalty, and is done once for several of them."""
-
-    def __init__(self, X, parent_columns, allowed, targets, target_row, n_classes, sample_weight, class_weight, tol):
+    def __init__(
+        self, X: Any, parent_columns: np.ndarray, targets: np.ndarray, *, sample_weight: np.ndarray | None = None
+    ):
         n_rows, self.n_features = X.shape
+        self.sample_weight = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        self.codes = np.ascontiguousarray(targets, dtype=np.int32)
+        self.rotation = _rotation(X)
+        self.inputs = Inputs.of(X if self.rotation is None else X @ self.rotation, parent_columns)
+        self.n_rotated = self.inputs.n_columns - 1 - parent_columns.shape[1]
+
+    @cached_property
+    def single(self) -> Inputs | None:
+        """The inputs in single precision; None if they are few, or too large for it."""
+        if self.inputs.n_values <= SMALL:
+            return None
+        largest = max(np.abs(values).max(initial=0.0) for values in (self.inputs.dense, self.inputs.arrays[2]))
+        return self.inputs.single() if largest < 1e12 else None
+
+    @cached_property
+    def shared(self) -> Shared | None:
+        """Factors for preconditioners; None if a diagonal promises less work.
+
+        With a factor an iteration costs about ``F * F`` more multiplications for each score, on top of those with the
+        inputs, and iterations are about half as many as with the diagonal.
+        """
+        n_columns = self.inputs.n_columns
+        if n_columns > LARGEST_FACTOR or n_columns**2 > 4 * self.inputs.n_values:
+            return None
+        return Shared((self.single or self.inputs).gram(self.sample_weight), 1 + self.n_rotated)
+
+    @cached_property
+    def diagonal(self) -> Diagonal:
+        """The preconditioner that always fits."""
+        return Diagonal(self.inputs.squares(self.sample_weight))
+
+    def solve(
+        self,
+        allowed: np.ndarray,
+        target_row: Sequence[int] | np.ndarray,
+        n_classes: Sequence[int] | np.ndarray,
+        *,
+        C: float = 1.0,
+        class_weight: np.ndarray | None = None,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        initial: np.ndarray | None = None,
+        on_solved: Callable[[int], None] | None = None,
+        n_jobs: int | None = None,
+    ) -> Solution:
+        """Solve some problems; see `solve_logistic`."""
         row = np.asarray(target_row, dtype=np.int64)
         widths = np.array([1 if k == 2 else k for k in n_classes], dtype=np.int64)
-        sample_weight = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        score_start = starts(widths)
         if class_weight is None:
             class_weight = np.ones((len(widths), max(n_classes, default=2)))
-        codes = np.ascontiguousarray(targets, dtype=np.int32)
-        self.counts = [
-            class_counts(codes[t], sample_weight, k) * class_weight[q, :k]
+        counts = [
+            class_counts(self.codes[t], self.sample_weight, k) * class_weight[q, :k]
             for q, (t, k) in enumerate(zip(row, n_classes, strict=True))
         ]
-        weight = np.array([counts.sum() for counts in self.counts])
-        self.column_order, nested = nesting(allowed)
-        allowed = np.ascontiguousarray(allowed[:, self.column_order])
-        self.targets = Targets(codes, row, widths, weight, sample_weight, np.asarray(class_weight, float), allowed)
-        self.score_start = starts(widths)
-
-        self.rotation = _rotation(X)
-        self.inputs = Inputs.of(X if self.rotation is None else X @ self.rotation, parent_columns[:, self.column_order])
-        self.n_rotated = self.inputs.n_columns - 1 - allowed.shape[1]
-        self.single = self.inputs.single() if tol >= SINGLE_TOL and self._is_large() else None
-        self.preconditioner = best_preconditioner(self.single or self.inputs, sample_weight, allowed, nested)
-
-    def solve(self, C, initial, tol, max_iter, on_solved, n_jobs):
-        """Return the solution for one strength of the penalty; see `solve_logistic`."""
-        coefficients = self._start(initial)
-        n_problems = len(self.counts)
-        gradient, n_iter = np.zeros(n_problems), np.zeros(n_problems, dtype=np.int64)
-        converged = np.zeros(n_problems, dtype=bool)
+        weight = np.array([own.sum() for own in counts])
+        targets = Targets(self.codes, row, widths, weight, self.sample_weight, np.asarray(class_weight, float), allowed)
+        coefficients = self._start(initial, counts, targets, score_start)
+        gradient, n_iter = np.zeros(len(row)), np.zeros(len(row), dtype=np.int64)
+        converged = np.zeros(len(row), dtype=bool)
 
         def solve_block(problems):
-            scores = ranges(self.score_start[problems], self.targets.widths[problems])
+            scores = ranges(score_start[problems], widths[problems])
             limit = np.full(len(problems), max_iter)
 
             def descend(inputs, told):
                 start = coefficients[scores]
-                descent = Descent(inputs, self.preconditioner, self.targets, problems, start, 1.0 / C, tol, limit, told)
-                return descent.run()
+                return Descent(inputs, preconditioner, targets, problems, start, 1.0 / C, tol, limit, told).run()
 
-            if self.single is not None:
+            if tol >= SINGLE_TOL and self.single is not None:
                 rough = descend(self.single, None)
                 if np.isfinite(rough.coefficients).all():
                     coefficients[scores] = rough.coefficients
@@ -207,58 +220,65 @@ class _Problems:
             coefficients[scores], gradient[problems], converged[problems] = fine.coefficients, fine.norm, fine.converged
             n_iter[problems] += fine.n_iter
 
-        run_in_threads(solve_block, self._blocks(), n_jobs)
+        with one_blas_thread():
+            preconditioner = (self.shared and self.shared.preconditioner(allowed)) or self.diagonal
+            run_in_threads(solve_block, self._blocks(counts, int(score_start[-1])), n_jobs)
         coef = coefficients[:, 1 : 1 + self.n_rotated].T
-        parent_coef = np.empty((len(self.column_order), len(coefficients)))
-        parent_coef[self.column_order] = coefficients[:, 1 + self.n_rotated :].T
         return Solution(
             np.ascontiguousarray(coef if self.rotation is None else self.rotation @ coef),
-            parent_coef,
+            np.ascontiguousarray(coefficients[:, 1 + self.n_rotated :].T),
             coefficients[:, 0].copy(),
-            self.score_start,
+            score_start,
             gradient,
             n_iter,
             converged,
         )
 
-    def _is_large(self):
-        """Return whether single precision pays, and can hold the inputs."""
-        if self.inputs.n_values <= SMALL:
-            return False
-        return all(np.abs(values).max(initial=0.0) < 1e12 for values in (self.inputs.dense, self.inputs.arrays[2]))
+    def solve_path(self, allowed, target_row, n_classes, *, Cs: Sequence[float], **options: Any) -> list[Solution]:
+        """Solve the same problems for several strengths of the penalty, in the order of `Cs`.
 
-    def _blocks(self):
-        """Return arrays of problems to be solved together, the same for any number of threads.
-
-        A label with many rows of both classes takes more iterations than a rare one, as a rule. Each block has some of
-        both, and begins with those that take long.
+        Each solution starts from the one before it; so `Cs` should rise or fall. The other parameters are those of
+        `solve_logistic`.
         """
-        n_scores = int(self.score_start[-1])
-        per_score = self.inputs.dtype.itemsize * (3 * self.inputs.n_rows + (2 * N_PAIRS + 6) * self.inputs.n_columns)
-        largest = max(1, max(WORK_BYTES, self.inputs.n_bytes) // per_score)
-        n_blocks = max(n_scores // BLOCK_WIDTH, 2 if 2 * n_scores > BLOCK_WIDTH else 1, -(-n_scores // largest))
-        longest_first = np.argsort([-counts.min() for counts in self.counts], kind="stable")
-        dealt = [longest_first[block::n_blocks] for block in range(n_blocks)]
-        return [problems for problems in dealt if len(problems)]
+        solutions: list[Solution] = []
+        initial = None
+        for C in Cs:
+            found = self.solve(allowed, target_row, n_classes, C=C, initial=initial, **options)
+            initial = np.vstack([found.intercept, found.coef, found.parent_coef]).T
+            solutions.append(found)
+        return solutions
 
-    def _start(self, initial):
+    def _start(self, initial, counts, targets, score_start):
         """Return coefficients to start from, one row for each score."""
-        start = np.zeros((int(self.score_start[-1]), self.inputs.n_columns))
+        start = np.zeros((int(score_start[-1]), self.inputs.n_columns))
         if initial is not None:
             first_parent = 1 + self.n_features
             of_x = initial[:, 1:first_parent]
             start[:, 0] = initial[:, 0]
             start[:, 1 : 1 + self.n_rotated] = of_x if self.rotation is None else of_x @ self.rotation
-            start[:, 1 + self.n_rotated :] = initial[:, first_parent:][:, self.column_order]
-            start[:, 1 + self.n_rotated :] *= np.repeat(self.targets.allowed, self.targets.widths, axis=0)
-        for q, counts in enumerate(self.counts):
-            rows = slice(self.score_start[q], self.score_start[q + 1])
+            start[:, 1 + self.n_rotated :] = initial[:, first_parent:]
+            start[:, 1 + self.n_rotated :] *= np.repeat(targets.allowed, targets.widths, axis=0)
+        for q, own in enumerate(counts):
+            rows = slice(score_start[q], score_start[q + 1])
             if initial is None or np.isnan(start[rows, 0]).any():
                 start[rows] = 0.0
-                start[rows, 0] = np.diff(np.log(counts)) if len(counts) == 2 else np.log(counts)
+                start[rows, 0] = np.log(own[1] / own[0]) if len(own) == 2 else np.log(own)
         # Taking the same off all classes changes no probability and can only lower the penalty.
-        centre(self.score_start, start)
+        centre(score_start, start)
         return start
+
+    def _blocks(self, counts, n_scores):
+        """Return arrays of problems to be solved together, the same for any number of threads.
+
+        A label with many rows of both classes takes more iterations than a rare one, as a rule. Each block has some of
+        both, and begins with those that take long.
+        """
+        per_score = self.inputs.dtype.itemsize * (3 * self.inputs.n_rows + (2 * N_PAIRS + 6) * self.inputs.n_columns)
+        largest = max(1, max(WORK_BYTES, self.inputs.n_bytes) // per_score)
+        n_blocks = max(n_scores // BLOCK_WIDTH, 2 if 2 * n_scores > BLOCK_WIDTH else 1, -(-n_scores // largest))
+        longest_first = np.argsort([-own.min() for own in counts], kind="stable")
+        dealt = [longest_first[block::n_blocks] for block in range(n_blocks)]
+        return [problems for problems in dealt if len(problems)]
 
 
 def class_counts(target, sample_weight, n_classes):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -27,6 +27,7 @@ from montechain.links import (
     SVMLink,
 )
 from montechain.links.design import as_matrix
+from montechain.links.linear import folded_effects
 
 __all__ = ["CachedLink", "LinkCache"]
 
@@ -182,13 +183,15 @@ class LinkCache:
 
     def _fit(self, problems: list[LinkProblem]) -> list[FittedLink]:
         self.n_fitted += len(problems)
-        everything = self.X, self.codes, self.filled, self.n_classes
         if not self.warm_start and not isinstance(self.learner, ONE_BY_ONE):
-            return [self.learner.fit_links(*everything, [problem], **self.options)[0] for problem in problems]
-        options = self.options
+            return [self._fit_links([problem])[0] for problem in problems]
         if self.warm_start and isinstance(self.learner, LogisticLink):
-            options = {**options, "initial": [self._nearest(problem) for problem in problems]}
-        return self.learner.fit_links(*everything, problems, **options)
+            return self._fit_links(problems, initial=[self._nearest(problem) for problem in problems])
+        return self._fit_links(problems)
+
+    @cached_property
+    def _fit_links(self) -> Callable[..., list[FittedLink]]:
+        return self.learner.prepared(self.X, self.codes, self.filled, self.n_classes, **self.options)
 
     def _nearest(self, problem: LinkProblem) -> tuple[LinkProblem, FittedLink] | None:
         """Return the link of the same label whose parents differ least, of those used lately."""
@@ -205,13 +208,10 @@ class LinkCache:
             return CachedLink(problem, link, None, None, _pickled_size(link))
         # Links fitted together may be pieces of one array, which would live as long as any of them.
         link = replace(link, coef=link.coef.copy(), intercept=link.intercept.copy())
-        effects = np.zeros((len(link.intercept), self.active_start[-1]))
-        intercept = link.intercept.copy()
-        for j, own in zip(problem.parents, link.parent_effects, strict=True):
-            intercept += own[0]
-            effects[:, self.active_start[j] : self.active_start[j + 1]] = (own[1:] - own[0]).T
+        intercept, effects = folded_effects(link, problem.parents, self.active_start)
         margins = None
-        n_bytes = sum(array.nbytes + HEADER for array in (link.coef, link.intercept, effects, *link.parent_effects))
+        n_bytes = sum(array.nbytes + HEADER for array in (link.coef, link.intercept, effects))
+        n_bytes += sum(array.nbytes + HEADER for array in link.parent_effects)
         if self.validation is not None:
             # Links that do not look at x must not care whether x is made of numbers. One product for each link, not
             # one for all: the last bit of a product depends on its shape.
