@@ -80,6 +80,17 @@ def centre(score_start, values):
                     values[w, f] -= mean
 
 
+@njit(cache=True, nogil=True)
+def complete_direction(
+    score_start, rows, newest, steps, changes, inverse, direction, shares, gradient, coefficients, penalty, ahead
+):  # fmt: skip
+    """Do what follows the preconditioner: centre, the second half of the recursion, and the look ahead."""
+    # Gradients sum to zero over the classes; directions that do so too keep the coefficients as small as can be.
+    centre(score_start, direction)
+    two_loop_up(score_start, rows, newest, steps, changes, inverse, direction, shares)
+    look_ahead(score_start, rows, direction, gradient, coefficients, penalty, ahead)
+
+
 @njit(cache=True, nogil=True, fastmath=SUMS)
 def look_ahead(score_start, rows, direction, gradient, coefficients, penalty, out):
     """Write to `out` (4, Q) what is known of the way along `direction` before any step.

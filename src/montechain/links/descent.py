@@ -12,15 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from montechain._kernels.margins import search_along
-from montechain._kernels.quasi_newton import centre, look_ahead, move, penalise, two_loop_down, two_loop_up
+from montechain._kernels.quasi_newton import complete_direction, move, penalise, two_loop_down
 from montechain.links.design import ranges
 from montechain.links.inputs import Inputs
 
 __all__ = ["Descent", "Targets", "starts"]
 
-N_PAIRS = 10
-"""Pairs that L-BFGS remembers."""
-SLOPE_ACCURACY = 0.3
+SLOPE_ACCURACY = 0.1
 """Share of the first slope at which the search along a direction may stop."""
 MAX_EVALUATIONS = 40
 """Evaluations after which the search along a direction gives up."""
@@ -70,6 +68,8 @@ class Descent:
     inputs : Inputs
     preconditioner : Diagonal or Factor
     targets : Targets
+    n_pairs : int
+        Pairs of steps and changes of the gradient that are remembered.
     problems : int ndarray
     coefficients : ndarray of shape (scores of these problems, F)
         Where to start.
@@ -84,6 +84,7 @@ class Descent:
         inputs: Inputs,
         preconditioner,
         targets: Targets,
+        n_pairs: int,
         problems: np.ndarray,
         coefficients: np.ndarray,
         penalty: float,
@@ -111,13 +112,13 @@ class Descent:
         self.coefficients = coefficients.astype(dtype)
         self.margin = np.empty((shape[0], inputs.n_rows), dtype=dtype)
         self.gradient = np.empty(shape, dtype=dtype)
-        self.steps, self.changes = np.empty((2, N_PAIRS, *shape), dtype=dtype)
+        self.steps, self.changes = np.empty((2, n_pairs, *shape), dtype=dtype)
         self.residual = np.empty((self.widths.max(), inputs.n_rows), dtype=dtype)
         self.n_waiting, self.newest = n_problems, -1
 
         self.norm, self.n_iter = np.zeros(n_problems), np.zeros(n_problems, dtype=np.int64)
         self.converged = np.zeros(n_problems, dtype=bool)
-        self._inverse = np.zeros((N_PAIRS, 0))
+        self._inverse = np.zeros((n_pairs, 0))
         self._stuck = np.zeros(0, dtype=bool)
         self._information = np.zeros(0)
         self._set_under_way(np.zeros(0, dtype=np.int64))
@@ -145,7 +146,7 @@ class Descent:
         self._weight = self.targets.weight[self.problems[left]]
         self._ahead = np.zeros((4, len(left)))
         self._step = np.zeros(len(left))
-        self._shares = np.zeros((N_PAIRS, len(left)))
+        self._shares = np.zeros((len(self.steps), len(left)))
 
     def _enter(self, room):
         """Take problems that wait, as many as there is room for, and compute where they stand."""
@@ -162,7 +163,7 @@ class Descent:
         penalise(self._rows, self.allowed, self.coefficients, self.penalty, gradient)
         self.gradient[rows] = gradient
         self._information = np.concatenate([information, self._information])
-        self._inverse = np.hstack([self._inverse, np.zeros((N_PAIRS, count))])
+        self._inverse = np.hstack([self._inverse, np.zeros((len(self.steps), count))])
         self._stuck = np.concatenate([self._stuck, np.zeros(count, dtype=bool)])
         self._set_under_way(np.concatenate([before, self._left]))
 
@@ -173,11 +174,8 @@ class Descent:
         two_loop_down(*memory, direction, self._shares)
         level = self._information / self.total_weight
         self.preconditioner.apply(direction, level, self.problems[self._left], self._score_start, self.penalty)
-        # Gradients sum to zero over the classes; directions that do so too keep the coefficients as small as can be.
-        centre(self._score_start, direction)
-        two_loop_up(*memory, direction, self._shares)
-        look_ahead(
-            self._score_start, self._rows, direction, self.gradient, self.coefficients, self.penalty, self._ahead
+        complete_direction(
+            *memory, direction, self._shares, self.gradient, self.coefficients, self.penalty, self._ahead
         )
         return direction
 
@@ -186,8 +184,8 @@ class Descent:
         norm, promised = self._ahead[1] / self._weight, -self._ahead[0] / self._weight
         size = self.inputs.dtype.itemsize
         # The second condition keeps inputs of tiny scale, whose gradients are always small, from ending at once.
-        solved = (norm <= self.tol) & (promised <= self.tol)
-        solved |= promised <= np.where(self._stuck, STUCK[size], ROUNDING[size])
+        solved = (np.maximum(norm, promised) <= self.tol) | (promised <= ROUNDING[size])
+        solved |= self._stuck & (promised <= STUCK[size])
         finished = solved | self._stuck | (self.n_iter[self._left] >= self.max_iter[self._left])
         if not finished.any():
             return slice(None)
@@ -212,7 +210,7 @@ class Descent:
         failed = self._step == 0.0
         self._stuck = failed & ~self._inverse.any(axis=0)
         self._inverse[:, failed] = 0.0
-        self.newest = (self.newest + 1) % N_PAIRS
+        self.newest = (self.newest + 1) % len(self.steps)
         self.n_iter[self._left] += 1
         move(
             self._score_start, self._rows, self._step, direction, gradient, self.newest, self.coefficients,

@@ -143,9 +143,7 @@ class LogisticLink(LinkLearner):
     ) -> Callable[..., list[FittedLink]]:
         """Return `fit_links` for these rows, with x and all labels made ready once."""
         labels = range(codes.shape[1])
-        return _Prepared(
-            self, X, codes, filled, n_classes, labels, labels, sample_weight, n_jobs, fit_params
-        ).fit_links
+        return _Prepared(self, X, codes, filled, n_classes, labels, labels, sample_weight, n_jobs, fit_params).fit_links
 
 
 class _Prepared:

@@ -40,13 +40,13 @@ class Shared:
     def head(self, power: int, penalty: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the inverse factor of the columns that all have, their coupling to the parents, and what is left.
 
-        The matrix is ``c Z'Z + penalty I`` for the c that is this power of 4; the intercept is not penalised. What is
+        The matrix is ``c Z'Z + penalty I`` for the c that is this power of 16; the intercept is not penalised. What is
         left is the Schur complement of the shared columns.
         """
         key = power, penalty
         if key not in self._known:
             n_shared = self.n_shared
-            matrix = 4.0**power * self.gram
+            matrix = 16.0**power * self.gram
             matrix.reshape(-1)[len(matrix) + 1 :: len(matrix) + 1] += penalty
             inverse = inverse_factor(matrix[:n_shared, :n_shared])
             coupling = matrix[n_shared:, :n_shared] @ inverse.T
@@ -83,7 +83,7 @@ class Diagonal:
 
 
 class _ByLevel:
-    """Divides by ``c Z'Z + I / C`` with matrices that are kept for each power of 4 near which a c lies."""
+    """Divides by ``c Z'Z + I / C`` with matrices that are kept for each power of 16 near which a c lies."""
 
     def __init__(self, shared: Shared, allowed: np.ndarray):
         self.shared = shared
@@ -92,7 +92,7 @@ class _ByLevel:
 
     def apply(self, direction, level, problems, score_start, penalty) -> None:
         """Divide `direction` (W, F) in place, given the c of each row; `problems` are those at hand."""
-        powers = np.rint(0.5 * np.log2(np.maximum(level, 1e-12))).astype(np.int64)
+        powers = np.rint(0.25 * np.log2(np.maximum(level, 1e-12))).astype(np.int64)
         of_row = problems if len(problems) == len(powers) else np.repeat(problems, np.diff(score_start))
         different = set(powers.tolist())
         for power in different:

@@ -27,18 +27,22 @@ import scipy.sparse as sp
 
 from montechain._kernels.quasi_newton import centre
 from montechain._threads import one_blas_thread, run_in_threads
-from montechain.links.descent import N_PAIRS, Descent, Targets, starts
+from montechain.links.descent import Descent, Targets, starts
 from montechain.links.design import ranges
 from montechain.links.inputs import Inputs
 from montechain.links.preconditioner import LARGEST_FACTOR, Diagonal, Shared
 
 __all__ = ["LogisticProblems", "Solution", "solve_logistic"]
 
+MANY_PAIRS, FEW_PAIRS = 40, 10
+"""Pairs that L-BFGS remembers: fewer where each of them is long."""
+LONG_PAIR = 5000
+"""Number of inputs from which on a pair is long."""
 WORK_BYTES = 2**27
 """Scratch space that one block of problems may take, or the size of the inputs if that is more."""
 BLOCK_WIDTH = 24
 """Scores in a block, about: enough to share products, few enough that threads have blocks to take."""
-SMALL = 2**14
+SMALL_DENSE, SMALL_SPARSE = 2**17, 2**14
 """Up to so many numbers in the inputs, single precision saves nothing."""
 SINGLE_TOL = 1e-7
 """Tolerances below this are asked of double precision from the start."""
@@ -146,11 +150,12 @@ class LogisticProblems:
         self.rotation = _rotation(X)
         self.inputs = Inputs.of(X if self.rotation is None else X @ self.rotation, parent_columns)
         self.n_rotated = self.inputs.n_columns - 1 - parent_columns.shape[1]
+        self.n_pairs = MANY_PAIRS if self.inputs.n_columns < LONG_PAIR else FEW_PAIRS
 
     @cached_property
     def single(self) -> Inputs | None:
         """The inputs in single precision; None if they are few, or too large for it."""
-        if self.inputs.n_values <= SMALL:
+        if self.inputs.n_values <= (SMALL_DENSE if self.inputs.n_dense else SMALL_SPARSE):
             return None
         largest = max(np.abs(values).max(initial=0.0) for values in (self.inputs.dense, self.inputs.arrays[2]))
         return self.inputs.single() if largest < 1e12 else None
@@ -208,7 +213,9 @@ class LogisticProblems:
 
             def descend(inputs, told):
                 start = coefficients[scores]
-                return Descent(inputs, preconditioner, targets, problems, start, 1.0 / C, tol, limit, told).run()
+                return Descent(
+                    inputs, preconditioner, targets, self.n_pairs, problems, start, 1.0 / C, tol, limit, told
+                ).run()
 
             if tol >= SINGLE_TOL and self.single is not None:
                 rough = descend(self.single, None)
@@ -273,7 +280,9 @@ class LogisticProblems:
         A label with many rows of both classes takes more iterations than a rare one, as a rule. Each block has some of
         both, and begins with those that take long.
         """
-        per_score = self.inputs.dtype.itemsize * (3 * self.inputs.n_rows + (2 * N_PAIRS + 6) * self.inputs.n_columns)
+        per_score = self.inputs.dtype.itemsize * (
+            3 * self.inputs.n_rows + (2 * self.n_pairs + 6) * self.inputs.n_columns
+        )
         largest = max(1, max(WORK_BYTES, self.inputs.n_bytes) // per_score)
         n_blocks = max(n_scores // BLOCK_WIDTH, 2 if 2 * n_scores > BLOCK_WIDTH else 1, -(-n_scores // largest))
         longest_first = np.argsort([-own.min() for own in counts], kind="stable")
