@@ -95,13 +95,8 @@ class Descent:
         dtype = inputs.dtype
         n_problems, shape = len(problems), coefficients.shape
         self.inputs, self.preconditioner, self.targets = inputs, preconditioner, targets
-        self.problems, self.penalty, self.tol, self.max_iter, self.on_solved = (
-            problems,
-            penalty,
-            tol,
-            max_iter,
-            on_solved,
-        )
+        self.problems, self.penalty, self.tol, self.max_iter = problems, penalty, tol, max_iter
+        self.on_solved = on_solved
         self.widths = targets.widths[problems]
         self.score_start = starts(self.widths)
         self.allowed = np.repeat(targets.allowed[problems], self.widths, axis=0)
