@@ -1,7 +1,10 @@
-"""Ratios against peers, measured in one process on one thread: ``python -m benchmarks``."""
+"""Speed and memory against peers, measured in one run: ``python -m benchmarks``."""
 
 import os
 
+THREADS = int(os.environ.get("MONTECHAIN_BENCHMARK_THREADS", "1"))
+"""Threads that each side may use in this process."""
+
 # Here, because this runs before anything imports numpy: the libraries below it read these once.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ[variable] = "1"
+    os.environ[variable] = str(THREADS)

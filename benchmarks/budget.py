@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.timing import Measurement
+from benchmarks.report import Measurement
 from montechain import BranchAndBound
 from montechain.chain import Chain
 from montechain.links.linear import SOFTMAX, FittedLinearLink
@@ -37,7 +37,7 @@ def cal500_like(seed: int = 0) -> tuple[Chain, np.ndarray]:
     return Chain(range(LABELS), [range(k) for k in range(LABELS)], links), rng.normal(size=(ROWS, FEATURES))
 
 
-def measure() -> Iterator[Measurement]:
+def measure(n_runs: int) -> Iterator[Measurement]:
     """Time to the end of each budget, and the bound it leaves."""
     chain, X = cal500_like()
     drawn, _ = chain.sample(X, np.random.default_rng(0).random((1, 1000, LABELS)))
@@ -56,4 +56,4 @@ def measure() -> Iterator[Measurement]:
             f"upper bound {decision.upper_bound.mean():.2f}, {decision.certified.mean():.0%} certified"
         )
         what = f"decide, max_nodes={budget:,}"
-        yield Measurement(what, f"CAL500-like, {ROWS} rows", None, seconds, None, correct=bool(correct), note=note)
+        yield Measurement(what, f"CAL500-like, {ROWS} rows", seconds, correct=bool(correct), note=note)

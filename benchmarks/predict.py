@@ -1,37 +1,65 @@
-"""`predict` against scikit-learn's chain, which is greedy, with the same links."""
+"""`predict`, many rows and one, against scikit-learn's chain, which is greedy, with the same links."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 
-from benchmarks.peers import classifier_with_links, fitted_peer, same_links, trainable_split
-from benchmarks.timing import Measurement, interleaved
+from benchmarks import THREADS
+from benchmarks.peers import SETS, classifier_with_links, fitted_peer, same_links, trainable_split
+from benchmarks.report import Measurement
+from benchmarks.timing import interleaved
 from montechain import BranchAndBound, MonteCarlo
 
-DATA = ("yeast", "enron", "tmc2007", "reuters")
+AGAINST = "scikit-learn greedy"
+STRATEGIES = (
+    ("exact predict", BranchAndBound(), 20.0),
+    ("MonteCarlo(100) predict", MonteCarlo(n_samples=100), 3.0),
+)
+LATENCY_TARGET = 20.0
 
 
-def measure(n_runs: int) -> Iterator[Measurement]:
+def measure(n_runs: int, data: Sequence[str] = SETS) -> Iterator[Measurement]:
     """Certified-exact prediction, and Monte Carlo with 100 samples."""
-    for name in DATA:
+    for name in data:
         split, peer = trainable_split(name), fitted_peer(name)
         X = split.X_test
         chain = same_links(peer)
         greedy = classifier_with_links(chain, split, inference="greedy")
-        same = (greedy.predict(X) == peer.predict(X)).all()
+        same = bool((greedy.predict(X) == peer.predict(X)).all())
         greedy_log_proba = greedy.decide(X).log_proba
-        for what, strategy, target in (
-            ("exact predict", BranchAndBound(), 10.0),
-            ("MonteCarlo(100) predict", MonteCarlo(n_samples=100), 1.0),
-        ):
-            ours = classifier_with_links(chain, split, inference=strategy)
+        for what, strategy, target in STRATEGIES:
+            ours = classifier_with_links(chain, split, inference=strategy, n_jobs=THREADS)
             decision = ours.decide(X)
             certified = decision.certified.mean()
-            correct = same and (decision.log_proba >= greedy_log_proba - 1e-9).all()
-            if what == "exact predict":
-                correct = correct and certified == 1.0
-            peer_seconds, our_seconds = interleaved(lambda: peer.predict(X), lambda: ours.predict(X), n_runs)  # noqa: B023
+            correct = same and bool((decision.log_proba >= greedy_log_proba - 1e-9).all())
+            if isinstance(strategy, BranchAndBound):
+                correct = correct and bool(certified == 1.0)
+            peer_seconds, our_seconds = interleaved(partial(peer.predict, X), partial(ours.predict, X), n_runs)
             note = f"{1e6 * our_seconds / X.shape[0]:.1f} µs a row, {certified:.1%} certified"
             if not same:
                 note += ", greedy DIFFERS from the peer"
-            yield Measurement(what, name, peer_seconds, our_seconds, target, correct=bool(correct), note=note)
+            yield Measurement(
+                what,
+                name,
+                our_seconds,
+                peer_seconds,
+                AGAINST,
+                target,
+                correct=correct,
+                threads=THREADS,
+                note=note,
+            )
+
+
+def measure_latency(n_runs: int, data: Sequence[str] = SETS) -> Iterator[Measurement]:
+    """One row at a time: nearly all of it is what surrounds the search."""
+    for name in data:
+        split, peer = trainable_split(name), fitted_peer(name)
+        row = split.X_test[:1]
+        ours = classifier_with_links(same_links(peer), split)
+        certified = bool(ours.decide(row).certified.all())
+        peer_seconds, our_seconds = interleaved(partial(peer.predict, row), partial(ours.predict, row), n_runs)
+        yield Measurement(
+            "exact predict of one row", name, our_seconds, peer_seconds, AGAINST, LATENCY_TARGET, correct=certified
+        )
