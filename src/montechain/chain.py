@@ -6,6 +6,7 @@ vectors are integer codes, one column per position. The scikit-learn classes tra
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -22,6 +23,8 @@ from montechain.links.packing import check_parents, joined, pack_links, ragged, 
 
 __all__ = ["Chain", "ChainBase", "PrefixTree"]
 
+REMEMBERED = 2**18
+"""At most so many answers of links are kept while the prefixes of some rows are searched."""
 CELLS_AT_ONCE = 2**23
 """About so many numbers of x are repeated at a time, one row for each of its prefixes, for links of any kind."""
 
@@ -228,6 +231,9 @@ class Chain(ChainBase):
 class PrefixTree:
     """The tree of label prefixes over a batch of rows, for chains of any kind.
 
+    What a link has answered is remembered, up to `REMEMBERED` answers, because most searches go through the tree more
+    than once.
+
     Parameters
     ----------
     chain : ChainBase
@@ -241,6 +247,9 @@ class PrefixTree:
         self.X = X
         self.given = given
         self.n_rows = X.shape[0]
+        self.n_remembered = 0
+        # For each position: the keys of the pairs it was evaluated for, sorted, and the log-probabilities.
+        self.answers = [(np.empty(0, dtype=np.int64), np.empty((0, n))) for n in chain.n_classes]
 
     def expand(self, rows: np.ndarray, prefix: np.ndarray) -> np.ndarray:
         """Return the log-probabilities of the classes that may follow each (row, prefix), of shape (m, K).
@@ -249,20 +258,50 @@ class PrefixTree:
         call. Classes other than a known one get minus infinity.
         """
         k = prefix.shape[1]
-        if len(rows) == 0:  # no prefix is left, and classifiers refuse to answer for no rows
-            return np.empty((0, self.chain.n_classes[k]))
-        if len(rows) > 1 and not (np.diff(rows) > 0).all():
-            key = np.column_stack([rows, prefix[:, list(self.chain.parents[k])]])
-            _, first, inverse = np.unique(key, axis=0, return_index=True, return_inverse=True)
-            log_proba = self._conditional(rows[first], prefix[first])[inverse.ravel()]
-        else:
-            log_proba = self._conditional(rows, prefix)
+        parents = list(self.chain.parents[k])
+        n_classes = [self.chain.n_classes[j] for j in parents]
+        if self.n_rows * math.prod(n_classes) < 2**62:
+            key, first, inverse = distinct(rows, prefix[:, parents], n_classes)
+            log_proba = self._answer(k, key, rows[first], prefix[first])[inverse]
+        else:  # too many for a key that is the same in each call
+            _, first, inverse = distinct(rows, prefix[:, parents], n_classes)
+            log_proba = self._conditional(rows[first], prefix[first])[inverse]
         if self.given is not None:
             known = self.given[rows, k][:, None]
             log_proba = np.where((known >= 0) & (np.arange(log_proba.shape[1]) != known), -np.inf, log_proba)
         return log_proba
 
+    def log_joint(self, rows: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        """Return log p(y | x) of label vectors of the given rows; minus infinity if they disagree with `given`."""
+        total = np.zeros(len(rows))
+        for k in range(self.chain.n_labels):
+            total += self.expand(rows, Y[:, :k])[np.arange(len(rows)), Y[:, k]]
+        return total
+
+    def _answer(self, k: int, key: np.ndarray, rows: np.ndarray, prefix: np.ndarray) -> np.ndarray:
+        """Return the log-probabilities of distinct pairs in the order of their keys, asking for those not known yet."""
+        known, answers = self.answers[k]
+        place = np.searchsorted(known, key)
+        is_new = np.ones(len(key), dtype=bool)
+        inside = place < len(known)
+        is_new[inside] = known[place[inside]] != key[inside]
+        if not is_new.any():
+            return answers[place]
+        new = np.flatnonzero(is_new)
+        found = self._conditional(rows[new], prefix[new])
+        if len(new) == len(key):
+            log_proba = found
+        else:
+            log_proba = np.empty((len(key), answers.shape[1]))
+            log_proba[new], log_proba[~is_new] = found, answers[place[~is_new]]
+        if self.n_remembered + len(new) <= REMEMBERED:
+            self.n_remembered += len(new)
+            self.answers[k] = np.insert(known, place[new], key[new]), np.insert(answers, place[new], found, axis=0)
+        return log_proba
+
     def _conditional(self, rows: np.ndarray, prefix: np.ndarray) -> np.ndarray:
+        if len(rows) == 0:  # no prefix is left, and classifiers refuse to answer for no rows
+            return np.empty((0, self.chain.n_classes[prefix.shape[1]]))
         all_rows = len(rows) == self.n_rows and (rows == np.arange(self.n_rows)).all()
         if all_rows:
             return self.chain.conditional(self.X, prefix)
@@ -271,6 +310,32 @@ class PrefixTree:
         return np.concatenate(
             [self.chain.conditional(_safe_indexing(self.X, rows[part]), prefix[part]) for part in parts]
         )
+
+
+def distinct(
+    rows: np.ndarray, codes: np.ndarray, n_classes: Sequence[int]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the distinct pairs of a row and a vector of codes: a key, the first place, and which one each pair is.
+
+    They are sorted by row, then by code. `n_classes` bounds the codes of each column. As long as all keys fit into 62
+    bits, a pair always has the same key.
+
+    Examples
+    --------
+    >>> distinct(np.array([1, 0, 1]), np.array([[0, 1], [1, 1], [0, 1]]), [2, 2])
+    (array([3, 5]), array([1, 0]), array([1, 0, 1]))
+    """
+    # One number for each pair: far quicker to sort than rows of a matrix.
+    key, size = rows.astype(np.int64), int(rows.max(initial=0)) + 1
+    for column, n in zip(codes.T, n_classes, strict=True):
+        if size > 2**62 // n:
+            found, key = np.unique(key, return_inverse=True)
+            size = len(found)
+        key = key * n + column
+        size *= n
+    if len(key) < 2 or (key[1:] > key[:-1]).all():
+        return key, np.arange(len(key)), np.arange(len(key))
+    return np.unique(key, return_index=True, return_inverse=True)
 
 
 def draw_classes(log_proba: np.ndarray, uniforms: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ becomes columns with a mask (`as_columns`), then codes 0..K-1 (`encode`), and co
 user's classes again (`decode`, `decode_frame`).
 """
 
-from montechain._targets.codes import decode, encode
+from montechain._targets.codes import Decoder, decode, encode
 from montechain._targets.frames import decode_frame
 from montechain._targets.names import default_label_names, named_labels
 from montechain._targets.negative import resolve_negative
@@ -18,6 +18,7 @@ __all__ = [
     "CODE",
     "UNKNOWN",
     "ColumnType",
+    "Decoder",
     "TargetFormat",
     "TargetTable",
     "as_columns",

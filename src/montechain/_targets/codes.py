@@ -18,7 +18,7 @@ from montechain._targets.values import (
     show_classes,
 )
 
-__all__ = ["decode", "encode", "refuse_unknown"]
+__all__ = ["Decoder", "decode", "encode", "refuse_unknown"]
 
 
 def encode(table: TargetTable, classes: Sequence[np.ndarray] | None = None) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -104,18 +104,47 @@ def decode(codes: np.ndarray, classes: Sequence[np.ndarray], like: TargetFormat 
     array([[3, 1],
            [5, 0]])
     """
-    codes = np.asarray(codes)
-    refuse_unknown(codes)
-    first = classes[0]
-    # The commonest case, binary labels alike in all columns, is one look-up.
-    if first.dtype.kind != "O" and all(c is first or _are_equal(c, first) for c in classes):
-        values = first[codes]
-    else:
-        dtype = common_dtype(classes)
-        values = np.empty(codes.shape, dtype=dtype)
-        for j, column_classes in enumerate(classes):
-            values[:, j] = (as_objects(column_classes) if dtype.kind == "O" else column_classes)[codes[:, j]]
-    return values[:, 0] if like is not None and like.is_1d else values
+    return Decoder(classes)(codes, is_1d=like is not None and like.is_1d)
+
+
+class Decoder:
+    """Turns codes into the user's classes, as `decode` does; what depends on the classes only is done once.
+
+    Parameters
+    ----------
+    classes : sequence of L arrays
+
+    Examples
+    --------
+    >>> Decoder([np.array(["no", "yes"])] * 2)(np.array([[0, 1], [1, 0]]))
+    array([['no', 'yes'],
+           ['yes', 'no']], dtype='<U3')
+    """
+
+    def __init__(self, classes: Sequence[np.ndarray]):
+        self.classes = classes
+        first = classes[0]
+        # The commonest case: labels that are alike in all columns are one look-up,
+        self.is_alike = first.dtype.kind != "O" and all(c is first or _are_equal(c, first) for c in classes)
+        # and whole numbers from zero on are codes already.
+        self.is_code = self.is_alike and first.dtype.kind in "iu" and bool((first == np.arange(len(first))).all())
+        self.dtype = first.dtype if self.is_alike else common_dtype(classes)
+        if not self.is_alike and self.dtype.kind == "O":
+            self.classes = [as_objects(column_classes) for column_classes in classes]
+
+    def __call__(self, codes: np.ndarray, *, is_1d: bool = False) -> np.ndarray:
+        """Return the classes of `codes`, of shape (n, L); of shape (n,) if `is_1d`."""
+        codes = np.asarray(codes)
+        refuse_unknown(codes)
+        if self.is_code:
+            values = codes.astype(self.dtype)
+        elif self.is_alike:
+            values = self.classes[0][codes]
+        else:
+            values = np.empty(codes.shape, dtype=self.dtype)
+            for j, column_classes in enumerate(self.classes):
+                values[:, j] = column_classes[codes[:, j]]
+        return values[:, 0] if is_1d else values
 
 
 def _are_equal(one: np.ndarray, other: np.ndarray) -> bool:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from numbers import Integral
+from operator import is_
+from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import narwhals as nw
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
@@ -18,13 +21,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from montechain import metrics
 from montechain._frames import is_frame
-from montechain._targets import TargetTable, as_columns, encode
+from montechain._targets import Decoder, TargetTable, as_columns, encode
+from montechain._threads import count_threads, one_blas_thread, run_in_threads
 from montechain.estimators.display import DisplayMixin
 from montechain.estimators.output import FramesMixin
 from montechain.estimators.state import StateMixin
 from montechain.links.base import UNKNOWN
 
-__all__ = ["TargetsClassifier", "concatenate", "map_chunks"]
+__all__ = ["TargetsClassifier", "is_finite", "map_chunks", "remembered"]
+
+FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 class TargetsClassifier(DisplayMixin, FramesMixin, StateMixin, ClassifierMixin, BaseEstimator):
@@ -56,6 +62,8 @@ class TargetsClassifier(DisplayMixin, FramesMixin, StateMixin, ClassifierMixin, 
 
     def _check_X(self, X: Any, *, reset: bool, keep_frames: bool = False, allow_nan: bool = False) -> Any:
         """Return X as an array or CSR container, or as the frame it is where columns keep their meaning."""
+        if not reset and self._is_plain(X) and is_finite(X):
+            return X
         if keep_frames and is_frame(X):
             if X.shape[0] == 0:
                 raise ValueError(f"`X` has 0 rows (shape {tuple(X.shape)}): at least 1 is needed.")
@@ -71,6 +79,20 @@ class TargetsClassifier(DisplayMixin, FramesMixin, StateMixin, ClassifierMixin, 
             )
         except ValueError as error:
             raise ValueError(f"{error}{_advice(X, str(error))}") from error
+
+    def _is_plain(self, X: Any) -> bool:
+        """Return whether there is nothing to check about X but its cells: a matrix of as many floats as in training.
+
+        scikit-learn's checks take longer than many a prediction; they are left to inputs that need them.
+        """
+        return (
+            type(X) is np.ndarray
+            and X.dtype in FLOATS
+            and X.ndim == 2
+            and X.shape[0] > 0
+            and X.shape[1] == self.n_features_in_
+            and "feature_names_in_" not in vars(self)
+        )
 
     def _learn_classes(self, y: Any, n_rows: int) -> np.ndarray:
         """Set `classes_` from y and return its codes."""
@@ -157,7 +179,14 @@ class TargetsClassifier(DisplayMixin, FramesMixin, StateMixin, ClassifierMixin, 
 
     def _decode(self, codes: np.ndarray, X: Any) -> Any:
         """Return codes (one column per label) in the user's classes, as a frame if y was one or one was asked for."""
-        return self._in_container(codes, self._classes, self._target_format, X)
+        layout = self._target_format
+        if self._is_array(layout):
+            return self._decoder(codes, is_1d=layout.is_1d)
+        return self._in_frame(codes, self._classes, layout, X)
+
+    @property
+    def _decoder(self) -> Decoder:
+        return remembered(self, "decoder", self._classes, Decoder)
 
     def _seed(self) -> int:
         # The common cases need no Mersenne twister, whose making takes longer than many a prediction.
@@ -212,6 +241,36 @@ def _advice(X: Any, message: str) -> str:
     )
 
 
+def is_finite(X: np.ndarray) -> bool:
+    """Return whether all cells of an array of floats are finite; now and then False though they are, if some are huge.
+
+    >>> is_finite(np.array([[1.0, np.nan]])), is_finite(np.ones((2, 2)))
+    (False, True)
+    """
+    # One pass without a mask: a sum is finite only if all of its terms are, and so is one of squares.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if X.flags.c_contiguous:
+            cells = X.reshape(-1)
+            return math.isfinite(cells.dot(cells))
+        return math.isfinite(np.add.reduce(X, axis=None))
+
+
+_MEMORY: WeakKeyDictionary[Any, dict[str, tuple[list[Any], Any]]] = WeakKeyDictionary()
+"""What was made from an object's attributes. Not an attribute itself, so that it is neither saved nor compared."""
+
+
+def remembered(owner: Any, name: str, sources: Sequence[Any], make: Callable[[list[Any]], Any]) -> Any:
+    """Return ``make(sources)``, made anew only when one of the sources is another object than the last time."""
+    own = _MEMORY.get(owner)
+    if own is None:
+        own = _MEMORY[owner] = {}
+    entry = own.get(name)
+    if entry is None or len(entry[0]) != len(sources) or not all(map(is_, entry[0], sources)):
+        kept = list(sources)
+        entry = own[name] = (kept, make(kept))
+    return entry[1]
+
+
 def map_chunks(
     function: Callable[[Any, np.ndarray | None, int], Any],
     X: Any,
@@ -219,33 +278,70 @@ def map_chunks(
     *,
     n_rows_each: int,
     n_jobs: int | None,
-) -> list[Any]:
-    """Return ``function(rows of X, rows of given, first row)`` for consecutive chunks of rows.
+    in_kernels: bool,
+) -> Any:
+    """Return ``function(rows of X, rows of given, first row)`` for consecutive chunks of rows, joined along the rows.
 
-    The chunks bound the memory; threads work on several of them at a time. The chunks are the same
-    for any number of jobs, and so are the results.
+    The chunks bound the memory; threads work on several of them at a time. The chunks are the same for any number of
+    jobs, and so are the results: BLAS, which rounds differently with more threads, has one thread in each.
+
+    Parameters
+    ----------
+    function : callable
+        Returns an array, a list of arrays or a dataclass of arrays, always of the same kind.
+    X : array, CSR container or data frame of n rows
+    given : ndarray of n rows, or None
+    n_rows_each : int
+    n_jobs : int or None
+    in_kernels : bool
+        Whether `function` leaves the interpreter for most of its time. Otherwise joblib sees to it that classifiers
+        with threads of their own use fewer of them.
     """
     n_rows = X.shape[0]
     if n_rows <= n_rows_each:
-        return [function(X, given, 0)]
-    starts = range(0, n_rows, n_rows_each)
+        return function(X, given, 0)
+    joined = _Joined(n_rows)
 
-    def piece(start: int) -> Any:
+    def piece(start: int) -> None:
         rows = slice(start, start + n_rows_each)
-        return function(X.iloc[rows] if hasattr(X, "iloc") else X[rows], None if given is None else given[rows], start)
+        part = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+        joined.put(start, function(part, None if given is None else given[rows], start))
 
-    if effective_n_jobs(n_jobs) == 1:
-        return [piece(start) for start in starts]
-    return Parallel(n_jobs=n_jobs, prefer="threads")(delayed(piece)(start) for start in starts)
+    starts = range(0, n_rows, n_rows_each)
+    if in_kernels:
+        with one_blas_thread():
+            run_in_threads(piece, starts, n_jobs)
+    elif count_threads(n_jobs) == 1:
+        for start in starts:
+            piece(start)
+    else:
+        Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(piece)(start) for start in starts)
+    return joined.whole
 
 
-def concatenate(parts: Sequence[Any]) -> Any:
-    """Join results of the same kind, arrays or dataclasses of arrays, along their rows."""
-    first = parts[0]
-    if len(parts) == 1:
-        return first
-    if isinstance(first, np.ndarray):
-        return np.concatenate(parts)
-    if isinstance(first, list):
-        return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
-    return type(first)(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(first)))
+class _Joined:
+    """Results of chunks of rows, each put into its place when it is there."""
+
+    def __init__(self, n_rows: int):
+        self.n_rows = n_rows
+        self.whole: Any = None
+        self.lock = Lock()
+
+    def put(self, start: int, part: Any) -> None:
+        arrays = _arrays(part)
+        with self.lock:
+            if self.whole is None:
+                room = [np.empty((self.n_rows, *array.shape[1:]), dtype=array.dtype) for array in arrays]
+                if isinstance(part, np.ndarray):
+                    self.whole = room[0]
+                else:
+                    self.whole = room if isinstance(part, list) else type(part)(*room)
+        for array, whole in zip(arrays, _arrays(self.whole), strict=True):
+            whole[start : start + len(array)] = array
+
+
+def _arrays(result: Any) -> list[np.ndarray]:
+    """Return the arrays of an array, a list of them, or a dataclass of them."""
+    if isinstance(result, np.ndarray):
+        return [result]
+    return result if isinstance(result, list) else [getattr(result, field.name) for field in fields(result)]

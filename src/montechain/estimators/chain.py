@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from montechain.chain import Chain
+from montechain.estimators.base import remembered
 from montechain.estimators.chains import SAMPLING_RESIDUAL, ChainsClassifier
 from montechain.estimators.progress import link_progress
 from montechain.inference import BranchAndBound, Decision, TopK, check_inference
@@ -135,12 +136,12 @@ class ChainClassifier(ChainsClassifier):
     def _decide_rows(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> Decision:
         strategy, loss = check_inference(self.inference), self._bound_loss(self.order_)
         decision = strategy.decide(self.chain_, rows, loss=loss, given=self._by_position(known), rng=rng)
-        return replace(decision, labels=self._by_label(decision.labels))
+        return decision.with_labels(self._by_label(decision.labels))
 
     def _marginals_of_rows(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> list[np.ndarray]:
         strategy = check_inference(self.inference)
         by_position = strategy.marginals(self.chain_, rows, given=self._by_position(known), rng=rng)
-        return [by_position[k] for k in np.argsort(self.order_)]
+        return [by_position[k] for k in self._positions]
 
     def _top_k_of_rows(self, rows: Any, k: int, known: np.ndarray | None) -> TopK:
         top = check_inference(self.inference).top_k(self.chain_, rows, k, given=self._by_position(known))
@@ -171,4 +172,9 @@ class ChainClassifier(ChainsClassifier):
 
     def _by_label(self, labels: np.ndarray) -> np.ndarray:
         """Return columns in the order of the chain as columns in the order of the labels."""
-        return labels[..., np.argsort(self.order_)]
+        return labels[..., self._positions]
+
+    @property
+    def _positions(self) -> np.ndarray:
+        """The position of each label."""
+        return remembered(self, "positions", [self.order_], lambda sources: np.argsort(sources[0]))

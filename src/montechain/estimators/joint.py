@@ -40,7 +40,17 @@ class JointClassifier(LinksClassifier):
         -------
         ndarray of shape (n, L) in y's own classes, a data frame if y was one, (n,) if y was one-dimensional
         """
-        return self.decide(X, given=given).labels
+        layout = getattr(self, "_target_format", None)
+        if layout is not None and not self._is_array(layout):
+            return self.decide(X, given=given).labels
+        checked, known, seed = self._prepare(X, given)
+        sequence, is_1d = np.random.SeedSequence(seed), self._target_format.is_1d
+
+        def one(rows: Any, known: np.ndarray | None, start: int) -> np.ndarray:
+            labels = self._decide_rows(rows, known, np.random.default_rng(sequence)).labels
+            return self._decoder(labels, is_1d=is_1d)
+
+        return self._map(one, checked, known)
 
     def decide(self, X: Any, *, given: Any = None) -> Decision:
         """Return the predictions with what is proven about them.
@@ -57,12 +67,13 @@ class JointClassifier(LinksClassifier):
             any label vector, the expected loss, a bound on the regret, and which rows are certified.
         """
         checked, known, seed = self._prepare(X, given)
+        sequence = np.random.SeedSequence(seed)
 
         def one(rows: Any, known: np.ndarray | None, start: int) -> Decision:
-            return self._decide_rows(rows, known, np.random.default_rng(seed))
+            return self._decide_rows(rows, known, np.random.default_rng(sequence))
 
         decision = self._map(one, checked, known)
-        return replace(decision, labels=self._decode(decision.labels, X))
+        return decision.with_labels(self._decode(decision.labels, X))
 
     def predict_proba(self, X: Any, *, given: Any = None) -> Any:
         """Return the marginal probabilities p(label | x, what is given) of each label.

@@ -12,8 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
 
-from montechain._targets import decode
-from montechain.estimators.base import TargetsClassifier, concatenate, map_chunks
+from montechain.estimators.base import TargetsClassifier, is_finite, map_chunks, remembered
 from montechain.estimators.progress import CallbackSupportMixin, with_callbacks
 from montechain.links import EstimatorLink, LinkLearner, check_estimator
 from montechain.links.base import UNKNOWN
@@ -21,9 +20,14 @@ from montechain.losses import Loss, check_loss
 
 __all__ = ["LinksClassifier"]
 
-CHUNK_CELLS = 2**21
-"""About so many numbers (scores, labels) are held at a time while predicting."""
+CHUNK_CELLS = 2**19
+"""About so many numbers (of x, scores, labels) are worked on at a time while predicting: they fit into a cache."""
+MIN_CHUNK_CELLS = 2**13
+"""At least so many scores, since each chunk costs some time of its own,"""
 MIN_CHUNK_ROWS = 64
+"""and so many rows."""
+N_SHARES = 8
+"""Rows are cut into so many chunks if they are then neither too small nor too large, for threads to share."""
 GENERIC_CHUNK_ROWS = 2048
 """At most so many rows at a time where links are not label-linear: each may have thousands of open prefixes."""
 
@@ -96,11 +100,12 @@ class LinksClassifier(CallbackSupportMixin, TargetsClassifier):
 
     def _predict_proba(self, X: Any, given: Any) -> Any:
         checked, known, seed = self._prepare(X, given)
+        sequence = np.random.SeedSequence(seed)
 
         def one(rows: Any, known: np.ndarray | None, start: int) -> list[np.ndarray]:
-            return self._marginals_of_rows(rows, known, np.random.default_rng(seed))
+            return self._marginals_of_rows(rows, known, np.random.default_rng(sequence))
 
-        marginals = self._map(one, checked, known)
+        marginals = self._map(one, checked, known, effort=N_SHARES)
         return marginals[0] if self._target_format.is_1d else marginals
 
     def _sample(self, X: Any, n_samples: Any, given: Any, n_before: int = 0) -> np.ndarray:
@@ -112,10 +117,13 @@ class LinksClassifier(CallbackSupportMixin, TargetsClassifier):
         def one(rows: Any, known: np.ndarray | None, start: int) -> np.ndarray:
             return self._draw_rows(rows, int(n_samples), known, seed, start)
 
-        return self._decode_many(self._map(one, checked, known, int(n_samples) + n_before))
+        return self._decode_many(self._map(one, checked, known, int(n_samples) + n_before, shared=False))
 
-    def _bound_loss(self, order: Any) -> Loss:
-        return check_loss(self.loss, classes=self._classes, order=order)
+    def _bound_loss(self, order: np.ndarray) -> Loss:
+        if not isinstance(self.loss, str):  # its own parameters may have changed
+            return check_loss(self.loss, classes=self._classes, order=order)
+        sources = [self.loss, order, *self._classes]
+        return remembered(self, "loss", sources, lambda _: check_loss(self.loss, classes=self._classes, order=order))
 
     def _check_inputs(self, X: Any, learner: Any, *, reset: bool) -> Any:
         of_classifier = isinstance(learner, EstimatorLink)
@@ -140,22 +148,63 @@ class LinksClassifier(CallbackSupportMixin, TargetsClassifier):
         return {**fit_params, "sample_weight": _check_sample_weight(sample_weight, X)}
 
     def _prepare(self, X: Any, given: Any) -> tuple[Any, np.ndarray | None, int]:
-        """Return X checked, the codes of what is known, and a seed."""
-        check_is_fitted(self)
-        checked = self._check_inputs(X, check_estimator(self.estimator), reset=False)
+        """Return X checked, but for the cells of arrays, the codes of what is known, and a seed."""
+        if "classes_" not in vars(self):
+            check_is_fitted(self)
+        checked = X if self._is_plain(X) else self._check_inputs(X, check_estimator(self.estimator), reset=False)
         return checked, self._encode_given(given, checked.shape[0]), self._seed()
 
-    def _map(self, function: Callable, X: Any, known: np.ndarray | None, width: int | None = None) -> Any:
-        """Apply `function` to chunks of rows small enough for memory, and join the results."""
-        cells = len(self._classes) * (self._width if width is None else width) + (self._n_scores or X.shape[1])
-        n_rows_each = max(CHUNK_CELLS // cells, MIN_CHUNK_ROWS)
-        if not self._n_scores:
+    def _map(
+        self,
+        function: Callable,
+        X: Any,
+        known: np.ndarray | None,
+        width: int | None = None,
+        *,
+        effort: int = 1,
+        shared: bool = True,
+    ) -> Any:
+        """Apply `function` to chunks of rows, and join the results.
+
+        Parameters
+        ----------
+        function : callable
+            As in `map_chunks`.
+        X, known
+            As `_prepare` returns them.
+        width : int, optional
+            How many label vectors a row counts for; `_width` by default.
+        effort : int, default=1
+            How much longer than to decide a row takes, roughly: chunks may be so much smaller.
+        shared : bool, default=True
+            Whether there may be more chunks if there are more rows. Not where a row's draws depend on its chunk.
+        """
+        is_plain = self._is_plain(X)
+
+        def checked(rows: Any, known: np.ndarray | None, start: int) -> Any:
+            # Here, because what was just looked at is in the cache.
+            if is_plain and not is_finite(rows):
+                self._check_inputs(rows, check_estimator(self.estimator), reset=False)
+            return function(rows, known, start)
+
+        n_rows, n_scores = X.shape[0], self._n_scores
+        n_cells = len(self._classes) * (self._width if width is None else width) + (n_scores or X.shape[1])
+        if is_plain and n_scores:
+            n_cells += X.shape[1]
+        n_rows_each = CHUNK_CELLS // n_cells
+        if not n_scores:
             n_rows_each = min(n_rows_each, GENERIC_CHUNK_ROWS)
-        return concatenate(map_chunks(function, X, known, n_rows_each=n_rows_each, n_jobs=self.n_jobs))
+        elif shared:
+            # To cut rows out of a CSR container takes a while.
+            least = MIN_CHUNK_CELLS * (1 if is_plain else 4) // (n_scores * effort)
+            n_rows_each = min(n_rows_each, max(-(-n_rows // N_SHARES), least))
+        # Products of fewer than four rows at a time have another rounding.
+        n_rows_each = -(-max(n_rows_each, MIN_CHUNK_ROWS) // 4) * 4
+        return map_chunks(checked, X, known, n_rows_each=n_rows_each, n_jobs=self.n_jobs, in_kernels=n_scores > 0)
 
     def _decode_many(self, labels: np.ndarray) -> np.ndarray:
         """Return several vectors per row, of shape (n, S, L), in the user's classes."""
-        vectors = decode(np.maximum(labels, 0).reshape(-1, labels.shape[-1]), self._classes).reshape(labels.shape)
+        vectors = self._decoder(np.maximum(labels, 0).reshape(-1, labels.shape[-1])).reshape(labels.shape)
         missing = labels == UNKNOWN  # fewer than k vectors agree with what is known
         if missing.any():
             vectors = vectors.astype(object)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from montechain._messages import nearest
-from montechain._targets import TargetFormat, decode, decode_frame, named_labels
+from montechain._targets import TargetFormat, decode_frame, named_labels
 
 __all__ = ["FramesMixin"]
 
@@ -64,11 +64,13 @@ class FramesMixin:
     def _asked_container(self) -> str:
         return getattr(self, "_sklearn_output_config", {}).get("transform", "default")
 
-    def _in_container(self, codes: np.ndarray, classes: list[np.ndarray], layout: TargetFormat, X: Any) -> Any:
-        """Return codes (one column per label) in the user's classes, in the container asked for or in that of y."""
+    def _is_array(self, layout: TargetFormat) -> bool:
+        """Return whether predictions are arrays: no frame is asked for, and y was none."""
+        return self._asked_container == "default" and not layout.is_frame
+
+    def _in_frame(self, codes: np.ndarray, classes: list[np.ndarray], layout: TargetFormat, X: Any) -> Any:
+        """Return codes (one column per label) in the user's classes, in the frame asked for or in one such as y was."""
         asked = self._asked_container
-        if asked == "default" and not layout.is_frame:
-            return decode(codes, classes, layout)
         namespace = layout.namespace if asked == "default" else asked
         index = X.index if namespace == "pandas" and hasattr(X, "iloc") else None
         names = named_labels(layout.names, len(classes))

@@ -50,6 +50,10 @@ class Decision:
         """Probabilities of the labels, of shape (n,)."""
         return np.exp(self.log_proba)
 
+    def with_labels(self, labels: Any) -> Decision:
+        """Return the same with other labels, such as these in the user's classes."""
+        return Decision(labels, self.log_proba, self.upper_bound, self.expected_loss, self.regret, self.certified)
+
     @classmethod
     def most_probable(
         cls, labels: np.ndarray, log_proba: np.ndarray, upper_bound: np.ndarray, *, given: np.ndarray | None = None

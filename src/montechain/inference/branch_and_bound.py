@@ -121,7 +121,6 @@ class BranchAndBound(Inference):
     def decide(  # noqa: D102
         self, chain: ChainBase, X: Any, *, loss: Loss, given: np.ndarray | None = None, rng: np.random.Generator
     ) -> Decision:
-        self._check()
         if loss.is_exact_match:
             return self.most_probable(chain, X, given=given, rng=rng)
         if isinstance(loss, Hamming):
@@ -147,12 +146,12 @@ class BranchAndBound(Inference):
     def marginals(  # noqa: D102
         self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
     ) -> list[np.ndarray]:
-        self._check()
         return self._marginals(chain, X, given, rng).proba
 
     def _marginals(
         self, chain: ChainBase, X: Any, given: np.ndarray | None, rng: np.random.Generator
     ) -> enumeration.Marginals:
+        self._check()
         return enumeration.marginals(
             chain,
             X,

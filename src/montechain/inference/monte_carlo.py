@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from montechain._kernels.joint import conditionals
+from montechain._kernels.joint import conditionals, log_joint
 from montechain._kernels.monte_carlo import drawn_vectors, monte_carlo
 from montechain._messages import check_positive_integer, nearest
 from montechain.chain import ChainBase, PrefixTree, no_knowledge
@@ -16,6 +16,7 @@ from montechain.inference._draws import Draws, draw_by_level
 from montechain.inference._frontier import best_first
 from montechain.inference.base import Decision, Inference, blocks, concatenated
 from montechain.inference.greedy import greedy_paths
+from montechain.links.linear import LinearScores
 from montechain.losses import Hamming, LabelDistribution, Loss
 
 __all__ = ["MonteCarlo"]
@@ -92,7 +93,7 @@ class MonteCarlo(Inference):
     def distribution(  # noqa: D102
         self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
     ) -> LabelDistribution:
-        return _as_distribution(self._draw(chain, X, given, rng))
+        return _as_distribution(self._draw(chain, X, given, rng)[0])
 
     def marginals(
         self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
@@ -100,7 +101,7 @@ class MonteCarlo(Inference):
         """Return the probabilities of each label's classes as estimated from the draws: L arrays (n, K)."""
         mass = np.concatenate(
             [
-                _marginals(chain, rows, self._draw(chain, rows, known, rng), known)
+                _marginals(chain, *self._draw(chain, rows, known, rng), known)
                 for rows, known in self._blocks(chain, X, given, rng)
             ]
         )
@@ -120,8 +121,8 @@ class MonteCarlo(Inference):
     def _decide_hamming(
         self, chain: ChainBase, X: Any, *, loss: Loss, given: np.ndarray | None, rng: np.random.Generator
     ) -> Decision:
-        draws = self._draw(chain, X, given, rng)
-        marginals = _marginals(chain, X, draws, given)
+        draws, prepared = self._draw(chain, X, given, rng)
+        marginals = _marginals(chain, draws, prepared, given)
         proven_labels, proven = _proven_by_label(draws, chain.n_classes, given)
         if self.decision == "best_sampled":
             positions = np.arange(chain.n_labels)
@@ -137,7 +138,7 @@ class MonteCarlo(Inference):
         chosen = np.take_along_axis(marginals, labels[:, :, None].astype(np.intp), axis=2)[:, :, 0]
         return Decision(
             labels=labels,
-            log_proba=chain.log_joint(X, labels),
+            log_proba=_log_joint(prepared, labels),
             upper_bound=np.zeros(len(labels)),
             expected_loss=1.0 - chosen.mean(axis=1),
             regret=np.where(proven, 0.0, regret),
@@ -167,14 +168,24 @@ class MonteCarlo(Inference):
                 )
         return rng.random((n_samples, chain.n_labels))
 
-    def _draw(self, chain: ChainBase, X: Any, given: np.ndarray | None, rng: np.random.Generator) -> Draws:
+    def _draw(
+        self, chain: ChainBase, X: Any, given: np.ndarray | None, rng: np.random.Generator
+    ) -> tuple[Draws, LinearScores | PrefixTree]:
+        """Return the draws, and what they were made from."""
         uniforms = self._uniforms(chain, rng)
         scores = chain.scores(X)
         if scores is not None:
-            return Draws(
-                *drawn_vectors(*scores.arrays, no_knowledge(chain.n_labels) if given is None else given, uniforms)
-            )
-        return draw_by_level(PrefixTree(chain, X, given), uniforms, np.full(X.shape[0], -np.inf))[0]
+            known = no_knowledge(chain.n_labels) if given is None else given
+            return Draws(*drawn_vectors(*scores.arrays, known, uniforms)), scores
+        tree = PrefixTree(chain, X, given)
+        return draw_by_level(tree, uniforms, np.full(X.shape[0], -np.inf))[0], tree
+
+
+def _log_joint(prepared: LinearScores | PrefixTree, labels: np.ndarray) -> np.ndarray:
+    """Return log p(y | x) of one label vector per row."""
+    if isinstance(prepared, PrefixTree):
+        return prepared.log_joint(np.arange(len(labels)), labels)
+    return log_joint(*prepared.arrays, np.ascontiguousarray(labels))
 
 
 def _as_distribution(draws: Draws) -> LabelDistribution:
@@ -182,7 +193,9 @@ def _as_distribution(draws: Draws) -> LabelDistribution:
     return LabelDistribution(draws.indptr, draws.labels, draws.weights(), np.ones(n_rows), np.ones(n_rows, dtype=bool))
 
 
-def _marginals(chain: ChainBase, X: Any, draws: Draws, given: np.ndarray | None) -> np.ndarray:
+def _marginals(
+    chain: ChainBase, draws: Draws, prepared: LinearScores | PrefixTree, given: np.ndarray | None
+) -> np.ndarray:
     """Return the estimated marginals, of shape (n, L, largest K).
 
     The vectors drawn count with their own probability. What is left is estimated by the mean of
@@ -195,14 +208,13 @@ def _marginals(chain: ChainBase, X: Any, draws: Draws, given: np.ndarray | None)
     frequencies = draws.mass_by_class(draws.weights(), chain.n_classes)
     if not is_free.any():
         return frequencies
-    scores = chain.scores(X)
-    if scores is not None:
-        proba = conditionals(*scores.arrays, draws.rows, draws.labels)
-    else:
-        tree = PrefixTree(chain, X)
+    if isinstance(prepared, PrefixTree):
+        # Of rows in which something is known, this is not used.
         proba = np.zeros((len(draws.rows), chain.n_labels, max(chain.n_classes)))
         for k, n_classes in enumerate(chain.n_classes):
-            proba[:, k, :n_classes] = np.exp(tree.expand(draws.rows, draws.labels[:, :k]))
+            proba[:, k, :n_classes] = np.exp(prepared.expand(draws.rows, draws.labels[:, :k]))
+    else:
+        proba = conditionals(*prepared.arrays, draws.rows, draws.labels)
     starts = draws.indptr[:-1]
     averaged = np.add.reduceat(proba * draws.weights()[:, None, None], starts, axis=0)
     seen = draws.mass_by_class(np.exp(draws.log_proba), chain.n_classes)

@@ -127,19 +127,23 @@ def _by_level(
 ) -> np.ndarray:
     """Return what the kernel returns, for chains of any kind: all rows together, step by step, level by level."""
     n_rows = X.shape[0]
+    rows = np.arange(n_rows)
     labels = np.empty((n_rows, population.n_labels), dtype=CODE)
-    for t, j in enumerate(steps):
-        chain = population.chains[j]
-        tree = PrefixTree(chain, X, population.by_position(j, given))
+    # One tree for all steps under the same order: each remembers what its links have answered.
+    trees = {
+        j: PrefixTree(population.chains[j], X, population.by_position(j, given)) for j in dict.fromkeys(steps.tolist())
+    }
+    for t, j in enumerate(steps.tolist()):
+        tree = trees[j]
         if t > 0:
             held = population.by_position(j, labels)
-            value = chain.log_joint(X, held)
+            value = tree.log_joint(rows, held)
         elif start_greedy:
             held, value, _, _ = greedy_paths(tree)
         else:
-            drawn, _ = chain.sample(X, uniforms[:1, :1], tree.given)
+            drawn, _ = tree.chain.sample(X, uniforms[:1, :1], tree.given)
             held = drawn[:, 0]
-            value = chain.log_joint(X, held)
+            value = tree.log_joint(rows, held)
         draws, _ = draw_by_level(tree, uniforms[t], floor=value)
         order, rank = best_first(draws.rows, draws.log_proba)
         best = order[rank == 0]

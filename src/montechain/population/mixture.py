@@ -10,7 +10,7 @@ from sklearn.utils import _safe_indexing
 
 from montechain._kernels.mixture import mixture as mixture_kernel
 from montechain._messages import check_positive_argument
-from montechain.chain import CODE, ChainBase, PrefixTree, no_knowledge
+from montechain.chain import CODE, ChainBase, PrefixTree, distinct, no_knowledge
 from montechain.inference import enumeration
 from montechain.inference._frontier import best_first
 from montechain.inference.base import TIGHT, Decision, Inference, TopK, blocks, concatenated
@@ -167,11 +167,11 @@ def _best(
     """Return the k best of the (rows, labels) found, by the mixture: labels (n, k, L), log-probabilities (n, k)."""
     rows = np.concatenate([part for part, _ in found])
     vectors = np.concatenate([part for _, part in found])
-    _, first = np.unique(np.column_stack([rows, vectors]), axis=0, return_index=True)
+    _, first, _ = distinct(rows, vectors, population.n_classes)
     rows, vectors = rows[first], vectors[first]
     by_chain = np.empty((len(rows), len(trees)))
     for j, tree in enumerate(trees):
-        by_chain[:, j] = _log_joint(tree, rows, population.by_position(j, vectors))
+        by_chain[:, j] = tree.log_joint(rows, population.by_position(j, vectors))
     value = log_sum(by_chain + np.log(population.weights))
     order, rank = best_first(rows, value)
     order, rank = order[rank < k], rank[rank < k]
@@ -179,14 +179,6 @@ def _best(
     log_proba = np.full((trees[0].n_rows, k), -np.inf)
     labels[rows[order], rank], log_proba[rows[order], rank] = vectors[order], value[order]
     return labels, log_proba
-
-
-def _log_joint(tree: PrefixTree, rows: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """Return log p(y | x) of the vectors `Y` of the given rows; prefixes that several share are evaluated once."""
-    total = np.zeros(len(rows))
-    for k in range(tree.chain.n_labels):
-        total += tree.expand(rows, Y[:, :k])[np.arange(len(rows)), Y[:, k]]
-    return total
 
 
 def union(

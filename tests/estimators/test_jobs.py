@@ -1,0 +1,227 @@
+"""Threads over rows: the number of jobs changes no bit of any answer."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import fields
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits
+
+from montechain import (
+    Algorithm4,
+    Beam,
+    ChainClassifier,
+    ChainPopulationClassifier,
+    DependencyNetworkClassifier,
+    LabelPowersetClassifier,
+    MonteCarlo,
+)
+from montechain.estimators import links
+from montechain.estimators.base import map_chunks, remembered
+
+N_ROWS, N_FEATURES, N_LABELS = 301, 30, 4
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    """Let a few hundred rows be several chunks."""
+    monkeypatch.setattr(links, "MIN_CHUNK_CELLS", 1)
+    monkeypatch.setattr(links, "GENERIC_CHUNK_ROWS", 64)
+
+
+@pytest.fixture(scope="module")
+def data() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N_ROWS, N_FEATURES)) * (rng.random((N_ROWS, N_FEATURES)) < 0.3)
+    Y = np.zeros((N_ROWS, N_LABELS), dtype=int)
+    for k in range(N_LABELS):
+        Y[:, k] = X[:, 5 * k : 5 * k + 5].sum(axis=1) + 0.8 * Y[:, k - 1] + rng.logistic(size=N_ROWS) > 0.5
+    return X, Y
+
+
+def containers(X: np.ndarray) -> dict[str, object]:
+    names = [f"x{j}" for j in range(X.shape[1])]
+    return {
+        "float64": X,
+        "float32": X.astype(np.float32),
+        "columns": np.asfortranarray(X),
+        "csr": sp.csr_array(X),
+        "pandas": pd.DataFrame(X, columns=names),
+        "polars": pl.DataFrame(X, schema=names),
+    }
+
+
+def answers(model, X, given) -> dict[str, list[np.ndarray]]:
+    """Return all that a model answers, as arrays."""
+    decision = model.decide(X)
+    top = model.predict_top_k(X, k=3)
+    return {
+        "predict": [np.asarray(model.predict(X))],
+        "decide": [np.asarray(getattr(decision, field.name)) for field in fields(decision)],
+        "predict_proba": model.predict_proba(X),
+        "given": [np.asarray(model.predict(X, given=given)), *model.predict_proba(X, given=given)],
+        "top_k": [np.asarray(getattr(top, field.name)) for field in fields(top)],
+        "log_joint": [model.log_joint(X, given)],
+        "sample": [model.sample(X, n_samples=7), model.sample(X, n_samples=7, given=given)],
+    }
+
+
+def assert_same_for_all_jobs(model, X, given):
+    by_jobs = [answers(model.set_params(n_jobs=n_jobs), X, given) for n_jobs in (1, 2, 3)]
+    for other in by_jobs[1:]:
+        for what, arrays in by_jobs[0].items():
+            for one, two in zip(arrays, other[what], strict=True):
+                np.testing.assert_array_equal(one, two, err_msg=what, strict=True)
+    assert len(by_jobs[0]["predict"][0]) == X.shape[0]
+
+
+@pytest.fixture(scope="module")
+def given(data) -> np.ndarray:
+    known = data[1].astype(float)
+    known[:, 1:] = np.where(np.random.default_rng(1).random(known[:, 1:].shape) < 0.3, known[:, 1:], np.nan)
+    known[:, 0] = np.nan
+    known[0] = data[1][0]
+    return known
+
+
+@pytest.mark.parametrize("container", ["float64", "float32", "columns", "csr", "pandas", "polars"])
+@pytest.mark.parametrize("kind", [ChainClassifier, ChainPopulationClassifier])
+def test_answers_do_not_depend_on_the_number_of_jobs(data, given, kind, container):
+    X, Y = data
+    options = {"n_chains": 2} if kind is ChainPopulationClassifier else {}
+    X = containers(X)[container]
+    assert_same_for_all_jobs(kind(random_state=0, **options).fit(X, Y), X, given)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"inference": "greedy"}, {"inference": Beam(2), "loss": "f1"}, {"inference": MonteCarlo(20), "loss": "hamming"}],
+    ids=str,
+)
+def test_nor_do_those_of_other_strategies(data, given, options):
+    X, Y = data
+    assert_same_for_all_jobs(ChainClassifier(random_state=0, **options).fit(X, Y), X, given)
+
+
+@pytest.mark.parametrize("combine", [Algorithm4(n_orders=3, n_samples=10), "vote"], ids=repr)
+def test_nor_do_those_of_other_combinations(data, given, combine):
+    X, Y = data
+    model = ChainPopulationClassifier(n_chains=3, combine=combine, random_state=0)
+    assert_same_for_all_jobs(model.fit(X, Y), X, given)
+
+
+@pytest.mark.parametrize("container", ["float64", "csr", "pandas"])
+def test_nor_do_those_of_any_classifier(data, given, container):
+    X, Y = data
+    X = containers(X)[container]
+    model = ChainClassifier(DecisionTreeClassifier(max_depth=3), inference=MonteCarlo(10), random_state=0)
+    assert_same_for_all_jobs(model.fit(X, Y), X, given)
+
+
+def test_nor_do_those_of_networks_and_powersets(data):
+    X, Y = data
+    network = DependencyNetworkClassifier(n_iterations=6, n_collected=3, random_state=0).fit(X, Y)
+    powerset = LabelPowersetClassifier(random_state=0).fit(X, Y)
+    for model in (network, powerset):
+        first, second = (
+            (model.set_params(n_jobs=n_jobs).predict(X), *model.predict_proba(X), model.sample(X, n_samples=2))
+            for n_jobs in (1, 3)
+        )
+        for one, two in zip(first, second, strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
+def test_frames_come_back_whole(data):
+    X, Y = data
+    names = [f"y{k}" for k in range(N_LABELS)]
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(N_FEATURES)], index=np.arange(len(X)) + 5)
+    model = ChainClassifier(random_state=0, n_jobs=2).fit(frame, pd.DataFrame(Y, columns=names))
+    predicted = model.predict(frame)
+    pd.testing.assert_frame_equal(predicted, model.decide(frame).labels)
+    assert predicted.index.equals(frame.index)
+    np.testing.assert_array_equal(predicted, ChainClassifier(random_state=0).fit(X, Y).predict(X))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_cell_that_is_not_finite_is_found_in_any_chunk(data, n_jobs, bad, order):
+    X, Y = data
+    model = ChainClassifier(random_state=0, n_jobs=n_jobs).fit(X, Y)
+    X = X.copy(order=order)
+    X[270, 17] = bad
+    with pytest.raises(ValueError, match=f"Input X contains {'NaN' if np.isnan(bad) else 'infinity'}"):
+        model.predict(X)
+    # But numbers whose squares are too large are just numbers.
+    X[270, 17] = 1e200
+    assert model.predict(X).shape == Y.shape
+
+
+def test_products_have_the_same_rounding_for_any_number_of_jobs():
+    rng = np.random.default_rng(0)
+    # OpenBLAS with two threads sums so many terms in another order than with one.
+    X, coef = rng.normal(size=(2048, 1001)), rng.normal(size=(1001, 20))
+    with threadpool_limits(limits=2, user_api="blas"):
+        products = [
+            map_chunks(lambda rows, known, start: rows @ coef, X, None, n_rows_each=512, n_jobs=n, in_kernels=True)
+            for n in (1, 2, 3)
+        ]
+    np.testing.assert_array_equal(products[0], products[1])
+    np.testing.assert_array_equal(products[0], products[2])
+
+
+def test_chunks_are_taken_by_several_threads():
+    meeting = threading.Barrier(2, timeout=10.0)
+
+    def meet(rows, known, start):
+        meeting.wait()
+        return rows
+
+    X = np.arange(40.0).reshape(20, 2)
+    for in_kernels in (True, False):
+        joined = map_chunks(meet, X, None, n_rows_each=5, n_jobs=2, in_kernels=in_kernels)
+        np.testing.assert_array_equal(joined, X)
+
+
+def test_chunks_do_not_depend_on_the_number_of_jobs(data, monkeypatch):
+    X, Y = data
+    starts = []
+    original = ChainClassifier._draw_rows
+    monkeypatch.setattr(
+        ChainClassifier,
+        "_draw_rows",
+        lambda self, rows, *others: (starts.append((others[-1], rows.shape[0])), original(self, rows, *others))[1],
+    )
+    model = ChainClassifier(random_state=0).fit(X, Y)
+    monkeypatch.setattr(links, "CHUNK_CELLS", 1)
+    model.sample(X, 2)
+    one = sorted(starts)
+    starts.clear()
+    model.set_params(n_jobs=3).sample(X, 2)
+    assert sorted(starts) == one
+    assert len(one) == 5
+    # The draws of the first rows are the same if there are fewer.
+    np.testing.assert_array_equal(model.sample(X[:100], 2), model.sample(X, 2)[:100])
+
+
+def test_what_is_remembered_is_made_anew_from_other_sources(data):
+    X, Y = data
+    model = ChainClassifier(order=[3, 1, 0, 2], random_state=0).fit(X, Y)
+    before = model.predict(X)
+    model.fit(X, np.where(Y == 1, "yes", "no"))
+    np.testing.assert_array_equal(model.predict(X), np.where(before == 1, "yes", "no"))
+    model.set_params(order=[0, 1, 2, 3]).fit(X, Y[:, ::-1])
+    np.testing.assert_array_equal(model.chain_.order, model.order_)
+    assert (model.predict(X) == Y[:, ::-1]).mean() > 0.7
+    made = []
+    sources = [X, Y]
+    for _ in range(2):
+        remembered(model, "test", sources, made.append)
+    remembered(model, "test", [X, Y.copy()], made.append)
+    assert len(made) == 2
