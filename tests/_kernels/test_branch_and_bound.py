@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montechain._kernels.branch_and_bound import k_best, most_probable
+from montechain._kernels.depth_first import search_depth_first
 from montechain.chain import no_knowledge
-from montechain.links.linear import FittedLinearLink, LinearScorer
+from montechain.links.linear import SOFTMAX, FittedLinearLink, LinearScorer
 from random_chains import random_given, random_linear_chain
 from reference import branch_and_bound as reference
 
@@ -38,6 +39,60 @@ def test_the_proven_best_is_the_best_whichever_search_finds_it(seed, parents, is
         np.testing.assert_allclose(log_proba[i], value, rtol=0, atol=1e-10)
     if known is not None:
         assert (labels[known >= 0] == known[known >= 0]).all()
+
+
+def make_binary_case(seed, n_labels, is_known, n_rows=4):
+    rng = np.random.default_rng(seed)
+    chain = random_linear_chain(rng, n_labels, 2, response=SOFTMAX, scale=float(rng.choice([0.2, 1.0, 3.0])))
+    X = rng.normal(size=(n_rows, 3))
+    known = random_given(rng, n_rows, chain.n_classes) if is_known else no_knowledge(n_labels)
+    return chain, X, known, chain.scores(X).arrays
+
+
+@given(seed=SEEDS, n_labels=st.sampled_from([1, 2, 7, 8]), is_known=st.booleans())
+@settings(deadline=None, max_examples=40)
+def test_binary_labels_against_all_vectors(seed, n_labels, is_known):
+    chain, X, known, arrays = make_binary_case(seed, n_labels, is_known, n_rows=2)
+    labels, log_proba, upper_bound, _, complete = search_depth_first(*arrays, known, NO_LIMIT)
+    assert complete.all()
+    np.testing.assert_array_equal(upper_bound, log_proba)
+    np.testing.assert_allclose(log_proba, chain.log_joint(X, labels), rtol=0, atol=1e-10)
+    expected = reference.most_probable(chain, X, known if is_known else None)
+    np.testing.assert_allclose(log_proba, [value for _, value in expected], rtol=0, atol=1e-10)
+    if is_known:
+        assert (labels[known >= 0] == known[known >= 0]).all()
+
+
+@given(seed=SEEDS, n_labels=st.integers(9, 26), is_known=st.booleans())
+@settings(deadline=None, max_examples=100)
+def test_binary_labels_in_several_lines_against_the_best_first_search(seed, n_labels, is_known):
+    chain, X, known, arrays = make_binary_case(seed, n_labels, is_known)
+    labels, log_proba, upper_bound, nodes, complete = search_depth_first(*arrays, known, 3000)
+    np.testing.assert_allclose(log_proba, chain.log_joint(X, labels), rtol=0, atol=1e-10)
+    if is_known:
+        assert (labels[known >= 0] == known[known >= 0]).all()
+    _, best, bound, _ = most_probable(*arrays, known, max_nodes=3000, patience=0)
+    assert (best[complete] <= log_proba[complete] + 1e-9).all()
+    assert (log_proba <= bound + 1e-9).all()
+    assert (best <= upper_bound + 1e-9).all()
+    np.testing.assert_array_equal(upper_bound[complete], log_proba[complete])
+    assert (nodes <= 3000).all()
+    for max_nodes in (1, n_labels, n_labels + 1, 100):
+        _, found, bound, nodes, _ = search_depth_first(*arrays, known, max_nodes)
+        assert (found <= log_proba + 1e-12).all()
+        assert (bound >= upper_bound - 1e-12).all()
+        assert (nodes <= max(max_nodes, n_labels)).all()
+
+
+def test_probabilities_that_would_underflow_are_left_to_logarithms():
+    # 40 labels, each known to have the class of probability exp(-50).
+    rare = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.array([-50.0]))
+    arrays = LinearScorer([rare] * 40, [()] * 40).scores(np.zeros((1, 1))).arrays
+    labels, log_proba, _, nodes, complete = search_depth_first(*arrays, np.ones((1, 40), dtype=np.int32), NO_LIMIT)
+    assert complete.all()
+    assert (labels == 1).all()
+    np.testing.assert_allclose(log_proba, -2000.0, rtol=1e-12)
+    assert (nodes == 40).all()
 
 
 @given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), patience=st.integers(0, 12))

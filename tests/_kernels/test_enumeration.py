@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montechain._kernels import enumeration as kernels
+from montechain._kernels import prefix_tree
 from montechain.chain import no_knowledge
 from montechain.links.linear import FittedLinearLink, LinearScorer
 from random_chains import random_given, random_linear_chain
@@ -160,9 +161,9 @@ def test_draws_equal_those_of_the_reference(seed, parents, is_known, max_nodes, 
     uniforms = rng.random((7, n_labels))
     base, effects, score_start, score_weight, response, n_classes, active_start = arrays
     chain_arrays = (base[0], effects, score_start, score_weight, response, n_classes, active_start, row_known)
-    path = kernels.new_path(score_start, n_classes)
-    tree, frontier, _, size, _, remaining, _ = kernels.grow_tree(
-        *chain_arrays, n_labels, 0.0, max_nodes, kernels.new_tree(64), path, np.empty(64, dtype=np.int64)
+    path = prefix_tree.new_path(score_start, n_classes)
+    tree, frontier, _, size, _, remaining, _ = prefix_tree.grow_tree(
+        *chain_arrays, n_labels, 0.0, max_nodes, prefix_tree.new_tree(64), path, np.empty(64, dtype=np.int64)
     )
     if size == 0:
         return
@@ -176,7 +177,7 @@ def test_draws_equal_those_of_the_reference(seed, parents, is_known, max_nodes, 
         prefixes.append((tuple(prefix), log_mass[node]))
     labels = np.empty((7, n_labels), dtype=np.int32)
     log_weight, start = np.empty(7), np.empty(7, dtype=np.int64)
-    kernels.draw_completions(
+    prefix_tree.draw_completions(
         *chain_arrays, n_labels, tree, path, frontier, size, remaining, offset, uniforms, labels, log_weight, start
     )
     expected = reference.draw_completions(chain, X[0], None if known is None else known[0], prefixes, offset, uniforms)

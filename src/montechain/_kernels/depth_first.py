@@ -11,9 +11,7 @@ import numpy as np
 from numba import njit
 
 from montechain._kernels.conditional import SOFTMAX, expand, log_odds
-
-SMALLEST = 1e-280
-"""Probabilities below this are left to the search that works with logarithms."""
+from montechain._kernels.depth_first_binary import depth_first_binary, new_lines
 
 
 @njit(cache=True, nogil=True)
@@ -149,71 +147,6 @@ def is_all_binary(response, n_classes):
 
 
 @njit(cache=True, nogil=True)
-def depth_first_binary(base_row, effects, known, max_nodes, found, scratch):
-    """Search one row as `depth_first` does for one vector, where all labels are binary.
-
-    Works with probabilities instead of their logarithms, which saves the logarithm at each node; score k
-    and active class k both belong to position k. Returns the log-probability of the vector found, the
-    number of nodes expanded, whether the search is complete, and the upper bound. Where probabilities
-    would underflow, it gives up with zero nodes.
-    """
-    _, next_value, labels, next_class, active, n_active_at, _ = scratch
-    last = len(base_row) - 1
-    best = 0.0
-    nodes = 0
-    depth = 0
-    partial = 1.0
-    n_active = 0
-    n_active_at[0] = 0
-    while True:
-        if nodes >= max_nodes and best > 0.0:
-            # Open are this node and, above it, the children not yet taken.
-            bound = max(best, partial)
-            for d in range(depth):
-                bound = max(bound, next_value[d])
-            return math.log(best), nodes, False, math.log(bound)
-        nodes += 1
-        odds = log_odds(base_row, effects, depth, active, n_active)
-        chosen = 1 if odds > 0.0 else 0
-        ratio = math.exp(-abs(odds))
-        value = partial / (1.0 + ratio)
-        other = value * ratio
-        if len(known) and known[depth] >= 0:
-            if known[depth] != chosen:
-                chosen = 1 - chosen
-                value = other
-            other = 0.0
-        if value < SMALLEST and best == 0.0:
-            return -np.inf, 0, False, 0.0
-        if value > best and depth == last:
-            # The other class is no more probable, so this node is done.
-            best = value
-            labels[depth] = chosen
-            for d in range(last + 1):
-                found[d] = labels[d]
-        if depth == last or not value > best:
-            depth -= 1
-            while depth >= 0 and not next_value[depth] > best:
-                depth -= 1
-            if depth < 0:
-                return math.log(best), nodes, True, math.log(best)
-            value = next_value[depth]
-            chosen = next_class[depth]
-            next_value[depth] = 0.0
-            n_active = n_active_at[depth]
-        else:
-            next_value[depth] = other
-            next_class[depth] = 1 - chosen
-        labels[depth] = chosen
-        if chosen > 0:
-            active[n_active] = depth
-            n_active += 1
-        depth += 1
-        n_active_at[depth] = n_active
-        partial = value
-
-
-@njit(cache=True, nogil=True)
 def take_best(values, n_classes):
     """Return the class with the largest value, and that value, which is struck out."""
     best = 0
@@ -320,6 +253,7 @@ def search_depth_first(
     complete = np.empty(n_rows, dtype=np.bool_)
     nothing = np.empty(0, dtype=np.int32)
     all_binary = is_all_binary(response, n_classes)
+    lines = new_lines(effects if all_binary else effects[:0])
     for i in range(n_rows):
         known = given[i] if len(given) else nothing
         n_found = 1
@@ -327,7 +261,7 @@ def search_depth_first(
         complete[i] = False
         if all_binary:
             found_log[0], nodes[i], complete[i], upper_bound[i] = depth_first_binary(
-                base[i], effects, known, max_nodes, found[0], scratch
+                base[i], known, max_nodes, found[0], lines
             )
         if nodes[i] == 0:
             n_found, nodes[i], complete[i], upper_bound[i] = depth_first(

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from sklearn.utils import _safe_indexing
 
 from montechain._kernels.branch_and_bound import k_best as k_best_kernel
-from montechain._kernels.enumeration import UNDERFLOW
 from montechain._kernels.enumeration import distribution as distribution_kernel
 from montechain._kernels.enumeration import log_evidence as log_evidence_kernel
-from montechain._kernels.enumeration import marginals as marginals_kernel
 from montechain._kernels.forest import marginals as forest_kernel
+from montechain._kernels.marginals import marginals as marginals_kernel
+from montechain._kernels.prefix_tree import UNDERFLOW
 from montechain._messages import check_positive_argument
 from montechain.chain import CODE, ChainBase, PrefixTree, draw_classes, no_knowledge
 from montechain.inference._frontier import allowed_children, append, best_first
@@ -123,12 +125,13 @@ def marginals(
 ) -> Marginals:
     """Return the probability of each class of each label, within `residual`.
 
-    Chains in which every label has at most one parent are solved exactly, by sum-product. Otherwise vectors are
-    enumerated as in `distribution`, none of them stored; open prefixes count for the labels that
-    they fix.
+    Chains in which every label has at most one parent are solved exactly, by sum-product. In label-linear chains of
+    binary labels, of which none is known, bounds on what is left open are narrowed until the middle between them is
+    within `residual`. Otherwise vectors are enumerated as in `distribution`, none of them stored; open prefixes count
+    for the labels that they fix.
     """
     n_labels = chain.n_labels
-    offset, uniforms = _uniforms(rng, n_samples, n_labels)
+    draw = partial(_uniforms, rng, n_samples, n_labels)
     if is_forest(chain):
         proba, _ = _sum_product(chain, X, given)
         lower, estimated = proba, np.isnan(proba).any(axis=1)
@@ -142,11 +145,12 @@ def marginals(
     scores = chain.scores(X)
     if scores is not None:
         known = no_knowledge(n_labels) if given is None else given
-        proba, lower, unresolved, estimated, _ = marginals_kernel(
-            *scores.arrays, known, residual, max_nodes, offset, uniforms
+        proba, lower, unresolved, estimated = marginals_kernel(
+            *scores.arrays, known, residual=residual, max_nodes=max_nodes, draw=draw
         )
         return Marginals(_by_position(chain, proba), _by_position(chain, lower), unresolved, estimated)
     parts = []
+    offset, uniforms = draw()
     for rows in blocks(X.shape[0], ROWS_AT_ONCE):
         block_given = None if given is None else given[rows]
         block = X if len(rows) == X.shape[0] else _safe_indexing(X, rows)
@@ -547,7 +551,8 @@ def _uniforms(rng: np.random.Generator, n_samples: int, n_labels: int) -> tuple[
 
 def _by_position(chain: ChainBase, columns: np.ndarray) -> list[np.ndarray]:
     """Split columns that stand for the classes of all positions in turn."""
-    return np.split(columns, np.cumsum(chain.n_classes)[:-1], axis=1)
+    ends = accumulate(chain.n_classes)
+    return [columns[:, end - n : end] for n, end in zip(chain.n_classes, ends, strict=True)]
 
 
 def _uninformed(chain: ChainBase, given: np.ndarray | None, n_rows: int | None = None) -> np.ndarray:

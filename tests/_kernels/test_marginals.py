@@ -1,0 +1,127 @@
+"""The marginals' kernels, against sums over all vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from montechain._kernels.bounded_marginals import bounded_marginals
+from montechain._kernels.enumeration import marginals as enumerated_marginals
+from montechain._kernels.marginals import marginals
+from montechain.chain import no_knowledge
+from montechain.links.linear import SOFTMAX, FittedLinearLink, LinearScorer
+from random_chains import random_given, random_linear_chain
+from reference import enumeration as reference
+
+SEEDS = st.integers(0, 2**32 - 1)
+PARENTS = st.sampled_from(["all", "none", "tree", 2])
+RESIDUALS = st.sampled_from([0.0, 1e-4, 0.01, 0.1, 0.4])
+NO_LIMIT = 10**9
+
+
+def make_case(seed, parents, n_rows=3, max_labels=7):
+    rng = np.random.default_rng(seed)
+    scale = float(rng.choice([0.2, 1.0, 3.0]))
+    chain = random_linear_chain(rng, int(rng.integers(1, max_labels)), 2, parents, response=SOFTMAX, scale=scale)
+    return chain, rng.normal(size=(n_rows, 3)), rng
+
+
+def long_chain(n_labels, n_rows, scale=0.7):
+    rng = np.random.default_rng(n_labels)
+    chain = random_linear_chain(rng, n_labels, 2, response=SOFTMAX, scale=scale)
+    return chain.scores(rng.normal(size=(n_rows, 3))).arrays
+
+
+def by_column(marginals):
+    return np.hstack(marginals)
+
+
+@given(seed=SEEDS, parents=PARENTS, residual=RESIDUALS)
+@settings(deadline=None, max_examples=150)
+def test_the_truth_lies_within_bounds_as_close_as_asked(seed, parents, residual):
+    chain, X, _ = make_case(seed, parents)
+    base, effects, *_ = chain.scores(X).arrays
+    proba, lower, unresolved, settled, _ = bounded_marginals(
+        base, effects, no_knowledge(chain.n_labels), residual, NO_LIMIT
+    )
+    assert settled.all()
+    expected = by_column(reference.marginals(chain, X, None))
+    upper = lower + np.repeat(unresolved, 2, axis=1)
+    assert (lower <= expected + 1e-12).all()
+    assert (expected <= upper + 1e-12).all()
+    assert (unresolved <= 2.0 * residual).all()
+    np.testing.assert_allclose(proba, 0.5 * (lower + upper), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(proba, expected, rtol=0, atol=residual + 1e-12)
+    np.testing.assert_allclose(proba.reshape(len(X), -1, 2).sum(axis=2), 1.0, rtol=0, atol=1e-15)
+
+
+@given(seed=SEEDS, parents=PARENTS, residual=RESIDUALS, max_nodes=st.integers(0, 12))
+@settings(deadline=None, max_examples=100)
+def test_beyond_the_budget_or_with_knowledge_the_bounds_still_hold(seed, parents, residual, max_nodes):
+    chain, X, rng = make_case(seed, parents, n_rows=4)
+    arrays = chain.scores(X).arrays
+    known = random_given(rng, len(X), chain.n_classes)
+    known[::2] = -1
+    uniforms = rng.random((20, chain.n_labels))
+    proba, lower, unresolved, estimated = marginals(
+        *arrays, known, residual=residual, max_nodes=max_nodes, draw=lambda: (0.5, uniforms)
+    )
+    expected = by_column(reference.marginals(chain, X, known))
+    slack = np.repeat(unresolved, 2, axis=1)
+    assert (lower <= expected + 1e-9).all()
+    assert (expected <= lower + slack + 1e-9).all()
+    assert (np.abs(proba - expected)[~estimated] <= residual + 1e-9).all()
+    settled, nodes = bounded_marginals(*arrays[:2], known, residual, max_nodes)[3:]
+    assert not settled[(known >= 0).any(axis=1)].any()
+    assert not estimated[settled].any()
+    assert (nodes[settled] <= max_nodes).all()
+
+
+@pytest.mark.parametrize("n_labels", [9, 12, 13])
+def test_a_longer_chain_agrees_with_the_enumeration(n_labels):
+    arrays = long_chain(n_labels, 4)
+    free = no_knowledge(n_labels)
+    expected = enumerated_marginals(*arrays, free, 0.0, NO_LIMIT, 0.5, np.empty((0, n_labels)))[0]
+    exact, _, unresolved, _, every = bounded_marginals(*arrays[:2], free, 0.0, NO_LIMIT)
+    np.testing.assert_allclose(exact, expected, rtol=0, atol=1e-12)
+    assert (unresolved == 0.0).all()
+    for residual in (0.1, 0.01, 0.001):
+        proba, lower, unresolved, settled, nodes = bounded_marginals(*arrays[:2], free, residual, NO_LIMIT)
+        assert settled.all()
+        assert residual < 0.1 or (nodes < every).all()
+        assert (np.abs(proba - expected) <= residual + 1e-12).all()
+        assert (lower <= expected + 1e-12).all()
+        assert (expected <= lower + np.repeat(unresolved, 2, axis=1) + 1e-12).all()
+
+
+def test_a_row_does_not_depend_on_its_neighbours():
+    base, effects, *_ = long_chain(11, 7)
+    together = bounded_marginals(base, effects, no_knowledge(11), 0.01, NO_LIMIT)
+    for i in range(len(base)):
+        alone = bounded_marginals(base[[i]], effects, no_knowledge(11), 0.01, NO_LIMIT)
+        for a, b in zip(together, alone, strict=True):
+            np.testing.assert_array_equal(a[i], b[0])
+
+
+def test_labels_without_effect_on_others_cost_nothing():
+    rng = np.random.default_rng(0)
+    base = rng.normal(size=(3, 60))
+    proba, _, unresolved, settled, nodes = bounded_marginals(base, np.zeros((60, 60)), no_knowledge(60), 0.0, 0)
+    np.testing.assert_allclose(proba[:, 1::2], 1.0 / (1.0 + np.exp(-base)), rtol=1e-14)
+    assert settled.all()
+    assert (unresolved == 0.0).all()
+    assert (nodes == 0).all()
+
+
+def test_classes_of_probability_zero_and_one():
+    never = FittedLinearLink.constant(np.array([0.0, -np.inf]), 1, ())
+    always = FittedLinearLink.constant(np.array([-np.inf, 0.0]), 1, ())
+    last = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.zeros(1), (np.array([[0.0], [5.0]]),) * 2)
+    arrays = LinearScorer([never, always, last], [(), (), (0, 1)]).scores(np.zeros((1, 1))).arrays
+    for residual in (0.0, 0.01):
+        proba = bounded_marginals(*arrays[:2], no_knowledge(3), residual, NO_LIMIT)[0]
+        np.testing.assert_allclose(
+            proba[0, 1::2], [0.0, 1.0, 1.0 / (1.0 + np.exp(-5.0))], rtol=0, atol=max(residual, 1e-15)
+        )
