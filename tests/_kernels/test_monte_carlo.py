@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montechain._kernels.monte_carlo import drawn_vectors, monte_carlo, next_class
+from montechain._kernels.monte_carlo import best_of_draws, drawn_vectors, is_drawn, monte_carlo, next_class
 from montechain.chain import no_knowledge
+from montechain.inference.greedy import Greedy
 from random_chains import log_proba_table, random_given, random_linear_chain
 from reference import monte_carlo as reference
 
@@ -21,11 +23,12 @@ def random_problem(seed, is_known):
     return chain, X, known, no_knowledge(chain.n_labels) if known is None else known, uniforms
 
 
+@pytest.mark.parametrize("kernel", [monte_carlo, best_of_draws])
 @given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans(), start_greedy=st.booleans())
 @settings(deadline=None, max_examples=100)
-def test_equals_algorithm_3(seed, is_known, start_greedy):
+def test_equals_algorithm_3(kernel, seed, is_known, start_greedy):
     chain, X, known, known_array, uniforms = random_problem(seed, is_known)
-    labels, log_proba, upper_bound = monte_carlo(*chain.scores(X).arrays, known_array, uniforms, start_greedy)
+    labels, log_proba, upper_bound = kernel(*chain.scores(X).arrays, known_array, uniforms, start_greedy)
     expected_labels, expected = reference.monte_carlo(chain, X, known, uniforms, start_greedy)
     np.testing.assert_array_equal(labels, expected_labels)
     np.testing.assert_allclose(log_proba, expected, rtol=0, atol=1e-10)
@@ -34,6 +37,22 @@ def test_equals_algorithm_3(seed, is_known, start_greedy):
     assert (upper_bound >= table.max(axis=1) - 1e-10).all()
     unvisited = reference.unvisited_bound(chain, X, known, uniforms)
     assert (upper_bound <= np.maximum(expected, unvisited) + 1e-10).all()
+
+
+@given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans(), start_greedy=st.booleans())
+@settings(deadline=None, max_examples=60)
+def test_a_vector_is_drawn_if_it_is_among_the_draws_or_the_greedy_one(seed, is_known, start_greedy):
+    chain, X, known, known_array, uniforms = random_problem(seed, is_known)
+    vectors, table = log_proba_table(chain, X, known)
+    greedy = Greedy().most_probable(chain, X, given=known, rng=None).labels
+    of_rows = reference.drawn_vectors(chain, X, known, uniforms)
+    rng = np.random.default_rng(seed)
+    for _ in range(5):
+        labels = np.array([vectors[rng.choice(np.flatnonzero(own > -np.inf))] for own in table], dtype=np.int32)
+        found = is_drawn(*chain.scores(X).arrays, known_array, uniforms, start_greedy, labels)
+        for i, own in enumerate(of_rows):
+            among = any(tuple(y) == tuple(labels[i]) for y, *_ in own)
+            assert found[i] == (among or (start_greedy and (labels[i] == greedy[i]).all()))
 
 
 @given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans())

@@ -69,3 +69,18 @@ def test_gram_matrices_are_those_of_dense_matrices(rng, only_ones):
     kernel.sparse_times_dense(*arrays, weight, dense, mixed)
     np.testing.assert_allclose(gram, np.tril(Z.T @ np.diag(weight) @ Z), atol=1e-12)
     np.testing.assert_allclose(mixed, Z.T @ np.diag(weight) @ dense, atol=1e-12)
+
+
+@pytest.mark.parametrize("width", [1, 7, 8, 9, 20])
+def test_scores_of_rows_are_those_of_dense_matrices(rng, width):
+    Z, (indptr, indices, data) = csr(rng)
+    coefficients, offset = rng.normal(size=(37, width)), rng.normal(size=width)
+    n_lines = -(-width // 8)
+    padded = np.zeros((38, 8 * n_lines))
+    padded[:, :width] = np.vstack([offset, coefficients])
+    lines = np.ascontiguousarray(padded.reshape(38, n_lines, 8).transpose(1, 0, 2))
+    scores = np.full((150, width), np.nan)
+    kernel.sparse_scores(
+        indptr, indices, data, np.ascontiguousarray(lines[:, 1:]), np.ascontiguousarray(lines[:, 0]), scores
+    )
+    np.testing.assert_allclose(scores, Z @ coefficients + offset, atol=1e-12)

@@ -63,7 +63,7 @@ def test_without_warm_start_links_do_not_depend_on_what_was_fitted_before(learne
     assert cache.is_exact
     for problem, link in zip(problems_of(order), found, strict=True):
         problem = LinkProblem(problem.label, tuple(sorted(problem.parents)))
-        (alone,) = learner.fit_links(X, codes, codes, n_classes, [problem])
+        (alone,) = learner.prepared(X, codes, codes, n_classes)([problem])
         parents = codes[:, list(problem.parents)]
         np.testing.assert_array_equal(link.log_proba(X, parents), alone.log_proba(X, parents))
 
@@ -84,9 +84,9 @@ def test_warm_starts_come_from_the_nearest_parents():
     started = []
 
     class Spy(LogisticLink):
-        def fit_links(self, *args, initial=None, **options):
-            started.extend(initial)
-            return super().fit_links(*args, initial=initial, **options)
+        def prepared(self, *args, **options):
+            fit_links = super().prepared(*args, **options)
+            return lambda problems, initial: started.extend(initial) or fit_links(problems, initial=initial)
 
     cache, *_ = make(Spy())
     cache.links([LinkProblem(0, ()), LinkProblem(0, (1, 2, 3)), LinkProblem(1, ())])
@@ -100,9 +100,9 @@ def test_missing_links_are_fitted_together():
     batches = []
 
     class Spy(LogisticLink):
-        def fit_links(self, X, codes, filled, n_classes, problems, **options):
-            batches.append(len(problems))
-            return super().fit_links(X, codes, filled, n_classes, problems, **options)
+        def prepared(self, *args, **options):
+            fit_links = super().prepared(*args, **options)
+            return lambda problems, **own: batches.append(len(problems)) or fit_links(problems, **own)
 
     make(Spy())[0].links(problems_of([0, 1, 2, 3, 4]))
     assert batches == [5]

@@ -3,6 +3,9 @@
 A prefix that several draws share is evaluated once. The set of draws is kept as a range of one index
 array. A draw's class at position k follows from its own uniform number there, so the sets are split
 only where they are needed, and the answer is that of drawing the vectors one after the other.
+
+If the most probable vector of all is among the draws, it is the best of them. To find it and to see whether
+anybody drew it takes less time than the walk, which is left for the other rows.
 """
 
 from __future__ import annotations
@@ -13,13 +16,84 @@ import numpy as np
 from numba import njit
 
 from montechain._kernels.conditional import SOFTMAX, expand, log_odds, log_sigmoids
+from montechain._kernels.depth_first import search_depth_first
 from montechain._kernels.greedy import most_probable_class
 from montechain._kernels.heap import doubled
 from montechain._kernels.joint import draw_class, largest, widest
 
+PATIENCE = 512
+"""Nodes after which the search for the most probable vector gives way to the walk with the draws."""
+
+
+def monte_carlo(*arrays_and_given_and_draws):
+    """Return the best of the start vector and the drawn ones, its log-probability and an upper bound.
+
+    Takes and returns what `best_of_draws` does.
+    """
+    base, *others, given, uniforms, start_greedy = arrays_and_given_and_draws
+    *found, _, complete = search_depth_first(base, *others, given, PATIENCE)
+    # A vector without any probability is nobody's draw, whatever a comparison with zero says.
+    complete &= found[1] > -np.inf
+    left = np.flatnonzero(~(complete & is_drawn(base, *others, given, uniforms, start_greedy, found[0])))
+    if len(left):
+        own_given = given[left] if len(given) else given
+        walked = best_of_draws(base[left], *others, own_given, uniforms, start_greedy)
+        for values, of_left in zip(found, walked, strict=True):
+            values[left] = of_left
+    return tuple(found)
+
 
 @njit(cache=True, nogil=True)
-def monte_carlo(
+def is_drawn(
+    base, effects, score_start, score_weight, response, n_classes, active_start, given, uniforms, start_greedy, labels
+):
+    """Return whether each row's vector is the start vector or one of the draws."""
+    n_rows, n_labels = labels.shape
+    columns = np.ascontiguousarray(uniforms.T)
+    draws = np.arange(uniforms.shape[0])
+    children = np.empty((n_labels, largest(n_classes)))
+    active = np.empty(max(1, n_labels), dtype=np.int64)
+    scores = np.empty(widest(score_start))
+    found = np.empty(n_rows, dtype=np.bool_)
+    for i in range(n_rows):
+        n_active = 0
+        is_greedy = start_greedy
+        for k in range(n_labels):
+            known = given[i, k] if given.shape[0] > 0 else -1
+            chosen = labels[i, k]
+            if response[k] == SOFTMAX and n_classes[k] == 2:
+                odds = log_odds(base[i], effects, score_start[k], active, n_active)
+                children[k, 0] = odds
+                if known < 0 and chosen != (1 if odds > 0.0 else 0):
+                    is_greedy = False
+            else:
+                expand(
+                    base[i], effects, score_start, score_weight, response, n_classes,
+                    k, active, n_active, known, scores, children[k],
+                )  # fmt: skip
+                if chosen != most_probable_class(children[k], n_classes[k], known):
+                    is_greedy = False
+            if chosen > 0:
+                active[n_active] = active_start[k] + chosen - 1
+                n_active += 1
+        found[i] = is_greedy
+        if is_greedy:
+            continue
+        last = len(draws)
+        k = 0
+        while k < n_labels and last > 0:
+            if given.shape[0] == 0 or given[i, k] < 0:
+                if response[k] == SOFTMAX and n_classes[k] == 2:
+                    children[k, 0], children[k, 1] = log_sigmoids(children[k, 0])
+                low, high = interval(children, k, n_classes[k], labels[i, k])
+                last = keep_within(draws, 0, last, columns, k, low, high)
+            k += 1
+        found[i] = last > 0
+    return found
+
+
+@njit(cache=True, nogil=True)
+def best_of_draws(
     base, effects, score_start, score_weight, response, n_classes, active_start, given, uniforms, start_greedy
 ):
     """Return the best of the start vector and the drawn ones, its log-probability and an upper bound.
@@ -196,7 +270,7 @@ def monte_carlo(
 def drawn_vectors(base, effects, score_start, score_weight, response, n_classes, active_start, given, uniforms):
     """Return the distinct vectors among the draws of each row, in lexicographic order.
 
-    Takes what `monte_carlo` takes.
+    Takes what `best_of_draws` takes, without the start.
 
     Returns
     -------

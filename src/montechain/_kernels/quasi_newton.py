@@ -111,6 +111,22 @@ def look_ahead(score_start, rows, direction, gradient, coefficients, penalty, ou
 
 
 @njit(cache=True, nogil=True)
+def judge(ahead, weight, stuck, n_iter, max_iter, tol, rounding, stuck_at, solved, finished):
+    """Write whether each problem is `solved`, and whether it is `finished`; return whether any is.
+
+    `ahead` is that of `look_ahead`, in units of the total `weight` of a problem's rows.
+    """
+    any_finished = False
+    for q in range(weight.shape[0]):
+        promised = -ahead[0, q] / weight[q]
+        # The promise keeps inputs of tiny scale, whose gradients are always small, from ending at once.
+        solved[q] = max(ahead[1, q] / weight[q], promised) <= tol or promised <= (stuck_at if stuck[q] else rounding)
+        finished[q] = solved[q] or stuck[q] or n_iter[q] >= max_iter[q]
+        any_finished = any_finished or finished[q]
+    return any_finished
+
+
+@njit(cache=True, nogil=True)
 def penalise(rows, allowed, coefficients, penalty, gradient):
     """Add the penalty's part to the gradient (W, F) of the loss, and clear what belongs to parents not allowed."""
     n_columns = gradient.shape[1]

@@ -92,6 +92,27 @@ def sparse_transposed_product(indptr, indices, data, residual, total, out):
 
 
 @njit(cache=True, nogil=True)
+def sparse_scores(indptr, indices, data, lines, offset, out):
+    """Write ``Z @ coefficients + offset`` to `out` (n, W).
+
+    The coefficients come as `lines` (number of lines, F, lanes), those of column w in place ``w % lanes`` of line
+    ``w // lanes``, and so does the `offset` (number of lines, lanes).
+    """
+    n_lines, _, n_lanes = lines.shape
+    line = np.zeros((1, n_lanes))
+    for i in range(out.shape[0]):
+        for number in range(n_lines):
+            table = lines[number]
+            total = load(offset, number)
+            for k in range(indptr[i], indptr[i + 1]):
+                total = multiply_add(data[k], load(table, indices[k]), total)
+            store(line, 0, total)
+            first = number * n_lanes
+            for w in range(min(n_lanes, out.shape[1] - first)):
+                out[i, first + w] = line[0, w]
+
+
+@njit(cache=True, nogil=True)
 def sparse_gram(indptr, indices, data, sample_weight, out):
     """Add ``Z.T @ diag(sample_weight) @ Z`` to `out` (F, F); only entries with row >= column are written.
 

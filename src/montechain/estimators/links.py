@@ -22,7 +22,7 @@ __all__ = ["LinksClassifier"]
 
 CHUNK_CELLS = 2**19
 """About so many numbers (of x, scores, labels) are worked on at a time while predicting: they fit into a cache."""
-MIN_CHUNK_CELLS = 2**13
+MIN_CHUNK_CELLS = 2**15
 """At least so many scores, since each chunk costs some time of its own,"""
 MIN_CHUNK_ROWS = 64
 """and so many rows."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from montechain._kernels.margins import search_along
-from montechain._kernels.quasi_newton import complete_direction, move, penalise, two_loop_down
+from montechain._kernels.quasi_newton import complete_direction, judge, move, penalise, two_loop_down
 from montechain.links.design import ranges
 from montechain.links.inputs import Inputs
 
@@ -176,16 +176,15 @@ class Descent:
 
     def _leave(self):
         """Let problems go that are solved or can get no further; return which scores stay."""
-        norm, promised = self._ahead[1] / self._weight, -self._ahead[0] / self._weight
         size = self.inputs.dtype.itemsize
-        # The second condition keeps inputs of tiny scale, whose gradients are always small, from ending at once.
-        solved = (np.maximum(norm, promised) <= self.tol) | (promised <= ROUNDING[size])
-        solved |= self._stuck & (promised <= STUCK[size])
-        finished = solved | self._stuck | (self.n_iter[self._left] >= self.max_iter[self._left])
-        if not finished.any():
+        solved, finished = np.empty((2, len(self._left)), dtype=bool)
+        if not judge(
+            self._ahead, self._weight, self._stuck, self.n_iter[self._left], self.max_iter[self._left], self.tol,
+            ROUNDING[size], STUCK[size], solved, finished,
+        ):  # fmt: skip
             return slice(None)
         done = self._left[finished]
-        self.norm[done], self.converged[done] = norm[finished], solved[finished]
+        self.norm[done], self.converged[done] = (self._ahead[1] / self._weight)[finished], solved[finished]
         if self.on_solved is not None:
             for q in done:
                 self.on_solved(int(self.problems[q]))

@@ -94,6 +94,8 @@ def ranges(first: np.ndarray, widths: np.ndarray) -> np.ndarray:
     >>> ranges(np.array([5, 0]), np.array([2, 3]))
     array([5, 6, 0, 1, 2])
     """
+    if len(widths) == 0 or (widths.max() == 1 and widths.min() == 1):
+        return first
     before = np.cumsum(widths) - widths
     return np.repeat(first - before, widths) + np.arange(widths.sum())
 

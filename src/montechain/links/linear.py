@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from montechain._kernels.conditional import ONE_VERSUS_REST, PAIRWISE, SOFTMAX, respond_rows
+from montechain._kernels.lanes import N_BYTES
+from montechain._kernels.sparse import sparse_scores
 from montechain.links.design import as_matrix, ranges
 
 __all__ = [
@@ -159,6 +163,9 @@ def folded_effects(
     # All parents at once: there may be many, and each of them is small.
     values = np.concatenate(link.parent_effects)
     start = active_start[list(parents)]
+    if len(values) == 2 * len(start) and all(len(own) == 2 for own in link.parent_effects):
+        effects[:, start] = (values[1::2] - values[::2]).T
+        return link.intercept + values[::2].sum(axis=0), effects
     n_each = active_start[np.asarray(parents) + 1] - start + 1
     is_first = np.zeros(len(values), dtype=bool)
     is_first[np.cumsum(n_each) - n_each] = True
@@ -196,10 +203,25 @@ class LinearScorer:
                 self.score_weight[columns] = link.score_weight
             self.intercept[columns], self.effects[columns] = folded_effects(link, link_parents, self.active_start)
 
+    @cached_property
+    def _lines(self) -> tuple[np.ndarray, np.ndarray]:
+        """The coefficients and intercepts in lines, as the product with a sparse matrix takes them."""
+        n_lanes = N_BYTES // 8
+        width = -(-len(self.intercept) // n_lanes) * n_lanes
+        both = np.zeros((1 + len(self.coef), width))
+        both[:, : len(self.intercept)] = np.vstack([self.intercept, self.coef])
+        lines = np.ascontiguousarray(both.reshape(len(both), -1, n_lanes).transpose(1, 0, 2))
+        return np.ascontiguousarray(lines[:, 1:]), np.ascontiguousarray(lines[:, 0])
+
     def scores(self, X) -> LinearScores:
         """Fold the rows of `X` (dense or CSR) in: one product for all links."""
-        base = _product(X, self.coef)
-        base += self.intercept
+        if sp.issparse(X):
+            X = X.tocsr()
+            base = np.empty((X.shape[0], len(self.intercept)))
+            sparse_scores(X.indptr, X.indices, X.data.astype(np.float64, copy=False), *self._lines, base)
+        else:
+            base = _product(X, self.coef)
+            base += self.intercept
         return LinearScores(
             base, self.effects, self.score_start, self.score_weight, self.response, self.n_classes, self.active_start
         )

@@ -19,7 +19,7 @@ from montechain.links.solver import LogisticProblems, Solution, class_counts
 
 __all__ = ["LogisticLink"]
 
-SMALL = 2**16
+SMALL = 2**13
 """Up to so many numbers in X, links are learned to `TIGHT`: that takes no time worth mentioning, and a row of weight
 two is then the same as two rows, whichever way the solver takes."""
 TIGHT = 1e-10

@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.linalg
-from scipy.linalg.lapack import dtrtri
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from montechain._kernels.quasi_newton import divide_by_diagonal
 
@@ -178,11 +177,10 @@ def inverse_factor(matrix: np.ndarray) -> np.ndarray:
     scaled *= scale[:, None]
     jitter = 1e-14
     while True:
-        try:
-            scaled.reshape(-1)[:: len(scaled) + 1] = 1.0 + jitter
-            factor = scipy.linalg.cholesky(scaled, lower=True, check_finite=False)
-        except np.linalg.LinAlgError:
-            jitter *= 100.0
-        else:
+        scaled.reshape(-1)[:: len(scaled) + 1] = 1.0 + jitter
+        # LAPACK reads the transpose of what is symmetric here.
+        factor, fault = dpotrf(scaled.T, lower=1, clean=1)
+        if not fault:
             inverse, _ = dtrtri(factor, lower=1, overwrite_c=1)
             return np.ascontiguousarray(inverse * scale)
+        jitter *= 100.0

@@ -42,7 +42,7 @@ WORK_BYTES = 2**27
 """Scratch space that one block of problems may take, or the size of the inputs if that is more."""
 BLOCK_WIDTH = 24
 """Scores in a block, about: enough to share products, few enough that threads have blocks to take."""
-SMALL_DENSE, SMALL_SPARSE = 2**17, 2**14
+SMALL_DENSE, SMALL_SPARSE = 2**16, 2**14
 """Up to so many numbers in the inputs, single precision saves nothing."""
 SINGLE_TOL = 1e-7
 """Tolerances below this are asked of double precision from the start."""
@@ -147,6 +147,7 @@ class LogisticProblems:
         n_rows, self.n_features = X.shape
         self.sample_weight = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         self.codes = np.ascontiguousarray(targets, dtype=np.int32)
+        self._known_counts: dict[int, np.ndarray] = {}
         self.rotation = _rotation(X)
         self.inputs = Inputs.of(X if self.rotation is None else X @ self.rotation, parent_columns)
         self.n_rotated = self.inputs.n_columns - 1 - parent_columns.shape[1]
@@ -198,8 +199,7 @@ class LogisticProblems:
         if class_weight is None:
             class_weight = np.ones((len(widths), max(n_classes, default=2)))
         counts = [
-            class_counts(self.codes[t], self.sample_weight, k) * class_weight[q, :k]
-            for q, (t, k) in enumerate(zip(row, n_classes, strict=True))
+            self._counts(t)[:k] * class_weight[q, :k] for q, (t, k) in enumerate(zip(row, n_classes, strict=True))
         ]
         weight = np.array([own.sum() for own in counts])
         targets = Targets(self.codes, row, widths, weight, self.sample_weight, np.asarray(class_weight, float), allowed)
@@ -254,6 +254,12 @@ class LogisticProblems:
             initial = np.vstack([found.intercept, found.coef, found.parent_coef]).T
             solutions.append(found)
         return solutions
+
+    def _counts(self, target):
+        """Return how much each class of a target weighs in all."""
+        if target not in self._known_counts:
+            self._known_counts[target] = class_counts(self.codes[target], self.sample_weight, 2)
+        return self._known_counts[target]
 
     def _start(self, initial, counts, targets, score_start):
         """Return coefficients to start from, one row for each score."""

@@ -211,7 +211,7 @@ class LinkCache:
         intercept, effects = folded_effects(link, problem.parents, self.active_start)
         margins = None
         n_bytes = sum(array.nbytes + HEADER for array in (link.coef, link.intercept, effects))
-        n_bytes += sum(array.nbytes + HEADER for array in link.parent_effects)
+        n_bytes += effects.nbytes + HEADER * len(link.parent_effects)  # the parents' own, one number more for each
         if self.validation is not None:
             # Links that do not look at x must not care whether x is made of numbers. One product for each link, not
             # one for all: the last bit of a product depends on its shape.
