@@ -43,7 +43,9 @@ class BranchAndBound(Inference):
 
     For other losses, label vectors are enumerated from the most probable on, until the mass not seen is at most
     `residual`: that bounds the error of every marginal, of every expected loss in [0, 1] and the regret of the
-    decision. Where the budget ends first, the open prefixes are sampled in proportion to their mass.
+    decision. Where the budget ends first, the open prefixes are sampled in proportion to their mass. Marginals of
+    label-linear chains of binary labels, and with them Hamming loss, take fewer nodes: what a prefix that is left can
+    change is bounded, and the middle between the bounds is within `residual`.
 
     Exact for exact match where certified; for Hamming, F1, Jaccard and any other loss within `residual`. With
     ``residual=0`` everything of positive probability is enumerated, as far as `max_nodes` reaches.
@@ -57,7 +59,8 @@ class BranchAndBound(Inference):
     max_nodes : int, default=20000
         Prefixes expanded per row, at most. The first vector is completed whatever this is.
     residual : float, default=0.01
-        Mass, relative to what agrees with the known labels, that may stay unexplored, in [0, 1).
+        Mass, relative to what agrees with the known labels, that may stay unexplored, in [0, 1); also the largest
+        proven error of a marginal.
     frontier_samples : int, default=1000
         Vectors drawn to stand for the unexplored mass where the budget ends first.
 
@@ -138,7 +141,8 @@ class BranchAndBound(Inference):
     def _decide_hamming(
         self, chain: ChainBase, X: Any, loss: Hamming, given: np.ndarray | None, rng: np.random.Generator
     ) -> Decision:
-        found = self._marginals(chain, X, given, rng)
+        # The wrong side of a probability that is off by so much costs twice that.
+        found = self._marginals(chain, X, given, rng, self.residual / 2.0)
         labels, expected_loss, regret = loss.decide_marginals(found.proba, found.unresolved, lower=found.lower)
         log_proba = chain.log_joint(X, labels)
         return Decision(labels, log_proba, np.zeros(len(labels)), expected_loss, regret, regret <= 0.0)
@@ -146,17 +150,17 @@ class BranchAndBound(Inference):
     def marginals(  # noqa: D102
         self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
     ) -> list[np.ndarray]:
-        return self._marginals(chain, X, given, rng).proba
+        return self._marginals(chain, X, given, rng, self.residual).proba
 
     def _marginals(
-        self, chain: ChainBase, X: Any, given: np.ndarray | None, rng: np.random.Generator
+        self, chain: ChainBase, X: Any, given: np.ndarray | None, rng: np.random.Generator, residual: float
     ) -> enumeration.Marginals:
         self._check()
         return enumeration.marginals(
             chain,
             X,
             given=given,
-            residual=self.residual,
+            residual=residual,
             max_nodes=self.max_nodes,
             n_samples=self.frontier_samples,
             rng=rng,
