@@ -297,3 +297,11 @@ def test_sparse_inputs_are_never_made_dense():
     solution = solve_logistic(X, np.empty((n, 0)), np.empty((1, 0), bool), targets, [0], [2])
     assert solution.converged.all()
     assert ((X @ solution.coef + solution.intercept > 0).ravel() == targets[0]).mean() > 0.95
+
+
+def test_problems_without_parents_are_solved_in_silence(capfd):
+    # LAPACK writes its complaints, about an empty matrix for one, to the standard output.
+    X, _, _, targets = make_problems()
+    solution = solve_logistic(X, np.empty((120, 0)), np.empty((5, 0), bool), targets, range(5), N_CLASSES)
+    assert solution.converged.all()
+    assert capfd.readouterr() == ("", "")

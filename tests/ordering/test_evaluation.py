@@ -137,13 +137,13 @@ def test_warm_starts_keep_payoffs_within_the_tolerance():
     codes = Y.astype(np.int32)
     warm = OrderEvaluator(LogisticLink(), X, codes, [2] * 6, record=PAPER)
     cold = OrderEvaluator(LogisticLink(), X, codes, [2] * 6, record=PAPER, warm_start=False)
-    assert warm.tolerance == 1e-6
+    assert warm.tolerance == 2e-5
     rng = np.random.default_rng(0)
     for _ in range(10):
         order = tuple(rng.permutation(6).tolist())
         left, right = warm.payoffs(order), cold.payoffs(order)
         for name in PAPER:
-            np.testing.assert_allclose(left[name], right[name], rtol=1e-6)
+            np.testing.assert_allclose(left[name], right[name], rtol=2e-5)
 
 
 @pytest.mark.parametrize("warm_start", [False, True])

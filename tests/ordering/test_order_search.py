@@ -64,7 +64,7 @@ def test_algorithm_1_returns_where_it_ends():
     payoffs = [row["payoff"] for row in result.trace]
     assert payoffs == sorted(payoffs)
     for before, row in itertools.pairwise(result.trace):
-        assert row["accepted"] == (row["candidate_payoff"] > before["payoff"] * (1 + 1e-6))
+        assert row["accepted"] == (row["candidate_payoff"] > before["payoff"] * (1 + 2e-5))
         assert row["order"] == (row["candidate"] if row["accepted"] else before["order"])
 
 
@@ -133,10 +133,10 @@ def test_a_cached_search_is_to_the_last_bit_one_that_fits_everything(proposal, l
 @pytest.mark.parametrize("payoff", ["J_EM", "J_EM_prod", "J_Ham", "J_Ham_prod"])
 def test_warm_starts_change_payoffs_by_less_than_the_tolerance(payoff):
     warm, evaluator = run(OrderSearch(payoff=payoff, n_iterations=15))
-    assert evaluator.tolerance == 1e-6
+    assert evaluator.tolerance == 2e-5
     cold = OrderSearch(payoff=payoff, n_iterations=15, warm_start=False).evaluator(LogisticLink(), *problem())
     for row in warm.trace:
-        np.testing.assert_allclose(row["candidate_payoff"], cold.payoff(row["candidate"]), rtol=1e-6)
+        np.testing.assert_allclose(row["candidate_payoff"], cold.payoff(row["candidate"]), rtol=2e-5)
 
 
 def test_a_small_cache_changes_nothing_but_the_work():
@@ -259,12 +259,17 @@ def test_an_interrupt_keeps_the_best_so_far(n_labels, n_jobs):
 
 def test_an_interrupt_while_links_are_fitted():
     class Slow(LogisticLink):
-        def fit_links(self, *args, **options):
-            nonlocal n_calls
-            n_calls += 1
-            if n_calls == 8:
-                raise KeyboardInterrupt
-            return super().fit_links(*args, **options)
+        def prepared(self, *args, **options):
+            fit_links = super().prepared(*args, **options)
+
+            def fit_some(problems, **own):
+                nonlocal n_calls
+                n_calls += 1
+                if n_calls == 8:
+                    raise KeyboardInterrupt
+                return fit_links(problems, **own)
+
+            return fit_some
 
     n_calls = 0
     with pytest.warns(UserWarning, match=r"interrupted after \d+ of 31 steps"):

@@ -172,6 +172,8 @@ class Factor(_ByLevel):
 
 def inverse_factor(matrix: np.ndarray) -> np.ndarray:
     """Return the inverse of the lower Cholesky factor; a diagonal is added if the matrix is not quite definite."""
+    if not len(matrix):  # LAPACK would complain, on the standard output
+        return matrix
     scale = 1.0 / np.sqrt(np.maximum(matrix.diagonal(), 1e-300))
     scaled = matrix * scale
     scaled *= scale[:, None]
