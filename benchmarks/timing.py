@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+TURN_SECONDS = 0.02
+"""Work that takes less is repeated within a turn until it has taken about this long."""
 LEAST_SECONDS = 1.0
 """Work that is done in a moment is timed more often, until the runs together have taken this long."""
 LONG_SECONDS = 5.0
@@ -38,18 +40,23 @@ def median_seconds(work: Callable[[], Any], n_runs: int) -> float:
 def interleaved(peer: Callable[[], Any], ours: Callable[[], Any], n_runs: int) -> tuple[float, float]:
     """Return the median seconds of both, run in turn, so that a slow spell of the machine meets both.
 
-    Both are run once beforehand, untimed: kernels compile at their first call. Then each is run `n_runs` times or more.
+    Both are run once beforehand, untimed: kernels compile at their first call. Then each has `n_runs` turns or more. A
+    turn of work that is done in a moment is several runs in a row, as with `timeit`: otherwise each side would find the
+    caches full of what the other left there.
     """
     ours()
     first = seconds(peer)
     if first > LONG_SECONDS:
         return first, statistics.median(seconds(ours) for _ in range(n_runs))
     taken: tuple[list[float], list[float]] = ([], [])
+    repeats = [max(1, round(TURN_SECONDS / seconds(work))) for work in (peer, ours)]
+    started = time.perf_counter()
     gc.disable()
     try:
-        while len(taken[0]) < n_runs or sum(taken[0]) + sum(taken[1]) < LEAST_SECONDS:
+        while len(taken[0]) < n_runs or time.perf_counter() - started < LEAST_SECONDS:
             for which, work in enumerate((peer, ours)):
-                taken[which].append(seconds(work))
+                runs = range(repeats[which])
+                taken[which].append(seconds(lambda: [work() for _ in runs]) / len(runs))  # noqa: B023
     finally:
         gc.enable()
     return statistics.median(taken[0]), statistics.median(taken[1])
