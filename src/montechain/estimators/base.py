@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 import narwhals as nw
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
@@ -304,7 +305,7 @@ def map_chunks(
 
     def piece(start: int) -> None:
         rows = slice(start, start + n_rows_each)
-        part = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+        part = some_rows(X, rows)
         joined.put(start, function(part, None if given is None else given[rows], start))
 
     starts = range(0, n_rows, n_rows_each)
@@ -317,6 +318,19 @@ def map_chunks(
     else:
         Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(piece)(start) for start in starts)
     return joined.whole
+
+
+def some_rows(X: Any, rows: slice) -> Any:
+    """Return consecutive rows; those of a CSR container share its numbers: copies would keep other threads waiting."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if not sp.issparse(X) or X.format != "csr":
+        return X[rows]
+    indptr = X.indptr[rows.start : rows.stop + 1]
+    own = slice(indptr[0], indptr[-1])
+    part = type(X)((len(indptr) - 1, X.shape[1]), dtype=X.dtype)
+    part.data, part.indices, part.indptr = X.data[own], X.indices[own], indptr - indptr[0]
+    return part
 
 
 class _Joined:

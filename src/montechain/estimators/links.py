@@ -26,7 +26,7 @@ MIN_CHUNK_CELLS = 2**15
 """At least so many scores, since each chunk costs some time of its own,"""
 MIN_CHUNK_ROWS = 64
 """and so many rows."""
-N_SHARES = 8
+N_SHARES = 16
 """Rows are cut into so many chunks if they are then neither too small nor too large, for threads to share."""
 GENERIC_CHUNK_ROWS = 2048
 """At most so many rows at a time where links are not label-linear: each may have thousands of open prefixes."""
@@ -105,7 +105,7 @@ class LinksClassifier(CallbackSupportMixin, TargetsClassifier):
         def one(rows: Any, known: np.ndarray | None, start: int) -> list[np.ndarray]:
             return self._marginals_of_rows(rows, known, np.random.default_rng(sequence))
 
-        marginals = self._map(one, checked, known, effort=N_SHARES)
+        marginals = self._map(one, checked, known, effort=2)
         return marginals[0] if self._target_format.is_1d else marginals
 
     def _sample(self, X: Any, n_samples: Any, given: Any, n_before: int = 0) -> np.ndarray:
@@ -195,8 +195,7 @@ class LinksClassifier(CallbackSupportMixin, TargetsClassifier):
         if not n_scores:
             n_rows_each = min(n_rows_each, GENERIC_CHUNK_ROWS)
         elif shared:
-            # To cut rows out of a CSR container takes a while.
-            least = MIN_CHUNK_CELLS * (1 if is_plain else 4) // (n_scores * effort)
+            least = MIN_CHUNK_CELLS // (n_scores * effort)
             n_rows_each = min(n_rows_each, max(-(-n_rows // N_SHARES), least))
         # Products of fewer than four rows at a time have another rounding.
         n_rows_each = -(-max(n_rows_each, MIN_CHUNK_ROWS) // 4) * 4
