@@ -105,9 +105,22 @@ def test_sections_of_a_document_are_replaced(tmp_path):
 
 def test_work_is_interleaved_after_a_first_call(monkeypatch):
     monkeypatch.setattr(timing, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(timing, "TURN_SECONDS", 0.0)
     calls = []
     timing.interleaved(lambda: calls.append("peer"), lambda: calls.append("ours"), 3)
-    assert calls == ["ours", "peer", *["peer", "ours"] * 3]
+    # Once to warm up, once to see how many runs a turn takes, then in turn.
+    assert calls == ["ours", "peer", "peer", "ours", *["peer", "ours"] * 3]
+
+
+def test_a_turn_of_short_work_is_several_runs(monkeypatch):
+    monkeypatch.setattr(timing, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(timing, "TURN_SECONDS", 0.1)
+    calls = []
+    _, ours = timing.interleaved(lambda: time.sleep(0.3), lambda: (calls.append("ours"), time.sleep(0.01)), 2)
+    turns, left = divmod(len(calls) - 2, 2)
+    assert left == 0
+    assert turns > 1
+    assert ours >= 0.01  # of one run, not of a turn
 
 
 def test_a_slow_peer_runs_once(monkeypatch):
