@@ -130,7 +130,9 @@ def test_runs_killed_while_they_work_leave_what_an_undisturbed_one_leaves(tmp_pa
     command = ["natural_order", "examples", "--quick", "--data", data_folder, "--out", "out", "--jobs", "2"]
     store, whole = tmp_path / "out" / "results.sqlite", progress(undisturbed / "results.sqlite")
     kills = kill_again_and_again(lambda: Command(*command, folder=tmp_path), store, whole, n_kills=4, seed=0)
-    assert all(kill.found.units < kill.left.units < whole.units for kill in kills[1:])
+    assert all(kill.found.units < kill.left.units for kill in kills[1:])
+    # The work is quick: a kill may come when only the report was left to be written.
+    assert sum(kill.left.units < whole.units for kill in kills[1:]) >= 2
     answer = run(*command, folder=tmp_path)
     assert answer.code == 0, answer
     assert contents(store) == contents(undisturbed / "results.sqlite")

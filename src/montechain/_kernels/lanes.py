@@ -28,11 +28,6 @@ class _LanesModel(models.PrimitiveModel):
         super().__init__(manager, lanes, _vector(lanes))
 
 
-def n_lanes(dtype) -> int:
-    """Return how many numbers of a dtype a line holds."""
-    return N_BYTES // dtype.itemsize
-
-
 def _vector(lanes):
     element = ir.DoubleType() if lanes.dtype == types.float64 else ir.FloatType()
     return ir.VectorType(element, 8 * N_BYTES // lanes.dtype.bitwidth)
