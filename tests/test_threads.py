@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
+from montechain import ChainClassifier
 from montechain._threads import count_threads, one_blas_thread, run_in_threads
 
 
@@ -151,3 +152,12 @@ def test_an_error_takes_the_limit_away():
     with pytest.raises(RuntimeError), one_blas_thread():
         raise RuntimeError
     assert set(blas_threads()) == {2}
+
+
+@pytest.mark.parametrize("n_jobs", [0, "two", 1.5, True])
+def test_a_number_of_jobs_that_is_none_says_what_to_type(n_jobs):
+    with pytest.raises(ValueError, match=r"`n_jobs=.*` must be a whole number other than 0, or None: n_jobs=2"):
+        count_threads(n_jobs)
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    with pytest.raises(ValueError, match=r"`n_jobs=.*` must be a whole number"):
+        ChainClassifier(n_jobs=n_jobs).fit(X, (X > 0).astype(int))

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
+from numbers import Integral
 from threading import Lock, Thread, get_ident, local
 from typing import Any, TypeVar
 
@@ -28,6 +29,11 @@ def count_threads(n_jobs: int | None) -> int:
     >>> count_threads(None), count_threads(2)
     (1, 2)
     """
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0):
+        raise ValueError(
+            f"`n_jobs={n_jobs!r}` must be a whole number other than 0, or None: n_jobs=2 for two threads, n_jobs=-1 "
+            "for as many as there are cores."
+        )
     return 1 if n_jobs == 1 or _here.works else effective_n_jobs(n_jobs)
 
 

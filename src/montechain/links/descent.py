@@ -66,7 +66,7 @@ class Descent:
     Parameters
     ----------
     inputs : Inputs
-    preconditioner : Diagonal or Factor
+    preconditioner : Diagonal, NestedFactor or Factor
     targets : Targets
     n_pairs : int
         Pairs of steps and changes of the gradient that are remembered.

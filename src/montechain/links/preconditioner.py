@@ -5,6 +5,7 @@ The Hessian is ``Z' diag(p (1 - p)) Z + I / C``; the guess is that p (1 - p) is 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,7 @@ class Diagonal:
         divide_by_diagonal(direction, level, self.squares.astype(direction.dtype, copy=False), penalty)
 
 
-class _ByLevel:
+class _ByLevel(ABC):
     """Divides by ``c Z'Z + I / C`` with matrices that are kept for each power of 16 near which a c lies."""
 
     def __init__(self, shared: Shared, allowed: np.ndarray):
@@ -109,11 +110,13 @@ class _ByLevel:
             self._known[key] = tuple(matrix.astype(dtype, copy=False) for matrix in made)
         return self._known[key]
 
+    @abstractmethod
     def _make(self, power, penalty):
-        raise NotImplementedError
+        """Return the matrices for the c that is this power of 16."""
 
+    @abstractmethod
     def _solve(self, matrices, part, of_row):
-        raise NotImplementedError
+        """Return `part` (W, F) divided; `of_row` are the problems that its rows belong to."""
 
 
 class NestedFactor(_ByLevel):
