@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from montechain.errors import OutputError
 
-__all__ = ["atomic_write", "check_output_path"]
+__all__ = ["atomic_write", "check_output_path", "protect_files"]
 
 PART = ".part"
 """How the names of temporary files end."""
@@ -110,3 +110,36 @@ def check_output_path(path: str | Path) -> None:
         raise OutputError(f"{path} cannot be written: it is a folder. Give the name of a file in it.")
     if not path.parent.is_dir():
         raise OutputError(f"{path} cannot be written: there is no folder {str(path.parent)!r}. Create it first.")
+
+
+def protect_files(path: str | Path, *, inputs: Iterable[str | Path] = (), force: bool = False) -> None:
+    """Refuse an output path that would replace an input, or, without `force`, any file.
+
+    Links of both kinds count as the file they lead to. Devices and pipes, such as ``/dev/stdout``, may be written.
+
+    Raises
+    ------
+    OutputError
+        If writing to `path` would lose a file.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = pathlib.Path(folder) / "songs.csv"
+    ...     table.touch()
+    ...     try:
+    ...         protect_files(table, inputs=[table], force=True)
+    ...     except OutputError as error:
+    ...         print(str(error).replace(folder, "."))
+    ./songs.csv is an input of this command and is never written over. Choose another name for the output.
+    """
+    path = Path(path)
+    if not path.is_file():
+        return
+    if any(path.samefile(source) for source in inputs if os.path.isfile(source)):
+        raise OutputError(
+            f"{path} is an input of this command and is never written over. Choose another name for the output."
+        )
+    if not force:
+        raise OutputError(f"{path} already exists. Choose another name, or add --force to replace it.")

@@ -115,9 +115,9 @@ def test_full_disk_leaves_what_was_there(folder, tmp_path, target):
     old = tmp_path / ("old.mchain" if target == "model" else "old.csv")
     old.write_text("what was there before", encoding="utf-8")
     if target == "model":
-        arguments = ["fit", "bridges.csv", "--targets", TARGETS, "--drop", "id", "-o", old]
+        arguments = ["fit", "bridges.csv", "--targets", TARGETS, "--drop", "id", "-o", old, "--force"]
     else:
-        arguments = ["predict", "bridges.mchain", "bridges.csv", "-o", old]
+        arguments = ["predict", "bridges.mchain", "bridges.csv", "-o", old, "--force"]
     answer = limited(arguments, folder, 1000)
     assert answer.returncode == OUTPUT, answer.stderr
     assert "cannot be written" in answer.stderr
@@ -208,3 +208,55 @@ class TestTerminal:
         assert code == INTERRUPTED, shown
         assert "goes on" in shown
         assert "Majority" in shown
+
+
+class TestNothingIsLost:
+    """No command writes over its own input, nor over any file unless told to."""
+
+    COMMANDS = (
+        ["fit", "bridges.csv", "--targets", TARGETS, "-o"],
+        ["predict", "bridges.mchain", "bridges.csv", "-o"],
+        ["evaluate", "bridges.csv", "--targets", TARGETS, "--methods", "Majority", "--cv", "2", "-o"],
+        ["data", "export", "digits", "-o"],
+    )
+
+    @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+    def test_an_existing_file_is_kept_without_force(self, folder, tmp_path, command):
+        old = tmp_path / "old.csv"
+        old.write_text("precious", encoding="utf-8")
+        answer = run(*command, old, folder=folder)
+        assert (answer.code, old.read_text(encoding="utf-8")) == (OUTPUT, "precious")
+        assert "already exists" in answer.err
+        assert "--force" in answer.err
+        assert run(*command, old, "--force", folder=folder).code == 0
+        assert old.read_bytes() != b"precious"
+
+    @pytest.mark.parametrize("command", COMMANDS[:3], ids=lambda command: command[0])
+    @pytest.mark.parametrize("how", ["itself", "symlink", "hard link"])
+    def test_an_input_is_kept_with_force(self, folder, command, how):
+        source = folder / "bridges.csv"
+        before = source.read_bytes()
+        other = {"itself": source, "symlink": folder / "soft.csv", "hard link": folder / "hard.csv"}[how]
+        if how == "symlink":
+            other.symlink_to(source)
+        elif how == "hard link":
+            other.hardlink_to(source)
+        try:
+            answer = run(*command, other, "--force", folder=folder)
+        finally:
+            if other != source:
+                other.unlink()
+        assert (answer.code, source.read_bytes()) == (OUTPUT, before)
+        assert "is an input of this command" in answer.err
+
+    def test_the_model_is_an_input_of_predict(self, folder):
+        (folder / "model.csv").write_bytes((folder / "bridges.mchain").read_bytes())
+        answer = run("predict", "model.csv", "bridges.csv", "-o", "model.csv", "--force", folder=folder)
+        assert answer.code == OUTPUT
+        assert (folder / "model.csv").read_bytes() == (folder / "bridges.mchain").read_bytes()
+
+    def test_a_store_is_not_the_table(self, folder):
+        before = (folder / "bridges.csv").read_bytes()
+        command = ["evaluate", "bridges.csv", "--targets", TARGETS, "--store", "bridges.csv"]
+        assert run(*command, folder=folder).code == OUTPUT
+        assert (folder / "bridges.csv").read_bytes() == before

@@ -41,12 +41,15 @@ def export_command(
         Path, typer.Option("--output", "-o", metavar="FILE", help="A .csv, .tsv, .parquet or .feather file.")
     ],
     data: options.Data = None,
+    force: options.Force = False,
 ) -> None:
     """Write a data set as a table, the targets in the last columns."""
+    from montechain._files import protect_files
     from montechain.datasets import load_dataset, write_table
     from montechain.datasets.writing import check_table_path
 
     check_table_path(file)
+    protect_files(file, force=force)
     with output.progress("exporting"):
         dataset = load_dataset(name, data=data)
         write_table(dataset.to_frame(), file)

@@ -65,6 +65,7 @@ def evaluate(
     thousands: options.Thousands = None,
     format: options.Format = None,
     data: options.Data = None,
+    force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
     """Compare methods by cross-validation, beside always predicting the commonest combination.
@@ -75,6 +76,7 @@ def evaluate(
 
     montechain evaluate music --estimator svm --cv 5 --store results.sqlite
     """
+    from montechain._files import protect_files
     from montechain.datasets.writing import check_table_path
     from montechain.experiments import MEASURES, Limits
     from montechain.experiments import evaluate as run
@@ -83,6 +85,9 @@ def evaluate(
     output.settings.as_json = as_json
     if table is not None:
         check_table_path(table)
+        protect_files(table, inputs=[file, targets or "", store or ""], force=force)
+    if store is not None:
+        protect_files(store, inputs=[file, targets or ""], force=True)
     dataset = open_source(
         file, targets=targets, drop=drop, text=text, nominal=nominal, data=data,
         delimiter=delimiter, encoding=encoding, header=header, decimal=decimal, thousands=thousands, format=format,

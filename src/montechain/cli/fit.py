@@ -55,6 +55,7 @@ def fit(
     thousands: options.Thousands = None,
     format: options.Format = None,
     data: options.Data = None,
+    force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
     """Learn to predict several columns of a table together, and save the model.
@@ -69,11 +70,12 @@ def fit(
 
     montechain fit songs.arff --order 'search(n_iterations=100)' --loss hamming -o songs.mchain
     """
-    from montechain._files import check_output_path
+    from montechain._files import check_output_path, protect_files
     from montechain.persistence import save
 
     output.settings.as_json = as_json
     check_output_path(model)
+    protect_files(model, inputs=[file, targets or ""], force=force)
     dataset = open_source(
         file, targets=targets, drop=drop, text=text, nominal=nominal, data=data,
         delimiter=delimiter, encoding=encoding, header=header, decimal=decimal, thousands=thousands, format=format,

@@ -14,6 +14,7 @@ __all__ = [
     "Drop",
     "Encoding",
     "Estimator",
+    "Force",
     "Format",
     "Header",
     "Inference",
@@ -124,3 +125,6 @@ Loss = Annotated[
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Processor cores to use; -1 is all of them.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="For everything random: the same seed, the same result.")]
 Json = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON for machines.")]
+Force = Annotated[
+    bool, typer.Option("--force", "-f", metavar="", help="Replace the output file if it exists; never an input.")
+]

@@ -63,6 +63,7 @@ def predict(
     decimal: options.Decimal = ".",
     thousands: options.Thousands = None,
     format: options.Format = None,
+    force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
     """Predict all targets of each row, with the probability of the answer and whether it is proven to be the best.
@@ -75,6 +76,7 @@ def predict(
 
     montechain predict bridges.mchain half-known.csv --given
     """
+    from montechain._files import protect_files
     from montechain.cli.inputs import open_inputs
     from montechain.datasets import write_table
     from montechain.datasets.writing import check_table_path
@@ -84,6 +86,7 @@ def predict(
         raise ValueError("`--top-k` and `--proba` are two different tables: ask for one of them.")
     if result is not None:
         check_table_path(result)
+        protect_files(result, inputs=[model, file], force=force)
     opened = open_model(model, beside=file)
     dataset, kept = open_inputs(
         file, opened, given=given, keep=split_names(keep),
