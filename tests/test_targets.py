@@ -1,4 +1,4 @@
-"""Targets of every accepted kind become columns and codes, and come back as they were."""
+"""Label tables of every accepted kind become codes, and come back as they were."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from montechain._targets import as_columns, decode, decode_frame, encode, factorise
+from montechain.targets import TargetCodec, as_columns, factorise
 
 
 def round_trip(Y, **options):
-    table = as_columns(Y, **options)
-    codes, classes = encode(table)
-    return decode(codes, classes, table)
+    codec, codes = TargetCodec.fit_encode(Y, **options)
+    codec = pickle.loads(pickle.dumps(codec))
+    np.testing.assert_array_equal(codec.encode(Y), codes)
+    return codec.decode(codes)
 
 
 @pytest.mark.parametrize(
@@ -88,11 +89,10 @@ def test_factorise_agrees_with_numpy(values, dtype):
     ],
 )
 def test_every_kind_of_missing_value_is_unknown(Y):
-    table = as_columns(Y)
-    np.testing.assert_array_equal(table.known, [[True, False], [True, True], [False, True]])
-    codes, classes = encode(table)
+    codec, codes = TargetCodec.fit_encode(Y)
     np.testing.assert_array_equal(codes, [[0, -1], [1, 1], [-1, 0]])
-    assert [c.tolist() for c in classes] == [[0, 1], [2, 3]]
+    assert [c.tolist() for c in codec.classes] == [[0, 1], [2, 3]]
+    np.testing.assert_array_equal(codec.encode(Y), codes)
 
 
 @pytest.mark.parametrize(
@@ -138,68 +138,72 @@ POLARS = pl.DataFrame(
 )
 
 
+ARROW = pa.table({"colour": ["red", "blue"], "size": pa.array([1, 2], type=pa.int8())})
+
+
 def test_a_pandas_frame_comes_back_with_names_types_and_index():
-    table = as_columns(PANDAS)
-    codes, classes = encode(table)
-    layout = pickle.loads(pickle.dumps(table.format))
-    assert layout.is_frame
-    result = decode_frame(codes, classes, layout.names, layout.namespace, PANDAS.index, layout.dtypes)
+    codec, codes = TargetCodec.fit_encode(PANDAS)
+    assert codec.is_frame
+    assert codec.n_classes == [2] * 5
+    result = pickle.loads(pickle.dumps(codec)).decode(codes, index=PANDAS.index)
     pd.testing.assert_frame_equal(result, PANDAS)
-    without_types = decode_frame(codes, classes, layout.names, pd)
-    assert without_types["colour"].tolist() == PANDAS["colour"].tolist()
+    other = TargetCodec.fit_encode(np.array([[3, 1], [4, 1]]))[0].decode(
+        np.zeros((1, 2), dtype=int), container="pandas"
+    )
+    pd.testing.assert_frame_equal(other, pd.DataFrame({"label_0": [3], "label_1": [1]}))
+
+
+def test_polars_and_arrow_tables_come_back():
+    result = round_trip(POLARS)
+    assert result.equals(POLARS)
+    assert result.schema == POLARS.schema
+    assert round_trip(ARROW).equals(ARROW)
+
+
+@pytest.mark.parametrize("frame", [PANDAS, POLARS, ARROW], ids=["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_another_container_has_the_same_names_and_values(frame, container):
+    codec, codes = TargetCodec.fit_encode(frame)
+    result = codec.decode(codes, container=container)
+    assert type(result).__module__.split(".")[0] == container
+    expected = {
+        name: list(values) for name, values in (frame.to_pydict() if frame is ARROW else frame.to_dict()).items()
+    }
+    if frame is PANDAS:
+        expected = frame.to_dict(orient="list")
+    assert {name: list(result[name]) for name in result.columns} == expected
 
 
 def test_two_pandas_columns_may_share_a_name():
     frame = pd.DataFrame([[1, "a"], [2, "b"]], columns=["y", "y"])
-    table = as_columns(frame)
-    codes, classes = encode(table)
-    result = decode_frame(codes, classes, table.names, table.namespace)
+    result = round_trip(frame)
     assert list(result.columns) == ["y", "y"]
     assert result.to_numpy().tolist() == frame.to_numpy().tolist()
 
 
-def test_a_polars_frame_comes_back():
-    table = as_columns(POLARS)
-    codes, classes = encode(table)
-    layout = pickle.loads(pickle.dumps(table.format))
-    result = decode_frame(codes, classes, layout.names, layout.namespace, dtypes=layout.dtypes)
-    assert result.equals(POLARS)
-    assert result.schema == POLARS.schema
-
-
-def test_an_arrow_table_comes_back():
-    frame = pa.table({"colour": ["red", "blue"], "size": pa.array([1, 2], type=pa.int8())})
-    table = as_columns(frame)
-    codes, classes = encode(table)
-    assert decode_frame(codes, classes, table.names, table.namespace, dtypes=table.dtypes).equals(frame)
-
-
 @pytest.mark.parametrize("series", [pd.Series(["a", "b", None], name="t"), pl.Series("t", ["a", "b", None])])
 def test_a_series_is_one_dimensional(series):
-    table = as_columns(series)
-    assert table.is_1d
-    assert not table.is_frame
-    assert table.names == ["t"]
-    assert encode(table)[0].tolist() == [[0], [1], [-1]]
+    codec, codes = TargetCodec.fit_encode(series)
+    assert codec.is_1d
+    assert not codec.is_frame
+    assert codec.names == ["t"]
+    assert codes.tolist() == [[0], [1], [-1]]
+    assert codec.decode(codes[:2]).tolist() == ["a", "b"]
 
 
 def test_a_column_that_does_not_sort_is_sorted_by_type_and_text():
-    _, classes = encode(as_columns([["b"], [3], ["a"], [10]]))
-    assert classes[0].tolist() == [10, 3, "a", "b"]
+    assert TargetCodec.fit_encode([["b"], [3], ["a"], [10]])[0].classes[0].tolist() == [10, 3, "a", "b"]
 
 
 def test_known_classes_give_the_codes():
-    classes = [np.array([3, 1, 2]), np.array(["x", "y"])]
-    codes, same = encode(as_columns([[1.0, "y"], [None, "x"], [3, None]]), classes)
-    assert codes.tolist() == [[1, 1], [-1, 0], [0, -1]]
-    assert same[0] is classes[0]
+    codec = TargetCodec([np.array([3, 1, 2]), np.array(["x", "y"])])
+    assert codec.encode([[1.0, "y"], [None, "x"], [3, None]]).tolist() == [[1, 1], [-1, 0], [0, -1]]
     # Nothing known at all: the type of the column does not matter.
-    assert encode(as_columns(np.full((2, 2), np.nan)), classes)[0].tolist() == [[-1, -1], [-1, -1]]
+    assert codec.encode(np.full((2, 2), np.nan)).tolist() == [[-1, -1], [-1, -1]]
 
 
 def test_numbers_of_another_type_are_the_same_class():
-    codes, _ = encode(as_columns(np.array([True, False])), [np.array([0, 1])])
-    assert codes.ravel().tolist() == [1, 0]
+    assert TargetCodec([np.array([0, 1])]).encode(np.array([True, False])).ravel().tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -215,7 +219,7 @@ def test_numbers_of_another_type_are_the_same_class():
 )
 def test_unseen_classes_are_named(Y, classes, message):
     with pytest.raises(ValueError, match=message):
-        encode(as_columns(Y), classes)
+        TargetCodec(classes).encode(Y, name="Y")
 
 
 @pytest.mark.parametrize(
@@ -246,20 +250,65 @@ def test_bad_targets_are_refused(Y, message):
 
 def test_a_column_that_is_all_unknown_is_refused():
     with pytest.raises(ValueError, match="column 1 of Y is all unknown"):
-        encode(as_columns([[1, None], [2, None]]))
+        TargetCodec.fit_encode([[1, None], [2, None]], name="Y")
 
 
-def test_an_unknown_code_is_not_decoded():
+def test_an_unknown_code_is_decoded_only_among_several_vectors():
+    codec = TargetCodec([np.arange(2)] * 2)
     with pytest.raises(ValueError, match="unknown code"):
-        decode(np.array([[0, -1]]), [np.arange(2)] * 2)
+        codec.decode(np.array([[0, -1]]))
+    assert codec.decode_many(np.array([[[0, 1], [-1, -1]]])).tolist() == [[[0, 1], [None, None]]]
 
 
 def test_columns_of_different_kinds_decode_to_objects():
     codes = np.array([[0, 1], [1, 0]])
-    result = decode(codes, [np.array([0, 1]), np.array([False, True])])
+    result = TargetCodec([np.array([0, 1]), np.array([False, True])]).decode(codes)
     assert result.tolist() == [[0, True], [1, False]]
     assert type(result[0, 1]) is bool
-    assert decode(codes, [np.array([0, 1]), np.array([0.0, 1.0])]).dtype.kind == "f"
+    assert TargetCodec([np.array([0, 1]), np.array([0.0, 1.0])]).decode(codes).dtype.kind == "f"
     # These two types have only floats in common, which cannot tell the largest numbers apart.
-    wide = decode(codes, [np.array([0, 2**63 - 1]), np.array([0, 2**64 - 1], dtype=np.uint64)])
+    wide = TargetCodec([np.array([0, 2**63 - 1]), np.array([0, 2**64 - 1], dtype=np.uint64)]).decode(codes)
     assert wide.tolist() == [[0, 2**64 - 1], [2**63 - 1, 0]]
+
+
+def test_labels_given_by_name_in_any_order_or_by_position():
+    codec, _ = TargetCodec.fit_encode(pd.DataFrame({"a": [1, 2], "b": ["x", "y"], "c": [0, 1]}))
+    assert codec.encode_given(pd.DataFrame({"c": [1, None], "a": [2, 1]})).tolist() == [[1, -1, 1], [0, -1, -1]]
+    assert codec.encode_given(pl.DataFrame({"b": ["y"]})).tolist() == [[-1, 1, -1]]
+    assert codec.encode_given([[2, None, 0]]).tolist() == [[1, -1, 0]]
+    assert codec.encode_given(None) is None
+    assert codec.encode_given(pd.DataFrame({"a": [None, None]})) is None
+    assert codec.encode(pd.DataFrame({"c": [1], "b": ["x"], "a": [2]})).tolist() == [[1, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (pd.DataFrame({"a": [1], "z": [1]}), "column 'z', which is not a target: the targets are \\['a', 'b'\\]"),
+        (pd.DataFrame([[1, 1]], columns=["a", "a"]), "more than one column has this name"),
+        ([[1]], "has 1 columns for 2 labels"),
+        ([[1, 2], [1, 2], [1, 2]], "`X` has 1 rows but `given` has 3"),
+    ],
+)
+def test_given_tables_that_do_not_fit_are_refused(table, message):
+    codec, _ = TargetCodec.fit_encode(pd.DataFrame({"a": [1, 2], "b": [1, 2]}))
+    with pytest.raises(ValueError, match=message):
+        codec.encode_given(table, n_rows=1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"classes": []},
+        {"classes": [np.array([])]},
+        {"classes": [[0, 1]]},
+        {"classes": [np.arange(2)], "names": ["a", "b"]},
+        {"classes": [np.arange(2)], "dtypes": []},
+        {"classes": [np.arange(2)], "library": "os"},
+    ],
+)
+def test_a_codec_whose_parts_do_not_fit_is_refused(options):
+    with pytest.raises(ValueError, match=r"must be a list|not a supported data frame library"):
+        TargetCodec(**options)
+    with pytest.raises(ValueError, match=r"must be a list|not a supported data frame library"):
+        TargetCodec.__new__(TargetCodec).__setstate__(options)  # as a pickle or a model file does

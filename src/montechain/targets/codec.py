@@ -1,0 +1,425 @@
+"""`TargetCodec`: from a label table to codes and back to the user's classes and container."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from montechain._frames import is_frame
+from montechain.targets.columns import (
+    CODE,
+    UNKNOWN,
+    TargetTable,
+    as_columns,
+    as_objects,
+    factorise,
+    look_up,
+    natural_array,
+    plain,
+    show_classes,
+)
+
+__all__ = ["LIBRARIES", "ColumnType", "TargetCodec", "default_label_names", "named_labels"]
+
+LIBRARIES = ("pandas", "polars", "pyarrow", "modin.pandas", "cudf")
+"""Modules of data frame libraries. The codec imports no others, whatever a model file says."""
+
+
+@dataclass(eq=False)
+class TargetCodec:
+    """Convert between a user's label table and int32 codes of shape (n, L).
+
+    Codes are 0..K-1 for the K sorted classes of a label and `UNKNOWN` (-1) where it is not known. Use `fit_encode`
+    to learn a codec from a table. All its attributes are plain values and arrays, so it can be pickled and saved.
+
+    Parameters
+    ----------
+    classes : list of L ndarrays
+        The classes of each label.
+    names : list, optional
+        Names of the labels, if the table was a data frame or a series.
+    library : str, optional
+        Module of the data frame library to decode to, such as ``"pandas"``. None decodes to arrays.
+    dtypes : list of L ColumnType, optional
+        The type of each column of the data frame.
+    is_1d : bool, default=False
+        Whether the table had one dimension.
+    unknown : scalar, optional
+        A value that means "unknown", besides NaN, None, NaT and NA.
+
+    Examples
+    --------
+    >>> codec, codes = TargetCodec.fit_encode([["no", 2], ["yes", 7], [None, 2]])
+    >>> codes.tolist(), [c.tolist() for c in codec.classes]
+    ([[0, 0], [1, 1], [-1, 0]], [['no', 'yes'], [2, 7]])
+    >>> codec.decode(codes[:2]).tolist()
+    [['no', 2], ['yes', 7]]
+    """
+
+    classes: list[np.ndarray]
+    names: list[Any] | None = None
+    library: str | None = None
+    dtypes: list[Any] | None = None
+    is_1d: bool = False
+    unknown: Any = None
+
+    def __post_init__(self) -> None:
+        if not self.classes or not all(isinstance(c, np.ndarray) and c.ndim == 1 and len(c) for c in self.classes):
+            raise ValueError("`classes` must be a list of one-dimensional arrays, one per label, none of them empty.")
+        for name in ("names", "dtypes"):
+            given = getattr(self, name)
+            if given is not None and not (isinstance(given, list) and len(given) == len(self.classes)):
+                raise ValueError(f"`{name}` must be a list with one entry for each of the {len(self.classes)} labels.")
+        if self.library is not None:
+            _check_library(self.library)
+        first = self.classes[0]
+        # Everything that decoding needs to know about the classes: labels with the same classes need one look-up,
+        self._alike = first.dtype.kind != "O" and all(c is first or _are_equal(c, first) for c in self.classes)
+        # and no look-up if the classes are their own codes.
+        self._is_code = self._alike and first.dtype.kind in "iu" and bool((first == np.arange(len(first))).all())
+        self._dtype = first.dtype if self._alike else common_dtype(self.classes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the parameters, for pickles and model files."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the parameters back and check them."""
+        self.__init__(**state)  # type: ignore[misc]
+
+    @property
+    def n_classes(self) -> list[int]:
+        """Number of classes of each label."""
+        return [len(classes) for classes in self.classes]
+
+    @property
+    def is_frame(self) -> bool:
+        """Whether the table was a two-dimensional data frame, so that decoding gives one."""
+        return self.library is not None and not self.is_1d
+
+    # -- to codes -----------------------------------------------------------------------------
+
+    @classmethod
+    def fit_encode(
+        cls, y: Any, *, unknown: Any = None, n_rows: int | None = None, name: str = "y"
+    ) -> tuple[TargetCodec, np.ndarray]:
+        """Learn the classes of a label table. Return the codec and the codes of the table.
+
+        Parameters
+        ----------
+        y : list, ndarray, sparse container, data frame, series or TargetTable of shape (n, L) or (n,)
+        unknown : scalar, optional
+            A value that means "unknown", besides NaN, None, NaT and NA.
+        n_rows : int, optional
+            Number of rows of X, which must be that of `y`.
+        name : str
+            What error messages call the table.
+
+        Raises
+        ------
+        ValueError
+            If `y` is not a table of classes, has other than `n_rows` rows, or has a column without a known value.
+        """
+        table = as_columns(y, unknown=unknown, name=name)
+        _check_rows(table, n_rows)
+        codes = np.full(table.shape, UNKNOWN, dtype=CODE)
+        classes = []
+        for j, column in enumerate(table.columns):
+            known: Any = table.known[:, j]
+            if not known.any():
+                raise ValueError(f"{table.describe(j)} is all unknown: it has no value to learn from.")
+            if known.all():
+                known = slice(None)
+            own, codes[known, j] = factorise(column[known])
+            classes.append(own)
+        library = table.library if table.library in LIBRARIES else None
+        dtypes = None if library is None else [describe_type(library, dtype) for dtype in table.dtypes or []]
+        return cls(classes, table.names, library, dtypes, table.is_1d, unknown), codes
+
+    def encode(self, y: Any, *, n_rows: int | None = None, name: str = "y") -> np.ndarray:
+        """Return the codes of a table with one column for each label.
+
+        The columns of a data frame are matched by name if the codec has names. Cells may be unknown.
+
+        Raises
+        ------
+        ValueError
+            If the table has other columns than the labels, or a value that is not one of the classes.
+        """
+        table = as_columns(y, unknown=self.unknown, name=name)
+        labels = self._match(table)
+        if len(labels) != len(self.classes):
+            raise ValueError(f"{name} has {len(labels)} columns, but there are {len(self.classes)} labels.")
+        return self._codes(table, labels, n_rows)
+
+    def encode_given(self, given: Any, *, n_rows: int | None = None) -> np.ndarray | None:
+        """Return the codes of labels that are known in advance, -1 elsewhere; None if none is known.
+
+        A data frame may hold some of the labels only, in any order, if the codec has names.
+        """
+        if given is None:
+            return None
+        if self.names is not None and is_frame(given):
+            # Check the names first: the other columns may hold anything.
+            _refuse_other_names(list(given.columns), self.names, "given")
+        table = as_columns(given, unknown=self.unknown, name="given")
+        labels = self._match(table)
+        if len(labels) != len(self.classes) and (self.names is None or not table.is_frame):
+            raise ValueError(
+                f"`given` has {len(labels)} columns for {len(self.classes)} labels: give one column per label, "
+                "with NaN or None where nothing is known."
+            )
+        codes = self._codes(table, labels, n_rows)
+        return codes if (codes != UNKNOWN).any() else None
+
+    def _match(self, table: TargetTable) -> list[int]:
+        """Return the label of each column: by name if both have names, else by position."""
+        if self.names is None or not table.is_frame or table.names == self.names:
+            return list(range(table.shape[1]))
+        own = table.names or []
+        _refuse_other_names(own, self.names, table.name)
+        repeated = [name for name in own if own.count(name) > 1 or self.names.count(name) > 1]
+        if repeated:
+            raise ValueError(
+                f"`{table.name}` has a column {repeated[0]!r}, but more than one column has this name. Give all "
+                "targets in the order of the training data, or rename the columns."
+            )
+        return [self.names.index(name) for name in own]
+
+    def _codes(self, table: TargetTable, labels: list[int], n_rows: int | None) -> np.ndarray:
+        _check_rows(table, n_rows)
+        codes = np.full((table.shape[0], len(self.classes)), UNKNOWN, dtype=CODE)
+        for j, (label, column) in enumerate(zip(labels, table.columns, strict=True)):
+            known, classes = table.known[:, j], self.classes[label]
+            if not known.any():
+                continue
+            values = column[known]
+            found = look_up(values, classes)
+            if (found < 0).any():
+                raise ValueError(
+                    f"{table.describe(j)} holds {plain(values[np.argmax(found < 0)])!r}, which is not one of its "
+                    f"classes: {show_classes(classes)}."
+                )
+            codes[known, label] = found
+        return codes
+
+    # -- and back -----------------------------------------------------------------------------
+
+    def decode(self, codes: np.ndarray, *, index: Any = None, container: str = "default") -> Any:
+        """Return codes in the user's classes and container.
+
+        Parameters
+        ----------
+        codes : int ndarray of shape (n, L)
+        index : pandas index, optional
+            Row labels for a pandas data frame.
+        container : str, default="default"
+            "default" returns what the table was: an array, of shape (n,) if it had one dimension, or a data frame
+            of the same library with the same names and types. Otherwise a data frame of this library.
+
+        Returns
+        -------
+        ndarray or data frame
+            An array has one common type if all labels are numbers, strings or booleans. Otherwise it holds plain
+            Python objects. Each value equals the class it stands for.
+        """
+        codes = np.asarray(codes)
+        if codes.size and codes.min() < 0:
+            raise ValueError("an unknown code (-1) has no class and cannot be decoded.")
+        if container == "default" and not self.is_frame:
+            values = self._look_up(codes)
+            return values[:, 0] if self.is_1d else values
+        library = self.library if container == "default" else container
+        assert library is not None
+        # The types of one library mean nothing to another.
+        dtypes = self.dtypes if library == self.library and self.dtypes else [None] * len(self.classes)
+        names = named_labels(self.names, len(self.classes))
+        return _frame(library, [native_type(library, dtype) for dtype in dtypes], self.classes, codes, names, index)
+
+    def decode_many(self, codes: np.ndarray) -> np.ndarray:
+        """Return several label vectors per row, of shape (n, S, L), as an array of classes; None for unknown codes."""
+        values = self._look_up(np.maximum(codes, 0).reshape(-1, codes.shape[-1])).reshape(codes.shape)
+        missing = codes == UNKNOWN
+        if missing.any():
+            values = values.astype(object)
+            values[missing] = None
+        return values
+
+    def _look_up(self, codes: np.ndarray) -> np.ndarray:
+        if self._is_code:
+            return codes.astype(self._dtype)
+        if self._alike:
+            return self.classes[0][codes]
+        values = np.empty(codes.shape, dtype=self._dtype)
+        for j, classes in enumerate(self.classes):
+            values[:, j] = (as_objects(classes) if self._dtype.kind == "O" else classes)[codes[:, j]]
+        return values
+
+
+def default_label_names(n_labels: int) -> list[str]:
+    """Return names for labels without names.
+
+    >>> default_label_names(2)
+    ['label_0', 'label_1']
+    """
+    return [f"label_{label}" for label in range(n_labels)]
+
+
+def named_labels(names: Sequence[Any] | None, n_labels: int) -> list[Any]:
+    """Return a name for each label: its own, or the default name if it has none.
+
+    >>> named_labels(["wind", None], 2)
+    ['wind', 'label_1']
+    """
+    default = default_label_names(n_labels)
+    return default if names is None else [d if n is None else n for n, d in zip(names, default, strict=True)]
+
+
+def common_dtype(classes: Sequence[np.ndarray]) -> np.dtype:
+    """Return the type that holds the classes of all labels without changing any of them, or object."""
+    kinds = {own.dtype.kind for own in classes}
+    if kinds <= {"i", "u", "f"}:
+        dtype = np.result_type(*(own.dtype for own in classes))
+        exact = all(
+            (own.astype(dtype) == own).all() and (own.dtype.kind == dtype.kind or "f" in kinds) for own in classes
+        )
+        # int64 and uint64 have only floats in common.
+        return dtype if exact and (dtype.kind != "f" or "f" in kinds) else np.dtype(object)
+    if len(kinds) == 1 and kinds <= {"b", "U", "S", "M", "m"}:
+        return np.result_type(*(own.dtype for own in classes))
+    return np.dtype(object)
+
+
+def _are_equal(one: np.ndarray, other: np.ndarray) -> bool:
+    return one.dtype == other.dtype and len(one) == len(other) and bool((one == other).all())
+
+
+def _check_rows(table: TargetTable, n_rows: int | None) -> None:
+    if n_rows is not None and table.shape[0] != n_rows:
+        raise ValueError(f"`X` has {n_rows} rows but `{table.name}` has {table.shape[0]}: they must have the same.")
+
+
+def _refuse_other_names(own: Sequence[Any], names: Sequence[Any], what: str) -> None:
+    other = [name for name in own if name not in names]
+    if other:
+        raise ValueError(f"`{what}` has a column {other[0]!r}, which is not a target: the targets are {list(names)}.")
+
+
+# -- data frames and their types --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ColumnType:
+    """A data frame column's type in words, so that it can be saved.
+
+    Parameters
+    ----------
+    name : str
+        The library's name of the type, such as ``"Int64"``; "category" and "Enum" have categories.
+    categories : ndarray, optional
+        Declared categories in their order.
+    of : str, optional
+        Type of the categories themselves.
+    ordered : bool, default=False
+    """
+
+    name: str
+    categories: np.ndarray | None = None
+    of: str | None = None
+    ordered: bool = False
+
+
+def _check_library(name: str) -> None:
+    if name not in LIBRARIES:
+        raise ValueError(f"{name!r} is not a supported data frame library. Supported are {', '.join(LIBRARIES)}.")
+
+
+def describe_type(library: str, dtype: Any) -> Any:
+    """Return a column's type as `ColumnType`; the type itself where words would not give it back.
+
+    >>> import pandas as pd
+    >>> dtype = pd.CategoricalDtype(["low", "high"], ordered=True)
+    >>> described = describe_type("pandas", dtype)
+    >>> described.name, described.categories.tolist(), described.of, native_type("pandas", described) == dtype
+    ('category', ['low', 'high'], 'str', True)
+    """
+    words: list[ColumnType] = [ColumnType(str(dtype))]
+    if library == "polars":
+        name = dtype.base_type().__name__
+        words = [ColumnType(name, natural_array(dtype.categories.to_list()) if name == "Enum" else None)]
+    elif hasattr(dtype, "categories"):
+        index = dtype.categories
+        if index.dtype.kind == "O" and not all(type(value) in (str, int, float, bool) for value in index):
+            return dtype
+        values = natural_array(index.tolist()) if index.dtype.kind == "O" else index.to_numpy()
+        words = [ColumnType("category", values, str(index.dtype), bool(dtype.ordered))]
+    elif hasattr(dtype, "storage"):
+        words.append(ColumnType(f"{dtype}:{dtype.storage}"))
+    elif hasattr(dtype, "pyarrow_dtype"):
+        words.append(ColumnType(f"arrow:{dtype.pyarrow_dtype}"))
+    for candidate in words:
+        try:
+            native = native_type(library, candidate)
+            of_both = [getattr(getattr(d, "categories", None), "dtype", None) for d in (native, dtype)]
+            if type(native) is type(dtype) and native == dtype and of_both[0] == of_both[1]:
+                return candidate
+        except (TypeError, ValueError, AttributeError, ImportError):
+            continue
+    return dtype
+
+
+def native_type(library: str, dtype: Any) -> Any:
+    """Return the library's own type for a `ColumnType`; anything else unchanged."""
+    if not isinstance(dtype, ColumnType):
+        return dtype
+    _check_library(library)
+    module = importlib.import_module(library)
+    if library == "polars":
+        kind = getattr(module, dtype.name, None)
+        if not (isinstance(kind, type) and issubclass(kind, module.DataType)):
+            raise ValueError(f"{dtype.name!r} is not a type of polars.")
+        return kind() if dtype.categories is None else kind(dtype.categories.tolist())
+    if library == "pyarrow":
+        return module.type_for_alias(dtype.name)
+    import pandas as pd
+
+    if dtype.categories is not None:
+        return pd.CategoricalDtype(pd.Index(dtype.categories, dtype=dtype.of), ordered=dtype.ordered)
+    kind, _, detail = dtype.name.partition(":")
+    if detail and kind in ("str", "string"):
+        return pd.StringDtype(detail, na_value=pd.NA if kind == "string" else np.nan)
+    if detail and kind == "arrow":
+        return pd.ArrowDtype(importlib.import_module("pyarrow").type_for_alias(detail))
+    return pd.api.types.pandas_dtype(dtype.name)
+
+
+def _frame(
+    library: str, dtypes: list[Any], classes: list[np.ndarray], codes: np.ndarray, names: list[Any], index: Any
+) -> Any:
+    """Return a data frame. Only the K classes are converted to a column's type; the rows are then picked from them."""
+    _check_library(library)
+    module = importlib.import_module(library)
+    columns = list(zip(classes, dtypes, np.asarray(codes, dtype=np.int64).T, strict=True))
+    if library == "polars":
+        series = [module.Series(own.tolist(), dtype=dtype).gather(rows) for own, dtype, rows in columns]
+        return module.DataFrame([one.alias(str(name)) for one, name in zip(series, names, strict=True)])
+    if library == "pyarrow":
+        types = [d.value_type if d is not None and module.types.is_dictionary(d) else d for d in dtypes]
+        arrays = [
+            module.array(own.tolist(), type=t).take(module.array(r))
+            for t, (own, _, r) in zip(types, columns, strict=True)
+        ]
+        return module.table(arrays, names=names)
+    frame = {}
+    for j, (own, dtype, rows) in enumerate(columns):
+        column = module.Series(own.tolist() if own.dtype == object else own)
+        column = (column if dtype is None else column.astype(dtype)).take(rows)
+        column.index = range(len(rows)) if index is None else index
+        frame[j] = column
+    result = module.DataFrame(frame)
+    result.columns = names
+    return result
