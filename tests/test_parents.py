@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import mutual_info_score
 
+from montechain import ChainClassifier, ChainPopulationClassifier, LogisticLink
+from montechain.ordering.evaluation import OrderEvaluator
 from montechain.parents import arrange, mutual_information
 
 
@@ -29,6 +31,38 @@ def test_mutual_information_agrees_with_scikit_learn(seed, unknown):
             both = (codes[:, j] >= 0) & (codes[:, k] >= 0)
             expected = mutual_info_score(codes[both, j], codes[both, k])
             assert information[j, k] == pytest.approx(expected, abs=1e-9)
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 10**6), unknown=st.sampled_from([0.0, 0.3]))
+def test_whole_weights_are_repetitions(seed, unknown):
+    codes, n_classes = random_codes(seed, 30, 4, 4, unknown)
+    times = np.random.default_rng(seed).integers(0, 4, 30)
+    again = np.repeat(codes, times, axis=0)
+    for scale in (1.0, 0.1, 1e-6):
+        weighted = mutual_information(codes, n_classes, scale * times)
+        np.testing.assert_allclose(weighted, mutual_information(again, n_classes), atol=1e-9)
+
+
+@pytest.mark.parametrize("parents", ["tree", 1])
+@pytest.mark.parametrize("searched", [False, True])
+def test_rows_of_weight_zero_do_not_choose_parents(parents, searched):
+    # Labels 1 and 2 agree in the rows that count, labels 0 and 2 in those that do not.
+    rng = np.random.default_rng(0)
+    Y = rng.integers(2, size=(80, 3))
+    Y[:40, 2], Y[40:, 2] = Y[:40, 1], Y[40:, 0]
+    X, weight = rng.normal(size=(80, 2)), np.repeat([1.0, 0.0], 40)
+    if searched:
+        # The payoffs are left alone: this is about the graphs that the search sees.
+        evaluator = OrderEvaluator(
+            LogisticLink(), X, Y.astype(np.int32), [2] * 3, parents=parents, sample_weight=weight
+        )
+        assert evaluator.arranged((0, 1, 2))[1][2] == (1,)
+        return
+    model = ChainClassifier(order=[0, 1, 2], parents=parents).fit(X, Y, sample_weight=weight)
+    assert model.parents_[2] == (1,)
+    population = ChainPopulationClassifier(order=[[0, 1, 2]], parents=parents).fit(X, Y, sample_weight=weight)
+    assert population.population_.chains[0].parents[2] == (1,)
 
 
 @settings(deadline=None, max_examples=60)

@@ -25,6 +25,7 @@ def arrange(
     *,
     fixed: bool = False,
     names: Sequence[Any] | None = None,
+    sample_weight: np.ndarray | None = None,
     information: np.ndarray | None = None,
 ) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
     """Return the order of the labels and the parents of each.
@@ -49,6 +50,8 @@ def arrange(
         is then an error.
     names : sequence, optional
         Names of the labels, which an explicit graph may use.
+    sample_weight : ndarray of shape (n,), optional
+        Weights of the rows when mutual information is estimated.
     information : ndarray of shape (L, L), optional
         The mutual information of the labels, if it is known already; see `mutual_information`.
 
@@ -70,14 +73,14 @@ def arrange(
         if parents == "all":
             return tuple(order), _earlier(order)
         if information is None:
-            information = mutual_information(codes, n_classes)
+            information = mutual_information(codes, n_classes, sample_weight)
         graph = _spanning_tree(information, order[0])
         return _topological(graph, order), graph
     if isinstance(parents, int | np.integer) and not isinstance(parents, bool):
         if parents < 0:
             raise ValueError(f"`parents={parents}` must not be negative: give how many earlier labels a link may see.")
         if information is None:
-            information = mutual_information(codes, n_classes)
+            information = mutual_information(codes, n_classes, sample_weight)
         return tuple(order), _most_informative(int(parents), order, information)
     graph = _explicit(parents, n_labels, names)
     cycle = _cycle(graph)
@@ -90,10 +93,27 @@ def arrange(
     return _topological(graph, order), graph
 
 
-def mutual_information(codes: np.ndarray, n_classes: Sequence[int]) -> np.ndarray:
+def mutual_information(
+    codes: np.ndarray, n_classes: Sequence[int], sample_weight: np.ndarray | None = None
+) -> np.ndarray:
     """Return the mutual information, in nats, of each pair of labels, of shape (L, L).
 
     Each pair is counted over the rows in which both labels are known.
+
+    Parameters
+    ----------
+    codes : int ndarray of shape (n, L)
+        Classes, -1 where a label is unknown.
+    n_classes : sequence of int
+    sample_weight : ndarray of shape (n,), optional
+        How much each row counts; a weight of 0 leaves the row out.
+
+    Examples
+    --------
+    >>> codes = np.array([[0, 0], [1, 1], [0, 1]])
+    >>> mutual_information(codes, [2, 2], sample_weight=np.array([1.0, 1.0, 0.0])).round(3)
+    array([[0.693, 0.693],
+           [0.693, 0.693]])
     """
     n_rows, n_labels = codes.shape
     start = np.concatenate([[0], np.cumsum(n_classes)])
@@ -106,7 +126,8 @@ def mutual_information(codes: np.ndarray, n_classes: Sequence[int]) -> np.ndarra
     everywhere = known.all()
     knowing = np.ones((n_rows, 1)) if everywhere else known.astype(np.float64)
     joined = sp.hstack([others, sp.csr_array(knowing)], format="csr")
-    products = (joined.T @ joined).toarray()
+    weighted = joined if sample_weight is None else sp.diags_array(np.asarray(sample_weight, np.float64)) @ joined
+    products = (joined.T @ weighted).toarray()
     to_indicators = np.vstack([np.eye(start[-1]), np.zeros((knowing.shape[1], start[-1]))])
     for label in range(n_labels):
         first = start[label]
@@ -118,8 +139,10 @@ def mutual_information(codes: np.ndarray, n_classes: Sequence[int]) -> np.ndarra
     total = np.add.reduceat(np.add.reduceat(counts, start[:-1], axis=0), start[:-1], axis=1)[label_of][:, label_of]
     row_margin = np.add.reduceat(counts, start[:-1], axis=1)[:, label_of]
     column_margin = np.add.reduceat(counts, start[:-1], axis=0)[label_of]
+    # Weights need not be whole numbers, so subtracting them may leave a trace where there is nothing.
+    occurs = counts > 1e-12 * total.max(initial=0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.where(counts > 0.5, counts / total * np.log(counts * total / (row_margin * column_margin)), 0.0)
+        terms = np.where(occurs, counts / total * np.log(counts * total / (row_margin * column_margin)), 0.0)
     pairs = np.add.reduceat(np.add.reduceat(terms, start[:-1], axis=0), start[:-1], axis=1)
     return np.maximum(pairs, 0.0)
 

@@ -124,7 +124,10 @@ class ChainClassifier(ChainsClassifier):
         order, fixed = check_order("random" if is_search else self.order, len(n_classes), names=names, rng=rng)
         if is_search:
             order = list(self._search_orders(self.order, learner, X, codes, order, seed, options).orders[0])
-        chosen, parents = arrange(self.parents, order, codes, n_classes, fixed=fixed, names=names)
+        chosen, parents = arrange(
+            self.parents, order, codes, n_classes,
+            fixed=fixed, names=names, sample_weight=options.get("sample_weight"),
+        )  # fmt: skip
         with link_progress(self, len(chosen), X, codes) as on_link:
             self.chain_ = Chain.learn(
                 learner, X, codes, n_classes, chosen, parents,

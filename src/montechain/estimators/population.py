@@ -140,7 +140,11 @@ class ChainPopulationClassifier(ChainsClassifier):
         orders, fixed, weights = self._choose_orders(learner, X, codes, seed, rng, options)
         n_classes = [len(classes) for classes in self._classes]
         names = self._target_format.names
-        arranged = [arrange(self.parents, order, codes, n_classes, fixed=fixed, names=names) for order in orders]
+        weight = options.get("sample_weight")
+        arranged = [
+            arrange(self.parents, order, codes, n_classes, fixed=fixed, names=names, sample_weight=weight)
+            for order in orders
+        ]
         n_drawn = self._n_drawn(len(codes))
         together = n_drawn is None and bool((codes != UNKNOWN).all())
         problems = [LinkProblem(label, parents[label]) for order, parents in arranged for label in order]

@@ -154,7 +154,7 @@ class OrderEvaluator:
         self.n_jobs = n_jobs
         self.codes = codes
         by_information = parents == "tree" if isinstance(parents, str) else isinstance(parents, int | np.integer)
-        self.information = mutual_information(codes, self.n_classes) if by_information else None
+        self.information = mutual_information(codes, self.n_classes, sample_weight) if by_information else None
         # Said now, not after the first links are fitted: an unknown loss, parents that are not possible.
         start, graph = self.arranged(tuple(range(self.n_labels)) if start is None else tuple(start))
         self._loss(start)
