@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, SGDClassifier
+from sklearn.linear_model import (
+    LogisticRegression,
+    LogisticRegressionCV,
+    RidgeClassifier,
+    RidgeClassifierCV,
+    SGDClassifier,
+)
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC, NuSVC
 
 from montechain.links.base import LinkProblem
+from montechain.links.design import augment, parent_names
 from montechain.links.estimator import EstimatorLink, FittedEstimatorLink
 from montechain.links.linear import FittedLinearLink
 
@@ -30,6 +39,13 @@ LINEAR = [
     make_pipeline(MinMaxScaler(), StandardScaler(with_std=False), "passthrough", SGDClassifier(loss="log_loss")),
     make_pipeline(MaxAbsScaler(), LogisticRegression()),
     GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=3),
+    CalibratedClassifierCV(RidgeClassifier(), ensemble=False, cv=3),
+    CalibratedClassifierCV(RidgeClassifierCV(), ensemble=False, cv=3),
+]
+CALIBRATED_MACHINES = [
+    CalibratedClassifierCV(SVC(kernel="linear"), ensemble=False, cv=3),
+    CalibratedClassifierCV(NuSVC(kernel="linear", nu=0.1), ensemble=False, cv=3),
+    CalibratedClassifierCV(RidgeClassifierCV(), ensemble=False, cv=3),
 ]
 NOT_LINEAR = [
     RandomForestClassifier(n_estimators=3),
@@ -83,6 +99,41 @@ def test_sparse_inputs_are_folded_too():
         sparse = fit_one(LogisticRegression(), container(X), codes, all_classes)
         assert isinstance(sparse, FittedLinearLink)
         np.testing.assert_allclose(sparse.coef, dense.coef, atol=1e-4)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix, sp.csr_array])
+@pytest.mark.parametrize("estimator", CALIBRATED_MACHINES, ids=lambda e: type(e.estimator).__name__)
+def test_a_link_answers_as_its_classifier_does_however_coefficients_are_stored(estimator, container, n_classes):
+    X, codes, all_classes = make_problem(n_classes)
+    link = fit_one(estimator, container(X), codes, all_classes)
+    columns = np.column_stack([codes[:, 0], codes[:, 1, None] == np.arange(3)])
+    design = container(np.hstack([X, columns]))
+    expected = clone(estimator).fit(design, codes[:, 2]).predict_proba(design)
+    np.testing.assert_allclose(np.exp(link.log_proba(container(X), codes[:, :2])), expected, atol=1e-6)
+    assert isinstance(link, FittedLinearLink) or n_classes == 3
+
+
+@pytest.mark.parametrize("container", [np.asarray, pd.DataFrame, sp.csr_array])
+@pytest.mark.parametrize("scale", [1.0, 1e3, 1e5])
+@pytest.mark.parametrize("first", [0.0, 1.0])
+def test_every_row_is_answered_as_the_classifier_does_at_any_scale(scale, first, container):
+    # Large scores of one class against the rest underflow, and scikit-learn then falls back to equal probabilities.
+    X, codes, all_classes = make_problem(3, seed=1)
+    X *= scale
+    X[:20] *= first  # a comparison of the first rows alone sees nothing
+    X = container(X)
+    link = fit_one(SGDClassifier(loss="log_loss"), X, codes, all_classes)
+    columns = np.column_stack([codes[:, 0], codes[:, 1, None] == np.arange(3)]).astype(float)
+    names = parent_names(X, ["p", "q"], (2, 3)) if isinstance(X, pd.DataFrame) else None
+    learner = EstimatorLink(SGDClassifier(loss="log_loss"), random_state=0)
+    own = learner._seeded(clone(learner.estimator), LinkProblem(2, (0, 1)))
+    for factor in (1.0, 10.0):
+        design = augment(X * factor, columns, names)
+        if factor == 1.0:
+            own.fit(design, codes[:, 2])
+        found = np.exp(link.log_proba(X * factor, codes[:, :2]))
+        np.testing.assert_allclose(found, own.predict_proba(design), atol=1e-6)
 
 
 def test_a_subclass_with_other_probabilities_is_not_folded():

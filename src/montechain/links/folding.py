@@ -1,8 +1,9 @@
 """Fitted scikit-learn linear models as label-linear links.
 
 A linear model of [x, parents] is affine in both, so its coefficients can be taken apart: x is then
-folded in once per batch and the fast search applies. What is folded is compared with the model's own
-probabilities on some training rows first; a model that answers differently is left as it is.
+folded in once per batch and the fast search applies. First the result is compared with the model's own
+probabilities, on training rows and on the same rows with x ten times as large. A model that answers
+differently anywhere is left as it is.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import narwhals as nw
 import numpy as np
+import scipy.sparse as sp
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.frozen import FrozenEstimator
@@ -20,13 +23,17 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils import _safe_indexing
 
+from montechain._frames import is_frame
 from montechain._kernels.conditional import respond_rows
 from montechain.links.design import as_matrix, n_columns, split_effects
 from montechain.links.linear import ONE_VERSUS_REST, SOFTMAX, FittedLinearLink
 
 __all__ = ["fold"]
 
-N_ROWS_COMPARED = 20
+MAX_COMPARED = 2000
+"""Maximum number of rows on which a folded model is compared with the original."""
+SCALES = (1.0, 10.0)
+"""Factors by which x is multiplied for the comparison."""
 
 
 def fold(estimator: Any, design: Any, n_classes: int, parents_n_classes: Sequence[int]) -> FittedLinearLink | None:
@@ -46,15 +53,30 @@ def fold(estimator: Any, design: Any, n_classes: int, parents_n_classes: Sequenc
     if affine is None:
         return None
     response, coef, intercept = affine
-    rows = _safe_indexing(design, np.arange(min(N_ROWS_COMPARED, design.shape[0])))
-    scores = np.ascontiguousarray(np.asarray(as_matrix(rows) @ coef) + intercept, dtype=np.float64)
-    folded = np.exp(respond_rows(scores, np.ones(scores.shape[1]), response, n_classes))
-    if not np.allclose(folded, estimator.predict_proba(rows), rtol=1e-5, atol=1e-7):
+    if len(coef) != design.shape[1] or not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
         return None
-    split = len(coef) - sum(map(n_columns, parents_n_classes))
-    return FittedLinearLink(
-        n_classes, response, coef[:split], intercept, split_effects(coef[split:], parents_n_classes)
-    )
+    n_features = len(coef) - sum(map(n_columns, parents_n_classes))
+    rows = _safe_indexing(design, np.arange(0, design.shape[0], -(-design.shape[0] // MAX_COMPARED)))
+    for scale in SCALES:
+        scaled = rows if scale == 1.0 else _with_scaled_x(rows, n_features, scale)
+        scores = np.ascontiguousarray(np.asarray(as_matrix(scaled) @ coef) + intercept, dtype=np.float64)
+        folded = np.exp(respond_rows(scores, np.ones(scores.shape[1]), response, n_classes))
+        if not np.allclose(folded, estimator.predict_proba(scaled), rtol=1e-5, atol=1e-7):
+            return None
+    effects = split_effects(coef[n_features:], parents_n_classes)
+    return FittedLinearLink(n_classes, response, coef[:n_features], intercept, effects)
+
+
+def _with_scaled_x(design: Any, n_features: int, scale: float) -> Any:
+    """Return `design` with its first `n_features` columns, those of x, multiplied by `scale`."""
+    factors = np.where(np.arange(design.shape[1]) < n_features, scale, 1.0)
+    if sp.issparse(design):
+        return type(design)(design @ sp.diags_array(factors, format="csr"))
+    if not is_frame(design):
+        return design * factors.astype(design.dtype)
+    frame = nw.from_native(design, eager_only=True)
+    pairs = zip(frame.iter_columns(), factors, strict=True)
+    return frame.select(*(column * factor for column, factor in pairs)).to_native()
 
 
 def _affine(estimator: Any) -> tuple[int, np.ndarray, np.ndarray] | None:
@@ -77,7 +99,9 @@ def _affine(estimator: Any) -> tuple[int, np.ndarray, np.ndarray] | None:
 
 
 def _decision(estimator: Any) -> tuple[np.ndarray, np.ndarray]:
-    coef = np.asarray(estimator.coef_, dtype=np.float64).T
+    """Return coefficients (n_inputs, W) and intercepts (W,); they may be stored sparse, or flat for two classes."""
+    stored = estimator.coef_.toarray() if sp.issparse(estimator.coef_) else estimator.coef_
+    coef = np.atleast_2d(np.asarray(stored, dtype=np.float64)).T
     return coef, np.broadcast_to(np.asarray(estimator.intercept_, dtype=np.float64), coef.shape[1:])
 
 
