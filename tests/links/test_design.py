@@ -7,8 +7,15 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.tree import DecisionTreeClassifier
 
+from montechain import LogisticLink, SVMLink
+from montechain.links.base import LinkProblem
 from montechain.links.design import as_matrix, augment, parent_columns, parent_names, split_effects
+from montechain.links.estimator import EstimatorLink
 
 CODES = np.array([[1, 2, 0], [0, 0, 0]], dtype=np.int32)
 N_CLASSES = (2, 3, 1)
@@ -64,3 +71,42 @@ def test_pandas_index_is_kept_and_numbered_columns_stay_numbers():
     joined = augment(data, np.ones((2, 1)), names)
     assert names == [3]
     assert list(joined.index) == ["r", "s"]
+
+
+def duplicated(X):
+    """Return X as CSR, each entry in two parts, in any order."""
+    rows, columns = np.nonzero(np.asarray(X))
+    values = np.asarray(X)[rows, columns]
+    order = np.random.default_rng(0).permutation(2 * len(rows))
+    parts = np.concatenate([0.25 * values, 0.75 * values])[order]
+    # Built directly: scipy's own conversions would add up the duplicates.
+    rows, columns = np.tile(rows, 2)[order], np.tile(columns, 2)[order]
+    by_row = np.argsort(rows, kind="stable")
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(X)))])
+    return sp.csr_matrix((parts[by_row], columns[by_row], indptr), shape=np.shape(X))
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        LogisticLink(),
+        SVMLink(),
+        EstimatorLink(make_pipeline(MaxAbsScaler(), LogisticRegression())),
+        EstimatorLink(DecisionTreeClassifier(max_depth=3, random_state=0)),
+    ],
+    ids=lambda learner: type(getattr(learner, "estimator", learner)).__name__,
+)
+def test_duplicate_entries_of_sparse_inputs_are_summed(learner):
+    rng = np.random.default_rng(0)
+    dense = rng.normal(size=(60, 5)) * (rng.random((60, 5)) < 0.6)
+    codes = (dense[:, :2] + rng.normal(size=(60, 2)) > 0).astype(np.int32)
+    twofold = duplicated(dense)
+    before = twofold.data.copy()
+    problem = LinkProblem(1, (0,))
+    (expected,) = learner.fit_links(sp.csr_matrix(dense), codes, codes, [2, 2], [problem])
+    (link,) = learner.fit_links(twofold, codes, codes, [2, 2], [problem])
+    np.testing.assert_array_equal(twofold.data, before)
+    for X in (sp.csr_matrix(dense), twofold):
+        np.testing.assert_allclose(
+            link.log_proba(X, codes[:, :1]), expected.log_proba(sp.csr_matrix(dense), codes[:, :1]), atol=1e-6
+        )

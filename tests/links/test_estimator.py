@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
+from montechain import ChainClassifier, EpsilonApproximate
 from montechain.links.base import LinkProblem
 from montechain.links.estimator import EstimatorLink, FittedEstimatorLink
 from montechain.links.linear import FittedLinearLink
@@ -109,3 +110,27 @@ def test_on_link_is_called_for_each(n_jobs):
         X, codes, codes, [2, 2], [LinkProblem(0, ()), LinkProblem(1, (0,))], on_link=seen.append, n_jobs=n_jobs
     )
     assert [problem.label for problem in seen] == [0, 1]
+
+
+class NanClassifier(Recorder):
+    """Answers NaN where the first column is negative."""
+
+    def predict_proba(self, X):
+        return np.where(np.asarray(X)[:, :1] < 0, np.nan, super().predict_proba(X))
+
+
+def test_probabilities_that_are_not_finite_are_an_error_that_names_the_label():
+    codes = np.array([[0, 1], [1, 0], [0, 0], [1, 1]], dtype=np.int32)
+    link = fit(NanClassifier(), X, codes, [2, 2], LinkProblem(1, (0,)), names=["colour", "size"])
+    assert np.isfinite(link.log_proba(X, codes[:, :1])).all()
+    with pytest.raises(ValueError, match=r"NanClassifier, the classifier of label 'size', returns NaN .* for 2 of 4"):
+        link.log_proba(X * [[-1], [1], [-2], [1]] - 0.5 * (X == 0), codes[:, :1])
+
+
+@pytest.mark.parametrize("inference", ["branch_and_bound", "greedy", "epsilon", "monte_carlo", "beam", "exhaustive"])
+def test_every_strategy_says_which_label_has_no_probabilities(inference):
+    Y = np.array([[0, 1], [1, 0], [0, 0], [1, 1]])
+    strategy = EpsilonApproximate() if inference == "epsilon" else inference
+    model = ChainClassifier(NanClassifier(), order=[0, 1], inference=strategy).fit(X, Y)
+    with pytest.raises(ValueError, match="the classifier of label 'label_0', returns NaN"):
+        model.predict(X - 5)

@@ -10,14 +10,17 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_array
 
 from montechain._targets import UNKNOWN
+from montechain.links.design import canonical
 
 __all__ = [
     "UNKNOWN",
     "FittedLink",
     "LinkLearner",
     "LinkProblem",
+    "check_inputs",
     "check_positive",
     "check_weights",
     "refuse_fit_params",
@@ -101,6 +104,11 @@ class LinkLearner(BaseEstimator, ABC):
     def for_classes(self, classes: Sequence[np.ndarray]) -> LinkLearner:
         """Return this learner with what it says about classes put into codes; `classes` of each label."""
         return self
+
+
+def check_inputs(X: Any) -> Any:
+    """Return X as an array of finite numbers, or as CSR with sorted indices and no duplicates."""
+    return canonical(check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X"))
 
 
 def check_positive(learner: Any, name: str, kind: type) -> None:

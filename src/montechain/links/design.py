@@ -16,6 +16,7 @@ __all__ = [
     "ParentLayout",
     "as_matrix",
     "augment",
+    "canonical",
     "n_columns",
     "parent_columns",
     "parent_names",
@@ -27,6 +28,20 @@ __all__ = [
 def n_columns(n_classes: int) -> int:
     """Return how many columns a parent with `n_classes` classes has."""
     return {1: 0, 2: 1}.get(n_classes, n_classes)
+
+
+def canonical(X: Any) -> Any:
+    """Return a sparse `X` as CSR with sorted indices and no duplicates; anything else as it is.
+
+    The caller's matrix is never changed.
+    """
+    if not sp.issparse(X):
+        return X
+    X = X.tocsr()
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def as_matrix(X: Any) -> Any:

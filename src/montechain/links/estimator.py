@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_method_params
 from montechain._frames import is_frame
 from montechain._targets import default_label_names
 from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem
-from montechain.links.design import augment, parent_columns, parent_names
+from montechain.links.design import augment, canonical, parent_columns, parent_names
 from montechain.links.folding import fold
 from montechain.links.linear import FittedLinearLink, smoothed_log_proba
 
@@ -38,6 +38,8 @@ class FittedEstimatorLink:
         Names of the parents' columns, if x is a data frame.
     absent_proba : float
         Probability of each class that the classifier has not seen.
+    label : optional
+        Name of the label, for error messages.
     """
 
     estimator: Any
@@ -45,11 +47,19 @@ class FittedEstimatorLink:
     parents_n_classes: tuple[int, ...]
     names: list[Any] | None = None
     absent_proba: float = 0.0
+    label: Any = None
 
     def log_proba(self, X: Any, parent_codes: np.ndarray) -> np.ndarray:
         """Return log-probabilities of shape (n, n_classes); `parent_codes` has one column per parent."""
         columns = parent_columns(parent_codes, self.parents_n_classes)
-        proba = self.estimator.predict_proba(augment(X, columns, self.names))
+        proba = self.estimator.predict_proba(augment(canonical(X), columns, self.names))
+        bad = ~np.isfinite(proba).all(axis=1)
+        if bad.any():
+            raise ValueError(
+                f"`predict_proba` of {type(self.estimator).__name__}, the classifier of label {self.label!r}, returns "
+                f"NaN or infinity for {bad.sum()} of {len(bad)} rows. Clean or scale the columns of X, or use another "
+                "classifier."
+            )
         seen = np.asarray(self.estimator.classes_, dtype=np.intp)
         full = np.full((len(proba), self.n_classes), self.absent_proba)
         full[:, seen] = (1.0 - self.absent_proba * (self.n_classes - len(seen))) * proba
@@ -92,6 +102,7 @@ class EstimatorLink(LinkLearner):
     ) -> list[FittedLink]:
         if sample_weight is not None:
             fit_params = {**fit_params, "sample_weight": sample_weight}
+        X = canonical(X)
         names = default_label_names(codes.shape[1]) if names is None else names
         learned = Parallel(n_jobs=n_jobs, return_as="generator")(
             delayed(self._fit_link)(X, codes, filled, n_classes, problem, names, fit_params) for problem in problems
@@ -123,7 +134,7 @@ class EstimatorLink(LinkLearner):
         # As `smoothed_log_proba` has it: half a count for a class that does not occur.
         absent_proba = 0.0 if n_seen == n_known else 0.5 / (counts.sum() + 0.5 * n_known)
         return fold(estimator, design, n_known, parents_n_classes) or FittedEstimatorLink(
-            estimator, n_known, parents_n_classes, column_names, absent_proba
+            estimator, n_known, parents_n_classes, column_names, absent_proba, names[label]
         )
 
     def _seeded(self, estimator: Any, problem: LinkProblem) -> Any:

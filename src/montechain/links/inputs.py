@@ -46,13 +46,12 @@ class Inputs:
 
     @classmethod
     def of(cls, X: Any, parent_columns: np.ndarray) -> Inputs:
-        """Return the inputs made of X, dense or CSR, and the parents' columns."""
+        """Return the inputs made of X, dense or canonical CSR, and the parents' columns."""
         n_rows = X.shape[0]
         if not sp.issparse(X) and X.size > BLOCK // 16 and np.count_nonzero(X) <= SPARSE * X.size:
             X = sp.csr_matrix(X)
         if sp.issparse(X):
             both = sp.hstack([sp.csr_matrix(X), sp.csr_matrix(parent_columns)], format="csr", dtype=np.float64)
-            both.sum_duplicates()
             return cls(np.empty((n_rows, 0)), both)
         few = parent_columns.shape[1] <= FEW_COLUMNS or np.count_nonzero(parent_columns) > SPARSE * parent_columns.size
         if few:

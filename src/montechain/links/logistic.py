@@ -10,9 +10,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array
 
-from montechain.links.base import FittedLink, LinkLearner, LinkProblem, check_positive, check_weights, refuse_fit_params
+from montechain.links.base import (
+    FittedLink,
+    LinkLearner,
+    LinkProblem,
+    check_inputs,
+    check_positive,
+    check_weights,
+    refuse_fit_params,
+)
 from montechain.links.design import ParentLayout, parent_columns, split_effects
 from montechain.links.linear import SOFTMAX, FittedLinearLink, n_scores, smoothed_log_proba
 from montechain.links.solver import LogisticProblems, Solution, class_counts
@@ -160,7 +167,7 @@ class _Prepared:
         check_positive(learner, "C", numbers.Real)
         check_positive(learner, "tol", numbers.Real)
         check_positive(learner, "max_iter", numbers.Integral)
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+        X = check_inputs(X)
         weight = check_weights(sample_weight, len(codes))
         self.learner, self.n_jobs = learner, n_jobs
         self.n_features = X.shape[1]

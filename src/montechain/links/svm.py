@@ -11,11 +11,18 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array
 from sklearn.utils.parallel import Parallel, delayed
 
 from montechain._kernels.hinge import fit_hinge
-from montechain.links.base import FittedLink, LinkLearner, LinkProblem, check_positive, check_weights, refuse_fit_params
+from montechain.links.base import (
+    FittedLink,
+    LinkLearner,
+    LinkProblem,
+    check_inputs,
+    check_positive,
+    check_weights,
+    refuse_fit_params,
+)
 from montechain.links.design import n_columns, parent_columns, split_effects
 from montechain.links.linear import PAIRWISE, SOFTMAX, FittedLinearLink, smoothed_log_proba
 from montechain.links.solver import class_counts
@@ -95,7 +102,7 @@ class SVMLink(LinkLearner):
         check_positive(self, "C", numbers.Real)
         check_positive(self, "tol", numbers.Real)
         check_positive(self, "max_iter", numbers.Integral)
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+        X = check_inputs(X)
         weight = check_weights(sample_weight, len(codes))
         n_classes = [int(k) for k in n_classes]
 
