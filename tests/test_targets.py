@@ -257,7 +257,7 @@ def test_an_unknown_code_is_decoded_only_among_several_vectors():
     codec = TargetCodec([np.arange(2)] * 2)
     with pytest.raises(ValueError, match="unknown code"):
         codec.decode(np.array([[0, -1]]))
-    assert codec.decode_many(np.array([[[0, 1], [-1, -1]]])).tolist() == [[[0, 1], [None, None]]]
+    assert codec.decode_array(np.array([[[0, 1], [-1, -1]]])).tolist() == [[[0, 1], [None, None]]]
 
 
 def test_columns_of_different_kinds_decode_to_objects():

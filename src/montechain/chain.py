@@ -16,10 +16,10 @@ from sklearn.utils import _safe_indexing
 
 from montechain._kernels.joint import log_joint as log_joint_kernel
 from montechain._kernels.joint import sample as sample_kernel
-from montechain._targets import CODE
 from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem
 from montechain.links.linear import FittedLinearLink, LinearScorer, LinearScores
 from montechain.links.packing import check_parents, joined, pack_links, ragged, unpack_links, whole_numbers
+from montechain.targets import CODE
 
 __all__ = ["Chain", "ChainBase", "PrefixTree"]
 

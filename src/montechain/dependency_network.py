@@ -14,11 +14,11 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from montechain._kernels.gibbs import gibbs as gibbs_kernel
-from montechain._targets import CODE
 from montechain.chain import Chain, draw_classes, no_knowledge
 from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem
 from montechain.links.linear import FittedLinearLink, LinearScorer
 from montechain.links.packing import check_parents, pack_links, unpack_links
+from montechain.targets import CODE
 
 __all__ = ["DependencyNetwork"]
 

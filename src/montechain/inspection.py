@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from montechain._targets import plain
 from montechain.chain import Chain
 from montechain.estimators.facts import Facts, choices_of, fitted_facts, label_names_of
 from montechain.estimators.wrappers import learned_classifier
 from montechain.links.linear import ONE_VERSUS_REST, PAIRWISE, FittedLinearLink
+from montechain.targets import plain
 
 __all__ = ["Dependency", "inspect_model", "label_dependencies"]
 

@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator
 
 from montechain._kernels.f1 import maximise_f1, minimise_jaccard
 from montechain._messages import nearest
-from montechain._targets import decode, resolve_negative
+from montechain.targets import TargetCodec, resolve_negative
 
 __all__ = ["F1", "CallableLoss", "ExactMatch", "Hamming", "Jaccard", "LabelDistribution", "Loss", "check_loss"]
 
@@ -468,7 +468,7 @@ class _Pairs:
 
     def __init__(self, function: Callable, classes: Sequence[np.ndarray], position: np.ndarray):
         self.function = function
-        self.classes = classes
+        self.codec = TargetCodec(list(classes))
         self.position = position
         self.codes: list[np.ndarray] = []
         self.decoded: list[np.ndarray] = []
@@ -481,7 +481,7 @@ class _Pairs:
         if number is None:
             number = self.numbers[key] = len(self.codes)
             self.codes.append(vector)
-            decoded = decode(vector[self.position][None], self.classes)[0]
+            decoded = self.codec.decode(vector[self.position][None])[0]
             # The same array is handed out many times: a function that writes to it should hear of it.
             decoded.flags.writeable = False
             self.decoded.append(decoded)

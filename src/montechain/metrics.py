@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 
 from montechain._messages import nearest
-from montechain._targets import TargetTable, as_columns, equals, factorise, resolve_negative
+from montechain.targets import TargetTable, as_columns, equals, factorise, resolve_negative
 
 __all__ = [
     "SCORERS",

@@ -150,11 +150,11 @@ def _dependencies(dataset: Dataset) -> list[dict[str, Any]]:
     """Return the pairs of targets that say most about each other, with their mutual information in nats."""
     import numpy as np
 
-    from montechain._targets import as_columns, encode
     from montechain.parents import mutual_information
+    from montechain.targets import TargetCodec
 
-    codes, classes = encode(as_columns(dataset.Y))
-    information = mutual_information(codes, [len(kinds) for kinds in classes])
+    codec, codes = TargetCodec.fit_encode(dataset.Y)
+    information = mutual_information(codes, codec.n_classes)
     first, second = np.triu_indices(len(information), k=1)
     strongest = np.argsort(-information[first, second], kind="stable")[:N_DEPENDENCIES]
     names = dataset.label_names

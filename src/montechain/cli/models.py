@@ -33,8 +33,8 @@ class Model:
     @property
     def target_names(self) -> list[str]:
         """Names of the targets."""
-        from montechain._targets import named_labels
         from montechain.estimators.wrappers import innermost
+        from montechain.targets import named_labels
 
         names = getattr(innermost(self.classifier), "target_names_", None)
         return [str(name) for name in named_labels(names, len(self.classes))]

@@ -8,11 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from montechain._messages import check_positive_integer, nearest
-from montechain._targets import CODE, UNKNOWN
 from montechain.estimators.progress import link_progress
 from montechain.estimators.seen_vectors import SeenVectorsClassifier, informative
 from montechain.links import LinkLearner, LinkProblem
 from montechain.links.base import refuse_fit_params
+from montechain.targets import CODE, UNKNOWN
 
 __all__ = ["ClusteringForestClassifier"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from montechain._targets import named_labels
 from montechain.estimators.wrappers import innermost, is_table
+from montechain.targets import named_labels
 
 __all__ = ["Facts", "ShownOrder", "choices_of", "fitted_facts", "label_names_of"]
 

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
-from montechain._targets import CODE, UNKNOWN
 from montechain.estimators.progress import link_progress
 from montechain.estimators.seen_vectors import (
     SeenVectorsClassifier,
@@ -19,6 +18,7 @@ from montechain.estimators.seen_vectors import (
 )
 from montechain.links import FittedLinearLink, FittedLink, LinkLearner, LinkProblem, LogisticLink, SVMLink
 from montechain.links.linear import ONE_VERSUS_REST
+from montechain.targets import CODE, UNKNOWN
 
 __all__ = ["LabelPowersetClassifier"]
 

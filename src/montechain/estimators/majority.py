@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from montechain._messages import nearest
-from montechain._targets import CODE, UNKNOWN
 from montechain.estimators.base import TargetsClassifier
 from montechain.estimators.seen_vectors import (
     commonest_classes,
@@ -19,6 +18,7 @@ from montechain.estimators.seen_vectors import (
     overwrite,
 )
 from montechain.inference import Decision
+from montechain.targets import CODE, UNKNOWN
 
 __all__ = ["MajorityClassifier"]
 

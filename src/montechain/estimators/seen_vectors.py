@@ -11,11 +11,11 @@ from scipy.special import logsumexp
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
-from montechain._targets import CODE, UNKNOWN, decode
 from montechain.estimators.joint import JointClassifier
 from montechain.inference import Decision, TopK
 from montechain.inference.base import blocks
 from montechain.losses import Hamming, LabelDistribution
+from montechain.targets import CODE, UNKNOWN, TargetCodec
 
 __all__ = [
     "SeenVectorsClassifier",
@@ -50,7 +50,7 @@ class SeenVectorsClassifier(JointClassifier):
     @property
     def vectors_(self) -> np.ndarray:
         """The label vectors seen in training, of shape (V, L), in the user's classes."""
-        return decode(self.vector_codes_, self._classes)
+        return TargetCodec(self._classes).decode(self.vector_codes_)
 
     @abstractmethod
     def _log_proba_of_vectors(self, rows: Any) -> np.ndarray:

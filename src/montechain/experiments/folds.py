@@ -12,8 +12,8 @@ from sklearn.model_selection import BaseCrossValidator, ShuffleSplit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
-from montechain._targets import as_columns, encode
 from montechain.datasets.dataset import Dataset
+from montechain.targets import TargetCodec, TargetTable, as_columns
 
 __all__ = ["LabelStratifiedKFold", "OfficialSplit", "RandomSplits", "assign_folds"]
 
@@ -191,9 +191,9 @@ def _things(y: Any) -> tuple[np.ndarray, int]:
     some = np.flatnonzero(table.known.any(axis=0)).tolist()
     if not some:
         return np.full((table.shape[0], 1), NOTHING), 0
-    table = replace(table, columns=[table.columns[j] for j in some], known=table.known[:, some], names=None)
-    codes, classes = encode(table)
-    starts = np.concatenate([[0], np.cumsum([len(column_classes) for column_classes in classes])])
+    table = TargetTable([table.columns[j] for j in some], table.known[:, some], "y")
+    codec, codes = TargetCodec.fit_encode(table)
+    starts = np.concatenate([[0], np.cumsum(codec.n_classes)])
     return np.where(codes >= 0, codes + starts[:-1], NOTHING), int(starts[-1])
 
 

@@ -14,10 +14,10 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from montechain._messages import nearest
-from montechain._targets import TargetTable, as_columns, factorise
 from montechain.experiments._memory import PeakMemory
 from montechain.experiments.results import OK, UNDEFINED, Measurement, Outcome, describe_parameters
 from montechain.metrics import SCORERS
+from montechain.targets import TargetTable, as_columns, factorise
 
 __all__ = ["MEASURES", "Measure", "Task", "check_measures", "measure", "warm_up"]
 

@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
-from montechain._targets import UNKNOWN
 from montechain.links.design import canonical
+from montechain.targets import UNKNOWN
 
 __all__ = [
     "UNKNOWN",

@@ -14,11 +14,11 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
 from montechain._frames import is_frame
-from montechain._targets import default_label_names
 from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem
 from montechain.links.design import augment, canonical, parent_columns, parent_names
 from montechain.links.folding import fold
 from montechain.links.linear import FittedLinearLink, smoothed_log_proba
+from montechain.targets import default_label_names
 
 __all__ = ["EstimatorLink", "FittedEstimatorLink"]
 

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import _safe_indexing
 
-from montechain._targets import as_columns, decode, encode
 from montechain.chain import Chain, ChainBase
 from montechain.inference import Decision, Inference
 from montechain.inference.enumeration import log_evidence, marginals
@@ -20,6 +19,7 @@ from montechain.links.linear import LinearScores
 from montechain.losses import Loss
 from montechain.ordering.base import Order
 from montechain.ordering.link_cache import CachedLink
+from montechain.targets import TargetCodec
 
 __all__ = ["CandidateChain", "CandidateClassifier", "log_joint_of_known"]
 
@@ -172,7 +172,7 @@ class CandidateClassifier(ClassifierMixin, BaseEstimator):
             chain, rng = self._any_x, np.random.default_rng(self.seed)
             decision = self.inference.decide(chain, X, loss=self.loss, rng=rng)
         values = {field.name: getattr(decision, field.name) for field in fields(decision)}
-        return Decision(**{**values, "labels": decode(decision.labels[:, np.argsort(self.order_)], self.classes)})
+        return Decision(**{**values, "labels": self._codec.decode(decision.labels[:, np.argsort(self.order_)])})
 
     def predict(self, X: Any) -> np.ndarray:
         """Return label vectors in the user's classes."""
@@ -187,8 +187,12 @@ class CandidateClassifier(ClassifierMixin, BaseEstimator):
     def log_joint(self, X: Any, Y: Any) -> np.ndarray:
         """Return log p(y | x), of the known labels where some are unknown."""
         chain, X = self._chain_for(X)
-        codes = encode(as_columns(Y), self.classes)[0][:, self.order_]
+        codes = self._codec.encode(Y, name="Y")[:, self.order_]
         return log_joint_of_known(chain, X, codes, self.seed)
+
+    @cached_property
+    def _codec(self) -> TargetCodec:
+        return TargetCodec(list(self.classes))
 
     @cached_property
     def _any_x(self) -> Chain:

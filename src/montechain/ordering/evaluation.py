@@ -15,7 +15,6 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
 from montechain._kernels.conditional import respond_rows
-from montechain._targets import decode
 from montechain.chain import Chain
 from montechain.inference import Decision, Inference, check_inference
 from montechain.inference.enumeration import marginals
@@ -28,6 +27,7 @@ from montechain.ordering.link_cache import MAX_BYTES, CachedLink, LinkCache
 from montechain.ordering.payoffs import J_EM_prod, Payoff, check_on, check_payoff
 from montechain.ordering.validation import split_rows
 from montechain.parents import arrange, mutual_information
+from montechain.targets import TargetCodec
 
 __all__ = ["OrderEvaluator"]
 
@@ -400,12 +400,7 @@ class ValidationView:
     @cached_property
     def truth(self) -> np.ndarray:
         """The true labels in the user's classes, None where they are unknown."""
-        known = self.fold.codes != UNKNOWN
-        values = decode(np.where(known, self.fold.codes, 0), self.evaluator.classes)
-        if not known.all():
-            values = values.astype(object)
-            values[~known] = None
-        return values
+        return TargetCodec(list(self.evaluator.classes)).decode_array(self.fold.codes)
 
     def _chunks(self) -> Iterator[np.ndarray]:
         rows = self.chain.rows

@@ -240,8 +240,8 @@ class TargetCodec:
         names = named_labels(self.names, len(self.classes))
         return _frame(library, [native_type(library, dtype) for dtype in dtypes], self.classes, codes, names, index)
 
-    def decode_many(self, codes: np.ndarray) -> np.ndarray:
-        """Return several label vectors per row, of shape (n, S, L), as an array of classes; None for unknown codes."""
+    def decode_array(self, codes: np.ndarray) -> np.ndarray:
+        """Return codes of shape (..., L) as an array of classes of the same shape, None where a code is unknown."""
         values = self._look_up(np.maximum(codes, 0).reshape(-1, codes.shape[-1])).reshape(codes.shape)
         missing = codes == UNKNOWN
         if missing.any():

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from montechain._targets import as_columns, encode
 from montechain.datasets.dataset import Dataset
 from montechain.experiments.measures import warm_up
 from montechain.experiments.reproduction import Trace
@@ -25,6 +24,7 @@ from montechain.methods import make_method
 from montechain.ordering import AllOrders, OrderEvaluator, Strict, Swap, search
 from montechain.ordering.order_search import SHARED_UP_TO
 from montechain.preparation import TableEncoder
+from montechain.targets import TargetCodec
 
 __all__ = ["OrderTrace", "every_order", "trace_jobs", "traces_of"]
 
@@ -209,7 +209,8 @@ def evaluator_for(dataset: Dataset, estimator: Any, payoffs: tuple[str, ...], on
     key = (fingerprint(dataset), named_estimator(estimator), payoffs, on, seed)
     if key in _SHARED:
         return _SHARED[key]
-    codes, classes = encode(as_columns(dataset.Y))
+    codec, codes = TargetCodec.fit_encode(dataset.Y)
+    classes = codec.classes
     is_small = len(classes) <= SHARED_UP_TO
     learner = check_estimator(estimator, random_state=seed).for_classes(classes)
     evaluator = OrderEvaluator(
