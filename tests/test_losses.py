@@ -36,8 +36,8 @@ def make_losses(negative):
         "f1": (F1(list(negative)), lambda y, h: reference.f1(y, h, negative)),
         "jaccard": (Jaccard(list(negative)), lambda y, h: reference.jaccard(y, h, negative)),
         "jaccard, few": (Jaccard(list(negative), max_candidates=0), lambda y, h: reference.jaccard(y, h, negative)),
-        "callable": (asymmetric, asymmetric),
-        "callable, few": (CallableLoss(asymmetric, max_candidates=0), asymmetric),
+        "callable": (CallableLoss(asymmetric, maximum=1.0), asymmetric),
+        "callable, few": (CallableLoss(asymmetric, maximum=1.0, max_candidates=0), asymmetric),
     }
 
 
@@ -315,7 +315,7 @@ def test_a_function_must_be_finite_and_not_negative(value):
         bind(broken, [2, 2]).decide(example_distribution())
 
 
-def test_a_function_beyond_its_maximum_proves_nothing():
+def test_a_function_without_a_maximum_has_no_bound_unless_nothing_is_left_out():
     def errors(y, y_hat):
         return (y != y_hat).sum()
 
@@ -324,10 +324,40 @@ def test_a_function_beyond_its_maximum_proves_nothing():
         (0.25, errors, np.inf),
         (0.25, CallableLoss(errors, maximum=2.0), 0.5),
         (0.0, errors, 0.0),
+        # Small on all pairs that are looked at, and still nothing is known about the rest.
+        (0.25, lambda y, y_hat: errors(y, y_hat) / 100, np.inf),
     ]:
         labels, _, bound = bind(loss, [2, 2]).decide(make_distribution(rows, residual=[residual]))
         np.testing.assert_array_equal(labels, [[1, 1]])
         assert bound[0] == regret
+
+
+def test_the_regret_of_a_function_holds_for_vectors_that_were_not_evaluated():
+    def rare(y, y_hat):
+        return 10.0 if y.sum() == 0 and y_hat.sum() > 0 else 0.1 * (y != y_hat).any()
+
+    # All but a tenth of the mass is on 11; the rest, which is not enumerated, on 00, where every label costs 10.
+    distribution = make_distribution([[((1, 1), 0.9)]], residual=[0.1])
+    for loss in (rare, CallableLoss(rare, maximum=10.0)):
+        labels, _, regret = bind(loss, [2, 2]).decide(distribution)
+        rows = [((1, 1), 0.9), ((0, 0), 0.1)]
+        arrays = lambda y, h: rare(np.array(y), np.array(h))  # noqa: E731
+        cost = reference.expected_loss(arrays, rows, tuple(labels[0].tolist()))
+        assert cost - reference.least_expected_loss(arrays, rows, [v for v, _ in rows]) <= regret[0] + 1e-12
+
+
+def test_a_maximum_that_is_exceeded_or_not_a_number_is_refused():
+    def errors(y, y_hat):
+        return (y != y_hat).sum()
+
+    loss = bind(CallableLoss(errors, maximum=1.0), [2, 2])
+    with pytest.raises(
+        ValueError, match=r"is 2.0, above `maximum=1.0`.*CallableLoss\(errors, maximum=..."
+    ):
+        loss.decide(make_distribution([[((1, 1), 0.5), ((0, 0), 0.5)]]))
+    for maximum in (0.0, -1.0, np.inf, np.nan, "large"):
+        with pytest.raises(ValueError, match=r"`maximum=.*` of CallableLoss must be a positive number"):
+            bind(CallableLoss(errors, maximum=maximum), [2, 2])
 
 
 def test_members_are_estimators_with_parameters():

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         TopK,
     )
     from montechain.links import LogisticLink, SVMLink
-    from montechain.losses import F1, ExactMatch, Hamming, Jaccard
+    from montechain.losses import F1, CallableLoss, ExactMatch, Hamming, Jaccard
     from montechain.methods import METHODS, make_method
     from montechain.ordering import (
         AllOrders,
@@ -71,7 +71,7 @@ _MODULES = {
         "TopK",
     ],
     "montechain.links": ["LogisticLink", "SVMLink"],
-    "montechain.losses": ["ExactMatch", "F1", "Hamming", "Jaccard"],
+    "montechain.losses": ["CallableLoss", "ExactMatch", "F1", "Hamming", "Jaccard"],
     "montechain.methods": ["METHODS", "make_method"],
     "montechain.ordering": [
         "AllOrders",
@@ -112,6 +112,7 @@ __all__ = [
     "Beam",
     "BeamOrder",
     "BranchAndBound",
+    "CallableLoss",
     "ChainClassifier",
     "ChainPopulationClassifier",
     "ClusteringForestClassifier",

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,9 @@ class Loss(BaseEstimator, ABC):
 
     is_exact_match = False
 
+    worst: float = 1.0
+    """Largest value that the loss can take; infinite if unknown."""
+
     n_classes_: np.ndarray
     """Number of classes at each position, once bound."""
 
@@ -168,7 +172,8 @@ class Loss(BaseEstimator, ABC):
         expected_loss : ndarray of shape (n,)
             Under the weights, normalised.
         regret : ndarray of shape (n,)
-            Proven bound on how much smaller the expected loss of any other decision can be.
+            Proven bound on how much smaller the expected loss of any other decision can be; infinite if nothing is
+            proven.
         """
 
     def bind(self, classes: Sequence[np.ndarray], order: Sequence[int] | np.ndarray) -> Loss:
@@ -382,42 +387,57 @@ class Jaccard(_SetLoss):
 class CallableLoss(Loss):
     """Any function of two label vectors.
 
-    The expected loss is minimised over every label vector there is, if these are at most
-    `max_candidates`, else over the distinct vectors of the distribution, without a cap. Each candidate
-    is compared with every vector until it costs more than the best one so far, so expect some
-    thousands of calls of `function` per row.
+    All label vectors are tried as decisions if there are at most `max_candidates`, else the distinct vectors of the
+    distribution. Each candidate is compared with every vector until it costs more than the best one so
+    far, so expect some thousands of calls of `function` per row.
 
     Parameters
     ----------
     function : callable
         ``function(y, y_hat)`` of two one-dimensional arrays, the truth and the decision, in the user's
         own classes and in the order of the labels. It must be finite and not negative.
-    maximum : float
-        The largest value it can have; the regret is scaled by it. In rows where a larger value is met
-        nothing is proven, and the regret is infinite unless the residual is zero.
+    maximum : float, optional
+        The largest value the function can return; a larger one raises an error. Without it, the regret is only
+        bounded in rows whose distribution is complete, and infinite elsewhere: vectors that were not enumerated
+        could cost any amount.
     max_candidates : int
         All label vectors are tried up to this many. Where there are more, a vector outside the
-        distribution could be better still, and the regret says so: it is then the expected loss
-        itself plus what the residual adds.
+        distribution could be better still, and the regret is the expected loss itself plus what the residual adds.
 
     Examples
     --------
     >>> def wasted(y, y_hat):
-    ...     return ((y != y_hat) * [1, 3]).sum() / 4
-    >>> loss = check_loss(wasted, classes=[np.arange(2)] * 2, order=[0, 1])
+    ...     return ((y != y_hat) * [1, 3]).sum()
+    >>> loss = check_loss(CallableLoss(wasted, maximum=4), classes=[np.arange(2)] * 2, order=[0, 1])
     >>> labels, expected_loss, regret = loss.decide(example_distribution())
     >>> labels, expected_loss.round(3)
-    (array([[1, 0]], dtype=int32), array([0.375]))
+    (array([[1, 0]], dtype=int32), array([1.5]))
     """
 
-    def __init__(self, function: Callable[[np.ndarray, np.ndarray], float], maximum: float = 1.0, max_candidates=1024):
+    def __init__(
+        self,
+        function: Callable[[np.ndarray, np.ndarray], float],
+        maximum: float | None = None,
+        max_candidates: int = 1024,
+    ):
         self.function = function
         self.maximum = maximum
         self.max_candidates = max_candidates
 
+    @property
+    def worst(self) -> float:  # type: ignore[override]
+        """Largest value that the loss can take: `maximum`, or infinity."""
+        return math.inf if self.maximum is None else float(self.maximum)
+
     def bind(self, classes: Sequence[np.ndarray], order: Sequence[int] | np.ndarray) -> CallableLoss:  # noqa: D102
         bound = super().bind(classes, order)
         assert isinstance(bound, CallableLoss)
+        maximum = self.maximum
+        if maximum is not None and not (isinstance(maximum, Real) and 0.0 < maximum < math.inf):
+            raise ValueError(
+                f"`{maximum=}` of CallableLoss must be a positive number, the largest value that "
+                f"{_name(self.function)} can return, e.g. CallableLoss({_name(self.function)}, maximum=1.0)."
+            )
         bound.classes_ = [np.asarray(c) for c in classes]
         bound.position_ = np.argsort(np.asarray(order))
         return bound
@@ -428,9 +448,8 @@ class CallableLoss(Loss):
         weights = heaviest.normalised_weights
         labels, has_vector = _start(heaviest, given)
         expected_loss = np.full(heaviest.n_rows, np.nan)
-        exceeded = np.zeros(heaviest.n_rows, dtype=bool)
         tried_all = _has_all_vectors(heaviest, self.n_classes_, given)
-        pairs = _Pairs(self.function, self.classes_, self.position_)
+        pairs = _Pairs(self.function, self.worst, self.classes_, self.position_)
         for row in np.flatnonzero(has_vector):
             vectors = slice(heaviest.indptr[row], heaviest.indptr[row + 1])
             outcomes = [pairs.number(vector) for vector in heaviest.labels[vectors]]
@@ -441,34 +460,31 @@ class CallableLoss(Loss):
             if not tried_all[row] and n_vectors(self.n_classes_, known) <= self.max_candidates:
                 tried_all[row] = True
                 candidates.update(dict.fromkeys(pairs.number(vector) for vector in all_vectors(self.n_classes_, known)))
-            least, best, largest = math.inf, outcomes[0], 0.0
+            least, best = math.inf, outcomes[0]
             for candidate in candidates:
                 expected = 0.0
                 for outcome, share in zip(outcomes, shares, strict=True):
-                    value = pairs.loss(outcome, candidate)
-                    largest = max(largest, value)
-                    expected += share * value
+                    expected += share * pairs.loss(outcome, candidate)
                     if expected >= least:
                         break
                 else:
                     least, best = expected, candidate
             labels[row] = pairs.codes[best]
             expected_loss[row] = least
-            exceeded[row] = largest > self.maximum
-        slack = heaviest.slack * self.maximum
+        # Without a maximum, any mass that was not enumerated can cost any amount.
+        slack = heaviest.slack
+        slack[slack > 0.0] *= self.worst
         regret = np.where(tried_all, slack, expected_loss * heaviest.totals + slack)
-        regret = np.where(has_vector, np.minimum(regret, self.maximum), self.maximum)
-        # With nothing left out, the comparison itself is the proof, whatever the range of the loss.
-        proven = ~exceeded | (tried_all & (heaviest.residual <= 0.0))
-        return labels, expected_loss, np.where(proven, regret, np.inf)
+        return labels, expected_loss, np.where(has_vector, np.minimum(regret, self.worst), self.worst)
 
 
 class _Pairs:
     """A callable loss of pairs of label vectors, which are numbered; values are remembered."""
 
-    def __init__(self, function: Callable, classes: Sequence[np.ndarray], position: np.ndarray):
+    def __init__(self, function: Callable, worst: float, classes: Sequence[np.ndarray], position: np.ndarray):
         self.function = function
         self.codec = TargetCodec(list(classes))
+        self.worst = worst
         self.position = position
         self.codes: list[np.ndarray] = []
         self.decoded: list[np.ndarray] = []
@@ -497,6 +513,12 @@ class _Pairs:
                     f"a loss must be finite and not negative, but {_name(self.function)}({y.tolist()}, "
                     f"{y_hat.tolist()}) is {value}. Add a constant if it is a negative score."
                 )
+            if value > self.worst * (1.0 + 1e-9):
+                name = _name(self.function)
+                raise ValueError(
+                    f"{name}({y.tolist()}, {y_hat.tolist()}) is {value}, above `maximum={self.worst}`. Give the "
+                    f"largest value that it can return, CallableLoss({name}, maximum=...), or leave `maximum` out."
+                )
             if len(self.values) < MAX_CACHED:
                 self.values[outcome, decision] = value
         return value
@@ -513,7 +535,7 @@ def check_loss(loss: Any, *, classes: Sequence[np.ndarray], order: Sequence[int]
     ----------
     loss : str, Loss or callable
         ``"exact_match"``, ``"hamming"``, ``"f1"`` or ``"jaccard"``; an instance of `Loss`, which is left
-        as it is; or a function ``loss(y, y_hat)``, which becomes a `CallableLoss`.
+        as it is; or a function ``loss(y, y_hat)``, which becomes a `CallableLoss` without a maximum.
     classes : sequence of L arrays
         The classes of each label.
     order : sequence of L ints

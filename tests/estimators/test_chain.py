@@ -280,7 +280,9 @@ def test_given_is_conditioning(bridges):
     marginal = model.predict_proba(X, given=known)[0]
     expected = np.column_stack([joint[:, vectors[:, 0] == c].sum(axis=1) for c in range(3)])
     np.testing.assert_allclose(marginal, expected, atol=1e-9)
-    np.testing.assert_allclose(model.decide(X, given=known).log_proba, table.max(axis=1))
+    decision = model.decide(X, given=known)
+    np.testing.assert_allclose(decision.log_proba, table.max(axis=1))
+    np.testing.assert_allclose(decision.expected_loss, 1.0 - joint.max(axis=1), atol=1e-3)
     top = model.predict_top_k(X, 2, given=known)
     np.testing.assert_allclose(top.log_proba, -np.sort(-table, axis=1)[:, :2])
 

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montechain.inference import Beam, BranchAndBound, Exhaustive, Greedy, MonteCarlo
-from montechain.inference.enumeration import log_evidence, top_k
-from montechain.losses import check_loss
+from montechain.chain import Chain
+from montechain.inference import Beam, BranchAndBound, EpsilonApproximate, Exhaustive, Greedy, MonteCarlo
+from montechain.inference.enumeration import evidence, log_evidence, top_k
+from montechain.links.linear import SOFTMAX, FittedLinearLink
+from montechain.losses import F1, CallableLoss, Jaccard, check_loss
 from random_chains import (
     all_vectors,
     as_generic,
@@ -186,10 +188,14 @@ def lopsided(y, y_hat):
     return 0.5 * float(y[0] != y_hat[0]) + 0.5 * np.mean(np.abs(np.sign(y - y_hat)))
 
 
-def by_name(name, chain):
-    from montechain.losses import F1, Jaccard
+def costly(y, y_hat):
+    """A loss far above one, of which nobody says how far."""
+    return 7.0 * lopsided(y, y_hat) * (1 + y.sum())
 
-    loss = {"f1": F1(negative=0), "jaccard": Jaccard(negative=0), "hamming": "hamming", "lopsided": lopsided}[name]
+
+def by_name(name, chain):
+    parameters = {"f1": F1(negative=0), "jaccard": Jaccard(negative=0), "costly": costly}
+    loss = parameters.get(name, CallableLoss(lopsided, maximum=1.0) if name == "lopsided" else name)
     classes = [np.arange(k) for k in chain.n_classes]
     return check_loss(loss, classes=classes, order=np.arange(len(classes)))
 
@@ -228,6 +234,55 @@ def test_regret_is_at_most_the_residual_and_the_bound_holds(name, problem, resid
     assert (regret <= residual + TOLERANCE).all()
     assert (regret <= decision.regret + TOLERANCE).all()
     assert (regret[decision.certified] <= 1e-8).all()
+
+
+def exact_match(y, y_hat):
+    return float((y != y_hat).any())
+
+
+@pytest.mark.parametrize("name", [*LOSSES, "exact_match", "costly"])
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+@settings(deadline=None, max_examples=20)
+@given(problem=problems(max_labels=4, max_classes=3))
+def test_expected_loss_and_regret_are_conditional_on_what_is_known(strategy, name, problem):
+    chain, X, known = problem
+    vectors, table, _ = table_of(chain, X, known)
+    joint = np.exp(table - np.logaddexp.reduce(table, axis=1, keepdims=True))
+    losses = expected_losses({**LOSSES, "exact_match": exact_match, "costly": costly}[name], vectors, joint)
+    decision = strategy.decide(chain, X, loss=by_name(name, chain), given=known, rng=generator())
+    # A decision that contradicts what is known is not allowed.
+    best = np.where(np.isneginf(table), np.inf, losses).min(axis=1)
+    truth = losses[np.arange(N_ROWS), np.ravel_multi_index(decision.labels.T, chain.n_classes)]
+    assert (truth - best <= decision.regret + TOLERANCE).all()
+    assert (truth[decision.certified] - best[decision.certified] <= 1e-8).all()
+    if name == "exact_match":
+        if known is not None:
+            sharper = decision.relative_to(*evidence(chain, X, known, rng=generator()))
+            assert (sharper.regret <= decision.regret).all()
+            assert (truth - best <= sharper.regret + TOLERANCE).all()
+            decision = sharper
+        np.testing.assert_allclose(decision.expected_loss, truth, atol=1e-5)
+    elif not isinstance(strategy, MonteCarlo) and name != "costly":
+        # Off by no more than the mass that was not enumerated; NaN where one vector is all that was looked at.
+        error = strategy.distribution(chain, X, given=known, rng=generator()).residual
+        is_open = np.isnan(decision.expected_loss)
+        assert is_open.all() == isinstance(strategy, Greedy | EpsilonApproximate)
+        assert (is_open | (np.abs(decision.expected_loss - truth) <= error + TOLERANCE)).all()
+
+
+def test_regret_is_divided_by_the_probability_of_what_is_known():
+    """Two labels, the greedy first one all but contradicted by the second, which is known."""
+    first = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.array([0.1]))
+    second = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.array([0.0]), (np.array([[3.0], [-3.0]]),))
+    chain = Chain([0, 1], [(), (0,)], [first, second])
+    X, known = np.zeros((2, 1)), np.array([[-1, 1], [-1, -1]], dtype=np.int32)
+    decision = Greedy().decide(chain, X, loss=by_name("exact_match", chain), given=known, rng=generator())
+    p = 1 / (1 + np.exp(-0.1))
+    right, wrong = (1 - p) / (1 + np.exp(-3.0)), p / (1 + np.exp(3.0))
+    decision = decision.relative_to(*evidence(chain, X, known, rng=generator()))
+    np.testing.assert_array_equal(decision.labels[:, 0], 1)
+    assert decision.regret[0] >= (right - wrong) / (right + wrong) - 1e-9
+    assert decision.expected_loss[0] == pytest.approx(right / (right + wrong))
 
 
 @settings(deadline=None, max_examples=120)

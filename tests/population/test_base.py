@@ -193,8 +193,10 @@ def test_what_every_combination_satisfies(combination, is_generic, loss):
                 assert tuple(found.labels[i].tolist()) in table  # agrees with what is known
                 best = np.log(max(table.values()))
                 assert best <= found.upper_bound[i] + 1e-9
-                if loss == "exact_match" and found.certified[i]:
-                    assert found.log_proba[i] == pytest.approx(best, abs=1e-8)
+                if loss == "exact_match":
+                    assert not found.certified[i] or found.log_proba[i] == pytest.approx(best, abs=1e-8)
+                    regret = (np.exp(best) - np.exp(found.log_proba[i])) / sum(table.values())
+                    assert regret <= found.regret[i] + 1e-9
                 alone_known = None if known is None else known[i : i + 1]
                 alone = combination.decide(view, X[i : i + 1], given=alone_known, rng=seeded(), **arguments)
                 np.testing.assert_array_equal(alone.labels[0], found.labels[i])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from montechain.estimators.joint import JointClassifier
-from montechain.inference import check_inference
+from montechain.inference import Decision, check_inference
 from montechain.links import LinkLearner
 from montechain.ordering import OrderFinder, OrderSearch, SearchResult, search_progress
 
@@ -18,6 +19,9 @@ __all__ = ["ChainsClassifier"]
 SAMPLING_RESIDUAL = 1e-3
 """Mass that may be left out when label vectors are drawn given some of the labels."""
 
+EVIDENCE_RESIDUAL = 1e-3
+"""Relative error allowed in the probability of the given labels, by which `decide` divides."""
+
 
 class ChainsClassifier(JointClassifier):
     """Base class of `ChainClassifier` and `ChainPopulationClassifier`: their joint distribution is that of chains."""
@@ -25,6 +29,17 @@ class ChainsClassifier(JointClassifier):
     order: Any
     parents: Any
     inference: Any
+
+    @abstractmethod
+    def _evidence_of_rows(
+        self, rows: Any, known: np.ndarray, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return log p(known labels | x) and its relative error."""
+
+    def _relative_to_given(self, decision: Decision, rows: Any, known: np.ndarray) -> Decision:
+        if not self._bound_loss(np.arange(len(self._classes))).is_exact_match:
+            return decision
+        return decision.relative_to(*self._evidence_of_rows(rows, known, np.random.default_rng(0)))
 
     def _check_choices(self) -> None:
         check_inference(self.inference)

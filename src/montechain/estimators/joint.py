@@ -64,13 +64,15 @@ class JointClassifier(LinksClassifier):
         -------
         Decision
             With `labels` as `predict` returns them, their log-probability, an upper bound on that of
-            any label vector, the expected loss, a bound on the regret, and which rows are certified.
+            any label vector, the expected loss, a bound on the regret, and which rows are certified. The last
+            three are conditional on what is given.
         """
         checked, known, seed = self._prepare(X, given)
         sequence = np.random.SeedSequence(seed)
 
         def one(rows: Any, known: np.ndarray | None, start: int) -> Decision:
-            return self._decide_rows(rows, known, np.random.default_rng(sequence))
+            decision = self._decide_rows(rows, known, np.random.default_rng(sequence))
+            return decision if known is None else self._relative_to_given(decision, rows, known)
 
         decision = self._map(one, checked, known)
         return decision.with_labels(self._decode(decision.labels, X))
@@ -173,6 +175,10 @@ class JointClassifier(LinksClassifier):
         """Return the label vectors that agree with what is known, but for a thousandth of their mass at most."""
 
     # -- helpers ------------------------------------------------------------------------------
+
+    def _relative_to_given(self, decision: Decision, rows: Any, known: np.ndarray) -> Decision:
+        """Return a decision with its expected loss and regret conditional on what is known, if they are not yet."""
+        return decision
 
     def _draw_rows(self, rows: Any, n_samples: int, known: np.ndarray | None, seed: int, start: int) -> np.ndarray:
         # Rows must be independent of each other: each chunk has draws of its own.

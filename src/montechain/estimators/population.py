@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
 from montechain.chain import Chain
-from montechain.estimators.chains import SAMPLING_RESIDUAL, ChainsClassifier
+from montechain.estimators.chains import EVIDENCE_RESIDUAL, SAMPLING_RESIDUAL, ChainsClassifier
 from montechain.estimators.progress import link_progress
 from montechain.inference import BranchAndBound, Decision, TopK, check_inference
 from montechain.links import LinkLearner, LinkProblem
@@ -248,6 +248,11 @@ class ChainPopulationClassifier(ChainsClassifier):
         if (codes != UNKNOWN).all():
             return self.population_.log_joint(rows, codes)
         return self.population_.log_evidence(rows, codes, rng=rng)
+
+    def _evidence_of_rows(
+        self, rows: Any, known: np.ndarray, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return self.population_.evidence(rows, known, residual=EVIDENCE_RESIDUAL, rng=rng)
 
     def _sample_of_rows(self, rows: Any, n_samples: int, rng: np.random.Generator) -> np.ndarray:
         shape = rows.shape[0], n_samples

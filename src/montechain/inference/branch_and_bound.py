@@ -145,8 +145,7 @@ class BranchAndBound(Inference):
         # The wrong side of a probability that is off by so much costs twice that.
         found = self._marginals(chain, X, given, rng, self.residual / 2.0)
         labels, expected_loss, regret = loss.decide_marginals(found.proba, found.unresolved, lower=found.lower)
-        log_proba = chain.log_joint(X, labels)
-        return Decision(labels, log_proba, np.zeros(len(labels)), expected_loss, regret, regret <= 0.0)
+        return Decision.least_loss(labels, chain.log_joint(X, labels), expected_loss, regret)
 
     def marginals(  # noqa: D102
         self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator

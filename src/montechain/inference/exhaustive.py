@@ -84,8 +84,10 @@ class Exhaustive(Inference):
         else:
             _, labels, log_proba = _enumerate(PrefixTree(chain, X, given), np.arange(len(n_vectors)))
         starts = np.cumsum(n_vectors) - n_vectors
-        largest = np.repeat(np.maximum.reduceat(log_proba, starts), n_vectors) if len(starts) else log_proba
-        # What is known may be impossible under the chain; then all completions count alike.
+        best = np.maximum.reduceat(log_proba, starts) if len(starts) else np.empty(0)
+        largest = np.repeat(best, n_vectors)
+        # What is known may be impossible under the chain; then all completions count alike, and nothing is proven.
+        impossible = np.isneginf(best)
         weights = np.where(largest > -np.inf, np.exp(log_proba - np.maximum(largest, -1e300)), 1.0)
         weights /= np.repeat(np.add.reduceat(weights, starts), n_vectors) if len(starts) else 1.0
         positive = weights > 0
@@ -94,8 +96,8 @@ class Exhaustive(Inference):
             indptr=np.r_[0, np.cumsum(counts)],
             labels=labels[positive],
             weights=weights[positive],
-            residual=np.zeros(len(n_vectors)),
-            estimated=np.zeros(len(n_vectors), dtype=bool),
+            residual=np.where(impossible, 1.0, 0.0),
+            estimated=impossible,
         )
 
     def decide(  # noqa: D102

@@ -95,8 +95,7 @@ class Algorithm4(Combination):
                 draws = _draws(population, block, known, steps, uniforms)
                 labels, expected_loss, regret = loss.decide(draws, given=known)
                 log_proba = population.log_joint(block, labels)
-                nothing = np.zeros(len(labels))
-                parts.append(Decision(labels, log_proba, nothing, expected_loss, regret, regret <= 0.0))
+                parts.append(Decision.least_loss(labels, log_proba, expected_loss, regret))
             return concatenated(parts)
         start_greedy = self.initial == "greedy"
         scores = population.scores(X)

@@ -14,17 +14,13 @@ from typing import Any, Protocol, cast, overload
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from montechain._kernels.enumeration import log_evidence as log_evidence_kernel
-from montechain.chain import CODE, ChainBase, PrefixTree
+from montechain.chain import CODE, ChainBase
 from montechain.inference import enumeration
 from montechain.inference.base import Decision, Inference, TopK
 from montechain.links.linear import LinearScores
 from montechain.losses import LabelDistribution, Loss
 
 __all__ = ["Combination", "Population", "StackedScores"]
-
-EVIDENCE_RESIDUAL = 1e-6
-"""Share of a chain's probability of what is known that may stay unexplored."""
 
 
 class OrderedChain(Protocol):
@@ -178,8 +174,27 @@ class Population:
 
     def log_evidence(self, X: Any, given: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
         """Return the mixture's log p(known labels | x), the others summed out, of shape (n,)."""
-        by_chain = [self._evidence(j, X, given, rng)[0] for j in range(self.n_chains)]
-        return log_sum(np.column_stack(by_chain) + np.log(self.weights))
+        return self.evidence(X, given, rng=rng)[0]
+
+    def evidence(
+        self, X: Any, given: np.ndarray, *, rng: np.random.Generator, **settings: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the mixture's log p(known labels | x) and its relative error, each of shape (n,).
+
+        `settings` are those of `montechain.inference.enumeration.evidence`.
+        """
+        log_evidence, errors = self._evidence(X, given, rng, settings)
+        return log_sum(log_evidence + np.log(self.weights)), errors.max(axis=1)
+
+    def _evidence(
+        self, X: Any, given: np.ndarray, rng: np.random.Generator, settings: dict[str, Any]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return log p(known labels | x) under each chain and its relative error, each of shape (n, M)."""
+        found = [
+            enumeration.evidence(chain, X, self.by_position(j, given), rng=rng, **settings)
+            for j, chain in enumerate(self.chains)
+        ]
+        return np.column_stack([value for value, _ in found]), np.column_stack([error for _, error in found])
 
     def weights_given(
         self, X: Any, given: np.ndarray | None, *, rng: np.random.Generator
@@ -199,17 +214,15 @@ class Population:
             return np.tile(self.weights, (X.shape[0], 1)), np.zeros(X.shape[0])
         # Nothing is drawn from `rng` for good: a row of which nothing is known must not depend on the others.
         state = rng.bit_generator.state
-        found = [self._evidence(j, X, given, rng) for j in range(self.n_chains)]
+        log_evidence, errors = self._evidence(X, given, rng, {})
         rng.bit_generator.state = state
-        log_weights = np.column_stack([log_evidence for log_evidence, _ in found]) + np.log(self.weights)
+        log_weights = log_evidence + np.log(self.weights)
         total = log_sum(log_weights)
         # Where what is known is impossible under every chain, it says nothing about them.
         impossible = np.isneginf(total)
         log_weights[impossible], total[impossible] = np.log(self.weights), 0.0
         weights = np.exp(log_weights - total[:, None])
-        # The true evidence is within a factor 1 ± left of what was found.
-        left = np.column_stack([left for _, left in found])
-        return weights, np.where(impossible, 1.0, np.minimum(1.0, 2.0 * left.max(axis=1)))
+        return weights, np.where(impossible, 1.0, np.minimum(1.0, 2.0 * errors.max(axis=1)))
 
     def sample(
         self, X: Any, chain_uniforms: np.ndarray, uniforms: np.ndarray, given: np.ndarray | None = None
@@ -253,27 +266,6 @@ class Population:
         """Return for each uniform number the chain at which the cumulative weight first exceeds it."""
         # The last chain takes what rounding leaves.
         return np.searchsorted(np.cumsum(self.weights)[:-1], uniforms, side="right")
-
-    def _evidence(self, j: int, X: Any, given: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Return log p(known labels | x) under one chain, and the share of it that is estimated or left out.
-
-        The first is what `montechain.inference.enumeration.log_evidence` returns.
-        """
-        chain, known = self.chains[j], self.by_position(j, given)
-        if enumeration.is_forest(chain):
-            return enumeration.log_evidence(chain, X, known, rng=rng), np.zeros(X.shape[0])
-        scores = chain.scores(X)
-        offset, uniforms = rng.random(), rng.random((enumeration.N_SAMPLES, self.n_labels))
-        if scores is not None:
-            return log_evidence_kernel(
-                *scores.arrays, known, EVIDENCE_RESIDUAL, enumeration.MAX_NODES, offset, uniforms
-            )
-        tree = PrefixTree(chain, X, known)
-        full_depth = np.where(known >= 0, np.arange(self.n_labels), -1).max(axis=1, initial=-1) + 1
-        found = enumeration.enumerate_by_level(tree, full_depth, EVIDENCE_RESIDUAL, enumeration.MAX_NODES)
-        drawn = found.draw(tree, full_depth, found.left > EVIDENCE_RESIDUAL, offset, uniforms)
-        left = np.where(np.isneginf(found.remaining), 0.0, found.left)
-        return np.logaddexp(found.complete, drawn.log_sum(tree.n_rows)), left
 
 
 class Combination(BaseEstimator, ABC):

@@ -109,7 +109,7 @@ class Mixture(Combination):
             distribution = union(population, block, inference, known, rng)
             labels, expected_loss, regret = loss.decide(distribution, given=known)
             log_proba = population.log_joint(block, labels)
-            parts.append(Decision(labels, log_proba, np.zeros(len(labels)), expected_loss, regret, regret <= 0.0))
+            parts.append(Decision.least_loss(labels, log_proba, expected_loss, regret))
         return concatenated(parts)
 
     def top_k(  # noqa: D102
@@ -220,7 +220,7 @@ def _decide_hamming(
             unresolved[:, label] += weights[:, j] * found.unresolved[:, position]
     labels, expected_loss, regret = loss.decide_marginals(proba, unresolved, given, lower=lower)
     log_proba = population.log_joint(X, labels)
-    return Decision(labels, log_proba, np.zeros(n_rows), expected_loss, regret, regret <= 0.0)
+    return Decision.least_loss(labels, log_proba, expected_loss, regret)
 
 
 def _marginals(

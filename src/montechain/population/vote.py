@@ -10,7 +10,7 @@ import numpy as np
 
 from montechain.chain import CODE
 from montechain.inference.base import Decision, Inference
-from montechain.losses import F1, ExactMatch, Hamming, Jaccard, LabelDistribution, Loss
+from montechain.losses import ExactMatch, Hamming, LabelDistribution, Loss
 from montechain.population.base import Combination, Population, log_sum
 
 __all__ = ["Vote"]
@@ -74,14 +74,13 @@ class Vote(Combination):
         upper_bound = np.maximum(log_sum(bounds + np.log(population.weights)), log_proba)
         if loss.is_exact_match:
             return Decision.most_probable(labels, log_proba, upper_bound, given=given)
-        worst = 1.0 if isinstance(loss, ExactMatch | Hamming | F1 | Jaccard) else np.inf
         n_rows = len(labels)
         return Decision(
             labels,
             log_proba,
             upper_bound,
             expected_loss=np.full(n_rows, np.nan),
-            regret=np.full(n_rows, worst),
+            regret=np.full(n_rows, loss.worst),
             certified=np.zeros(n_rows, dtype=bool),
         )
 
