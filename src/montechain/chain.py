@@ -12,11 +12,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
+import scipy.sparse as sp
 
+from montechain._compat import take_rows
 from montechain._kernels.joint import log_joint as log_joint_kernel
 from montechain._kernels.joint import sample as sample_kernel
+from montechain.errors import NonFiniteError
 from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem
+from montechain.links.design import as_matrix
 from montechain.links.linear import FittedLinearLink, LinearScorer, LinearScores
 from montechain.links.packing import check_parents, joined, pack_links, ragged, unpack_links, whole_numbers
 from montechain.targets import CODE
@@ -42,6 +45,10 @@ class ChainBase(ABC):
 
     n_classes: tuple[int, ...]
     parents: tuple[tuple[int, ...], ...]
+
+    def label_at(self, k: int) -> int:
+        """Return the label that stands at position `k`, for error messages."""
+        return k
 
     @property
     def n_labels(self) -> int:
@@ -74,11 +81,7 @@ class ChainBase(ABC):
         scores = self.scores(X)
         if scores is not None:
             return log_joint_kernel(*scores.arrays, Y)
-        total = np.zeros(len(Y))
-        rows = np.arange(len(Y))
-        for k in range(self.n_labels):
-            total += self.conditional(X, Y[:, :k])[rows, Y[:, k]]
-        return total
+        return PrefixTree(self, X).log_joint(np.arange(len(Y)), Y)
 
     def sample(self, X: Any, uniforms: np.ndarray, given: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Draw label vectors from p(y | x), link by link.
@@ -188,7 +191,7 @@ class Chain(ChainBase):
                 waiting = []
             if label in incomplete:
                 rows = np.flatnonzero(codes[:, label] == UNKNOWN)
-                log_proba = links[-1].log_proba(_safe_indexing(X, rows), filled[rows][:, list(parents[label])])
+                log_proba = links[-1].log_proba(take_rows(X, rows), filled[rows][:, list(parents[label])])
                 filled[rows, label] = draw_classes(log_proba, np.random.default_rng([seed, label]).random(len(rows)))
         position = {label: k for k, label in enumerate(order)}
         return cls(order, [[position[j] for j in parents[label]] for label in order], links)
@@ -220,12 +223,37 @@ class Chain(ChainBase):
         k = prefix.shape[1]
         return self.links[k].log_proba(X, prefix[:, list(self.parents[k])])
 
+    def label_at(self, k: int) -> int:  # noqa: D102
+        return self.order[k]
+
     @property
     def n_scores(self) -> int:  # noqa: D102
         return 0 if self.scorer is None else len(self.scorer.intercept)
 
     def scores(self, X: Any) -> LinearScores | None:  # noqa: D102
-        return None if self.scorer is None else self.scorer.scores(X)
+        if self.scorer is None:
+            return None
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self.scorer.scores(X)
+            is_finite = math.isfinite(scores.base.sum())
+        if not is_finite:
+            self._check_scores(scores, X)
+        return scores
+
+    def _check_scores(self, scores: LinearScores, X: Any) -> None:
+        """Raise an error if a score has overflowed; intercepts may be infinite, for impossible classes."""
+        assert self.scorer is not None
+        rows, columns = np.nonzero(~np.isfinite(scores.base) & np.isfinite(self.scorer.intercept))
+        if len(rows) == 0 and not np.isnan(scores.base).any():
+            return
+        if len(rows) == 0:
+            rows, columns = np.nonzero(np.isnan(scores.base))
+        position = int(np.searchsorted(scores.score_start, columns[0], side="right")) - 1
+        x = as_matrix(take_rows(X, rows[:1]))
+        x = np.ravel(x.toarray() if sp.issparse(x) else x)
+        with np.errstate(over="ignore", invalid="ignore"):
+            column = int(np.argmax(np.abs(x * self.scorer.coef[:, columns[0]])))
+        raise NonFiniteError(self.order[position], column)
 
 
 class PrefixTree:
@@ -300,6 +328,12 @@ class PrefixTree:
         return log_proba
 
     def _conditional(self, rows: np.ndarray, prefix: np.ndarray) -> np.ndarray:
+        log_proba = self._ask(rows, prefix)
+        if not (log_proba < np.inf).all():  # NaN or infinite: no search could make sense of it
+            raise NonFiniteError(self.chain.label_at(prefix.shape[1]))
+        return log_proba
+
+    def _ask(self, rows: np.ndarray, prefix: np.ndarray) -> np.ndarray:
         if len(rows) == 0:  # no prefix is left, and classifiers refuse to answer for no rows
             return np.empty((0, self.chain.n_classes[prefix.shape[1]]))
         all_rows = len(rows) == self.n_rows and (rows == np.arange(self.n_rows)).all()
@@ -307,9 +341,7 @@ class PrefixTree:
             return self.chain.conditional(self.X, prefix)
         n_each = max(1, CELLS_AT_ONCE // max(1, self.X.shape[1]))
         parts = [slice(start, start + n_each) for start in range(0, len(rows), n_each)]
-        return np.concatenate(
-            [self.chain.conditional(_safe_indexing(self.X, rows[part]), prefix[part]) for part in parts]
-        )
+        return np.concatenate([self.chain.conditional(take_rows(self.X, rows[part]), prefix[part]) for part in parts])
 
 
 def distinct(

@@ -6,9 +6,11 @@ Wrong arguments raise `ValueError` or `TypeError`, as everywhere in scikit-learn
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-__all__ = ["DataError", "ModelFileError", "MontechainError", "OutputError"]
+__all__ = ["DataError", "ModelFileError", "MontechainError", "NonFiniteError", "OutputError"]
 
 
 class MontechainError(Exception):
@@ -42,6 +44,38 @@ class DataError(MontechainError, ValueError):
 
 class ModelFileError(MontechainError, ValueError):
     """A file is not a model, or not one that may be loaded."""
+
+
+class NonFiniteError(MontechainError, ValueError):
+    """A link gives scores or probabilities that are not finite.
+
+    Parameters
+    ----------
+    label : int or str
+        The label of the link, by number or name.
+    column : int or str, optional
+        The input column that contributes most to the score.
+
+    Examples
+    --------
+    >>> print(NonFiniteError(2, 0).named(None, ["income", "age"]))
+    The scores of label 2 are not finite; the largest contribution comes from input column 'income'. Scale the \
+columns of X, for example with make_pipeline(StandardScaler(), ...), or remove the outliers.
+    """
+
+    def __init__(self, label: Any, column: Any = None):
+        source = "" if column is None else f"; the largest contribution comes from input column {column!r}"
+        super().__init__(
+            f"The scores of label {label!r} are not finite{source}. Scale the columns of X, for example with "
+            "make_pipeline(StandardScaler(), ...), or remove the outliers."
+        )
+        self.label = label
+        self.column = column
+
+    def named(self, labels: Sequence[Any] | None, columns: Sequence[Any] | None) -> NonFiniteError:
+        """Return the same error with names in place of numbers, as far as there are names."""
+        label = self.label if labels is None else labels[self.label]
+        return NonFiniteError(label, self.column if columns is None or self.column is None else columns[self.column])
 
 
 class OutputError(MontechainError, OSError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,6 +22,8 @@ from montechain import (
     MonteCarlo,
     SVMLink,
 )
+from montechain.chain import Chain
+from montechain.errors import NonFiniteError
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3))
@@ -188,3 +192,15 @@ def test_more_mistakes(choices, message):
 def test_given_with_columns_that_are_no_targets():
     with pytest.raises(ValueError, match="'a', which is no target"):
         NAMED.predict(TABLE, given=TABLE)
+
+
+def test_scores_that_overflow_name_the_label_and_the_column():
+    frame = pd.DataFrame(X, columns=["age", "income", "height"])
+    model = ChainClassifier(order=[0, 1, 2]).fit(frame, pd.DataFrame(Y, columns=["p", "q", "r"]))
+    link = model.chain_.links[0]
+    model.chain_ = Chain(
+        [0, 1, 2], model.chain_.parents, [replace(link, coef=link.coef * 100), *model.chain_.links[1:]]
+    )
+    frame.loc[4, "income"] = 1.7e308
+    with pytest.raises(NonFiniteError, match=r"scores of label 'p' are not finite.* input column 'income'"):
+        model.decide(frame)

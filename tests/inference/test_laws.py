@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montechain.chain import Chain
+from montechain.errors import NonFiniteError
 from montechain.inference import Beam, BranchAndBound, EpsilonApproximate, Exhaustive, Greedy, MonteCarlo
 from montechain.inference.enumeration import evidence, log_evidence, top_k
 from montechain.links.linear import SOFTMAX, FittedLinearLink
@@ -307,6 +311,54 @@ def test_a_row_is_decided_alike_alone_and_in_a_batch(strategy, generic):
     for row in range(9):
         alone = strategy.most_probable(chain, X[row : row + 1], rng=generator())
         np.testing.assert_array_equal(alone.labels[0], together.labels[row])
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+@pytest.mark.parametrize("is_forest", [False, True])
+def test_links_that_are_not_finite_are_an_error_that_names_the_label(strategy, is_forest):
+    chain, X = random_table_chain(np.random.default_rng(0), (2, 2, 2), 3)
+    for prefix in itertools.product(range(2), repeat=2):
+        chain.tables[1][prefix] = np.array([np.nan, 0.5])
+    if is_forest:
+        chain.parents = ((), (0,), (1,))
+    for ask in (
+        lambda: strategy.most_probable(chain, X, rng=generator()),
+        lambda: strategy.distribution(chain, X, rng=generator()),
+        lambda: strategy.marginals(chain, X, rng=generator()),
+        lambda: strategy.top_k(chain, X, 2),
+        lambda: chain.log_joint(X, np.zeros((3, 3), dtype=np.int32)),
+    ):
+        with pytest.raises(NonFiniteError, match="The scores of label 2 are not finite"):
+            ask()
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+@pytest.mark.parametrize("huge", [1e308, -1e308])
+def test_scores_that_overflow_are_an_error_that_names_label_and_column(strategy, huge):
+    link = FittedLinearLink(3, SOFTMAX, np.array([[0.1, 0.2, 0.3], [30.0, -20.0, 10.0]]), np.zeros(3))
+    still = FittedLinearLink(2, SOFTMAX, np.zeros((2, 1)), np.array([-np.inf]))
+    X = np.array([[1.0, 1.0], [1.0, huge]])
+    for form in (np.asarray, sp.csr_array):
+        chain = Chain([1, 0], [(), ()], [still, link])
+        assert strategy.most_probable(chain, form(X)[:1], rng=generator()).certified.all()
+        with pytest.raises(NonFiniteError, match=r"The scores of label 0 are not finite.* input column 1"):
+            strategy.most_probable(chain, form(X), rng=generator())
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+@pytest.mark.parametrize("loss", ["exact_match", "hamming"])
+def test_nothing_impossible_is_certified(strategy, loss):
+    """No label vector agrees with what is known."""
+    never = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.array([-np.inf]))
+    fair = FittedLinearLink.constant(np.log([0.4, 0.6]), 1, (2,))
+    chain = Chain([0, 1], [(), (0,)], [never, fair])
+    known = np.array([[1, -1]], dtype=np.int32)
+    for view in (chain, as_generic(chain)):
+        with np.errstate(divide="ignore"):
+            found = strategy.decide(view, np.zeros((1, 1)), loss=by_name(loss, chain), given=known, rng=generator())
+        assert found.log_proba[0] == -np.inf
+        assert not found.certified[0]
+        assert found.regret[0] > 0
 
 
 def test_certain_conditionals_are_no_trouble():

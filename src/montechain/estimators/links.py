@@ -12,6 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
 
+from montechain.errors import NonFiniteError
 from montechain.estimators.base import TargetsClassifier, is_finite, map_chunks, remembered
 from montechain.estimators.progress import CallbackSupportMixin, with_callbacks
 from montechain.links import EstimatorLink, LinkLearner, check_estimator
@@ -185,7 +186,11 @@ class LinksClassifier(CallbackSupportMixin, TargetsClassifier):
             # Here, because what was just looked at is in the cache.
             if is_plain and not is_finite(rows):
                 self._check_inputs(rows, check_estimator(self.estimator), reset=False)
-            return function(rows, known, start)
+            try:
+                return function(rows, known, start)
+            except NonFiniteError as error:
+                names = getattr(self, "target_names_", None), getattr(self, "feature_names_in_", None)
+                raise error.named(*names) from None
 
         n_rows, n_scores = X.shape[0], self._n_scores
         n_cells = len(self._classes) * (self._width if width is None else width) + (n_scores or X.shape[1])

@@ -6,8 +6,8 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
+from montechain._compat import take_rows
 from montechain._kernels.branch_and_bound import most_probable as most_probable_kernel
 from montechain._messages import check_positive_argument
 from montechain.chain import ChainBase, no_knowledge
@@ -136,7 +136,7 @@ class BranchAndBound(Inference):
         for rows in blocks(X.shape[0], ROWS_AT_ONCE):
             rng.bit_generator.state = state
             part_given = None if given is None else given[rows]
-            parts.append(super().decide(chain, _safe_indexing(X, rows), loss=loss, given=part_given, rng=rng))
+            parts.append(super().decide(chain, take_rows(X, rows), loss=loss, given=part_given, rng=rng))
         return concatenated(parts)
 
     def _decide_hamming(

@@ -14,8 +14,8 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
+from montechain._compat import take_rows
 from montechain._kernels.branch_and_bound import k_best as k_best_kernel
 from montechain._kernels.enumeration import distribution as distribution_kernel
 from montechain._kernels.enumeration import log_evidence as log_evidence_kernel
@@ -153,7 +153,7 @@ def marginals(
     offset, uniforms = draw()
     for rows in blocks(X.shape[0], ROWS_AT_ONCE):
         block_given = None if given is None else given[rows]
-        block = X if len(rows) == X.shape[0] else _safe_indexing(X, rows)
+        block = X if len(rows) == X.shape[0] else take_rows(X, rows)
         parts.append(_marginals_by_level(PrefixTree(chain, block, block_given), residual, max_nodes, offset, uniforms))
     proba, lower, unresolved, estimated = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return Marginals(_by_position(chain, proba), _by_position(chain, lower), unresolved, estimated)
@@ -520,13 +520,14 @@ def _sum_product(chain: ChainBase, X: Any, given: np.ndarray | None) -> tuple[np
         return forest_kernel(*scores.arrays, no_knowledge(chain.n_labels) if given is None else given, parent)
     # Of each position: log p(class | class of the parent), of shape (n, K of the parent, K).
     n_rows, conditional = X.shape[0], []
+    tree, rows = PrefixTree(chain, X), np.arange(X.shape[0])
     for k, above in enumerate(parent):
         prefix = np.zeros((n_rows, k), dtype=CODE)
         tables = []
         for code in range(chain.n_classes[above] if above >= 0 else 1):
             if above >= 0:
                 prefix[:, above] = code
-            tables.append(chain.conditional(X, prefix))
+            tables.append(tree.expand(rows, prefix))
         conditional.append(np.stack(tables, axis=1))
     # Up: the log-probability of what is known from each position on, and the same as its parent sees it.
     below = [np.zeros((n_rows, n)) for n in chain.n_classes]

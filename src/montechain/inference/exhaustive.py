@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
+from montechain._compat import take_rows
 from montechain._kernels.exhaustive import all_vectors, exhaustive
 from montechain._messages import check_positive_integer
 from montechain.chain import CODE, ChainBase, PrefixTree, no_knowledge
@@ -108,7 +108,7 @@ class Exhaustive(Inference):
             return decide(chain, X, loss=loss, given=given, rng=rng)
         # Only some rows at a time, since their distributions are large.
         parts = [
-            decide(chain, _safe_indexing(X, rows), loss=loss, given=None if given is None else given[rows], rng=rng)
+            decide(chain, take_rows(X, rows), loss=loss, given=None if given is None else given[rows], rng=rng)
             for rows in _blocks(self._count(chain, X, given))
         ]
         return concatenated(parts)
@@ -120,7 +120,7 @@ class Exhaustive(Inference):
         parts = []
         for rows in _blocks(self._count(chain, X, given)):
             known = None if given is None else given[rows]
-            distribution = self.distribution(chain, _safe_indexing(X, rows), given=known, rng=rng)
+            distribution = self.distribution(chain, take_rows(X, rows), given=known, rng=rng)
             parts.append(distribution.marginals(chain.n_classes))
         return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
+from montechain._compat import take_rows
 from montechain._kernels.joint import conditionals, log_joint
 from montechain._kernels.monte_carlo import drawn_vectors, monte_carlo
 from montechain._messages import check_positive_integer, nearest
@@ -154,7 +154,7 @@ class MonteCarlo(Inference):
         n_cells = int(self.n_samples) * chain.n_labels * max(chain.n_classes)
         for rows in blocks(X.shape[0], max(1, CELLS_AT_ONCE // n_cells)):
             rng.bit_generator.state = state
-            yield _safe_indexing(X, rows), None if given is None else given[rows]
+            yield take_rows(X, rows), None if given is None else given[rows]
 
     def _uniforms(self, chain: ChainBase, rng: np.random.Generator) -> np.ndarray:
         """Check the parameters and draw the table of uniform numbers."""
