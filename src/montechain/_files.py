@@ -1,7 +1,8 @@
-"""Writing files so that a reader never meets half of one."""
+"""Read and write files safely: no half-written output, no lost input, helpful messages."""
 
 from __future__ import annotations
 
+import difflib
 import os
 import secrets
 from collections.abc import Iterable, Iterator
@@ -9,9 +10,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from montechain.errors import OutputError
+from montechain.errors import DataError, OutputError
 
-__all__ = ["atomic_write", "check_output_path", "protect_files"]
+__all__ = ["atomic_write", "check_input_path", "check_output_path", "protect_files", "similar_file"]
 
 PART = ".part"
 """How the names of temporary files end."""
@@ -95,6 +96,39 @@ def _permissions(path: Path) -> int | None:
     with suppress(OSError):
         return path.stat().st_mode & 0o777
     return None
+
+
+def check_input_path(path: str | Path) -> None:
+    """Say what is wrong with a path that should be a file to read.
+
+    Raises
+    ------
+    DataError
+        If there is nothing there, or a folder.
+    """
+    path = Path(path)
+    if path.is_dir():
+        files = sorted(other.name for other in path.iterdir() if other.is_file() and not other.name.startswith("."))
+        such_as = f", such as {path / files[0]}" if files else ""
+        raise DataError(f"is a folder, not a file. Name a file in it{such_as}.", path=path)
+    if not path.exists():
+        raise DataError(f"there is no such file{similar_file(path)}", path=path)
+
+
+def similar_file(path: str | Path, pattern: str = "*") -> str:
+    """Return ``"; did you mean 'songs.csv'?"`` if a file beside `path` has nearly its name, else a full stop.
+
+    Names are compared without their suffixes, or every CSV file would look like every other.
+
+    >>> similar_file("no/such/folder.csv")
+    '.'
+    """
+    path = Path(path)
+    files = [other.name for other in path.parent.glob(pattern)] if path.parent.is_dir() else []
+    files.sort(key=lambda name: Path(name).suffix == path.suffix)  # the last of one stem counts
+    stems = {Path(name).stem.casefold(): name for name in files}
+    close = difflib.get_close_matches(path.stem.casefold(), stems, n=1, cutoff=0.75)
+    return f"; did you mean {stems[close[0]]!r}?" if close else "."
 
 
 def check_output_path(path: str | Path) -> None:

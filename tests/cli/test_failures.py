@@ -56,7 +56,14 @@ def folder(tmp_path_factory):
         (["evaluate", "bridges.csv", "--targets", TARGETS, "--cv", "offical"], MISUSE, "official"),
         (["inspect", "nothing.mchain"], MODEL, "nothing.mchain"),
         (["data", "export", "parkinsons", "-o", "p.csv"], DATA, "not public"),
-        (["ftt"], MISUSE, "ftt"),
+        (["ftt"], MISUSE, "'fit'"),
+        (["fit", "bridges.csv", "--targets", "material", "span", "-o", "x.mchain"], MISUSE, "commas"),
+        (["fit", "bridges.csv", "--tragets", TARGETS, "-o", "x.mchain"], MISUSE, "--targets"),
+        (["fit", ".", "--targets", TARGETS, "-o", "x.mchain"], DATA, "is a folder, not a file"),
+        (["predict", "bridges.mchain", "."], DATA, "is a folder, not a file"),
+        (["fit", "bridges.csv", "--targets", TARGETS, "--chains", "0", "-o", "x.mchain"], MISUSE, "--chains 10"),
+        (["fit", "bridges.csv", "--targets", "last:99", "-o", "x.mchain"], DATA, "--targets last:1"),
+        (["evaluate", "bridges.csv", "--targets", TARGETS, "--cv", "1"], MISUSE, "--cv 5"),
     ],
 )  # fmt: skip
 def test_message_and_exit_code(folder, arguments, code, said):
@@ -75,11 +82,45 @@ def test_errors_for_machines(folder):
     assert "nothing.csv" in error["message"]
 
 
-def test_inputs_that_are_missing_are_named(folder):
-    pd.read_csv(folder / "bridges.csv").drop(columns="length").to_csv(folder / "short.csv", index=False)
-    answer = run("predict", "bridges.mchain", "short.csv", folder=folder)
+@pytest.mark.parametrize("arguments", [["predict", "bridges.mchain", "q.csv"], ["fit", "q.csv", "-t", "a", "-o", "x"]])
+def test_a_missing_file_is_not_taken_for_an_unrelated_one(folder, arguments):
+    answer = run(*arguments, folder=folder)
     assert answer.code == DATA
-    assert "'length'" in answer.err
+    assert "q.csv: there is no such file." in answer.err
+    assert "did you mean" not in answer.err
+
+
+def test_inputs_that_are_missing_are_named(folder):
+    table = pd.read_csv(folder / "bridges.csv")
+    table.rename(columns={"length": "lenght"}).to_csv(folder / "misspelt.csv", index=False)
+    answer = run("predict", "bridges.mchain", "misspelt.csv", folder=folder)
+    assert (answer.code, "'length'" in answer.err, "did you mean 'lenght'?" in answer.err) == (DATA, True, True)
+
+
+def test_a_missing_input_is_not_taken_for_one_that_is_there(tmp_path):
+    table = bridges(80).rename(columns={"length": "size_1", "erected": "size_2"})
+    table.to_csv(tmp_path / "bridges.csv", index=False)
+    options = ["--targets", TARGETS, "--drop", "id", "-o", "m.mchain"]
+    assert run("fit", "bridges.csv", *options, folder=tmp_path).code == 0
+    table.drop(columns="size_1").to_csv(tmp_path / "short.csv", index=False)
+    answer = run("predict", "m.mchain", "short.csv", folder=tmp_path)
+    assert answer.code == DATA
+    assert "'size_1'" in answer.err
+    assert "did you mean" not in answer.err
+
+
+def test_notes_speak_of_options(folder):
+    answer = run("fit", "bridges.csv", "--targets", TARGETS, "-o", "noted.mchain", folder=folder)
+    assert answer.code == 0, answer.err
+    assert "--drop id" in answer.err
+    assert "drop=" not in answer.err
+
+
+def test_help_without_arguments(folder):
+    for command in ([], ["data"]):
+        answer = run(*command, folder=folder)
+        assert (answer.code, answer.err) == (0, "")
+        assert "Usage: montechain" in answer.out
 
 
 def test_a_pickle_is_not_opened(folder):

@@ -39,7 +39,7 @@ def with_cell(table, value):
 FIT = {
     "lengths": (ChainClassifier(), X, Y[:-1], r"`X` has 30 rows but `y` has 29"),
     "empty": (ChainClassifier(), X[:0], Y[:0], r"0 sample"),
-    "nan": (ChainClassifier(), with_cell(X, np.nan), Y, r"X contains NaN"),
+    "nan": (ChainClassifier(), with_cell(X, np.nan), Y, r"X contains NaN\. Use TableClassifier\(ChainClassifier\(\)\)"),
     "inf": (ChainClassifier(), with_cell(X, np.inf), Y, r"X contains infinity"),
     "nan for a classifier that takes none": (
         ChainClassifier(LogisticRegression()), with_cell(X, np.nan), Y, r"X contains NaN",

@@ -20,7 +20,7 @@ __all__ = ["app"]
 
 app = typer.Typer(
     name="montechain",
-    no_args_is_help=True,
+    invoke_without_command=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -39,6 +39,7 @@ def _show_version(asked: bool) -> None:
 
 @app.callback()
 def montechain(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option(
@@ -58,6 +59,8 @@ def montechain(
     """
     output.settings.quiet = quiet
     output.settings.traceback = traceback
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 app.command()(demo)

@@ -12,7 +12,14 @@ from montechain.cli import options, output
 
 __all__ = ["data"]
 
-data = typer.Typer(no_args_is_help=True, help="The paper's data sets, and embedded ones.", rich_markup_mode="markdown")
+data = typer.Typer(invoke_without_command=True, rich_markup_mode="markdown")
+
+
+@data.callback()
+def show_help(context: typer.Context) -> None:
+    """List the data sets that have a name, or write one as a table."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 @data.command("list")

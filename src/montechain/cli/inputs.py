@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from montechain._files import check_input_path
 from montechain._messages import nearest
 from montechain.cli import output
 
@@ -68,6 +69,8 @@ def _read(file: str, model: Model, targets: list[str], reading: dict[str, Any]) 
     from montechain.datasets.formats import find_format
     from montechain.datasets.libsvm import dataset_from_libsvm
 
+    if not file.startswith("openml:"):
+        check_input_path(file)
     if not file.startswith("openml:") and find_format(file, reading.get("format")) == "libsvm":
         # Such a file does not say how many inputs there are, nor whether they are counted from 0: the model does.
         counted_from_0 = model.input_names[:1] == ["feature_0"]

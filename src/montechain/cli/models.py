@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from montechain._messages import nearest
+from montechain._files import similar_file
 from montechain.cli import output
 from montechain.errors import ModelFileError
 
@@ -83,9 +83,7 @@ def open_model(path: Path, beside: str = "") -> Model:
             raise ModelFileError(f"{error} The model comes first: montechain predict {beside} {path}") from error
         raise
     except FileNotFoundError:
-        folder = path.parent
-        others = [other.name for other in folder.glob("*.mchain")] if folder.is_dir() else []
-        raise ModelFileError(f"there is no file {path}{nearest(path.name, others) or '.'}") from None
+        raise ModelFileError(f"there is no file {path}{similar_file(path, '*.mchain')}") from None
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {error.strerror or error}.") from error
     about = manifest.get("about") or {}

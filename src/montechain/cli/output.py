@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from montechain.cli.wording import in_options
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -26,6 +28,7 @@ __all__ = [
     "clean",
     "encodes",
     "failure",
+    "is_usage_error",
     "note",
     "print_json",
     "print_line",
@@ -89,15 +92,16 @@ def print_json(value: Any) -> None:
 
 
 def note(text: str) -> None:
-    """Say something that is not the result."""
+    """Print a remark to standard error, with options in place of Python."""
     if not settings.quiet:
-        error_console().print(clean(text), markup=False, soft_wrap=True, style="dim")
+        error_console().print(clean(in_options(text)), markup=False, soft_wrap=True, style="dim")
 
 
 def failure(error: Exception, code: int) -> None:
-    """Say what went wrong, and for a fault of our own where."""
-    text = str(error) or type(error).__name__
-    if settings.as_json:
+    """Print an error to standard error, and for a bug of ours where it arose."""
+    usage = is_usage_error(error)
+    text = _usage_message(error) if usage else in_options(str(error) or type(error).__name__)
+    if settings.as_json or (usage and "--json" in sys.argv):
         sys.stderr.write(json.dumps({"error": type(error).__name__, "message": text, "exit_code": code}) + "\n")
         return
     error_console().print("error:", style="bold red", end=" ")
@@ -106,6 +110,21 @@ def failure(error: Exception, code: int) -> None:
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"({type(error).__name__} in {place.name}, line {place.lineno} of {place.filename.rsplit('/', 1)[-1]}.)"
         note(f"{where} This is a fault of montechain: please report it with what `montechain --traceback ...` prints.")
+
+
+def is_usage_error(error: Exception) -> bool:
+    """Return whether an error is about how the command was typed."""
+    import typer
+
+    return isinstance(error, typer.BadParameter.__bases__[0])
+
+
+def _usage_message(error: Any) -> str:
+    """Return what is wrong with the arguments, and where to look."""
+    text, context = error.format_message().rstrip("."), error.ctx
+    if "extra argument" in text and {"-t", "--targets", "--drop", "--text", "--nominal", "--keep"} & set(sys.argv):
+        text += ". Put commas, without spaces, between the names of several columns: --targets species,sex"
+    return f"{text}{'' if text.endswith('?') else '.'} See {context.command_path if context else 'montechain'} --help."
 
 
 @contextmanager

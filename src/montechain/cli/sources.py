@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from montechain._files import check_input_path
 from montechain.cli import output
 from montechain.errors import DataError
 
@@ -64,6 +65,8 @@ def open_source(
         raise DataError(
             f"there is no such file, and no data set of this name. By name there are {listed}.", path=source
         )
+    if not source.startswith("openml:"):
+        check_input_path(source)
     kinds: dict[str, Any] = {"drop": split_names(drop), "text": split_names(text), "nominal": split_names(nominal)}
     with output.progress("reading"):
         return read_dataset(source, targets=parse_targets(targets), **kinds, **reading)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from montechain._messages import nearest
+from montechain._files import similar_file
 from montechain.errors import DataError
 
 __all__ = ["open_binary", "read_chunk", "text_blocks"]
@@ -44,7 +44,7 @@ def open_binary(path: str | Path) -> IO[bytes]:
     try:
         raw = path.open("rb")
     except FileNotFoundError as error:
-        raise DataError(f"there is no such file{_similar_file(path)}", path=path) from error
+        raise DataError(f"there is no such file{similar_file(path)}", path=path) from error
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}.", path=path) from error
     except ValueError as error:  # a zero character in the name
@@ -160,10 +160,3 @@ def _wrong_encoding(error: UnicodeDecodeError, path: str | Path, line: int, enco
         path=path,
         line=line + before.count(b"\n"),
     )
-
-
-def _similar_file(path: Path) -> str:
-    try:
-        return nearest(path.name, [other.name for other in path.parent.iterdir()]) or "."
-    except OSError:
-        return "."

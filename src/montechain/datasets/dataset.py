@@ -105,8 +105,10 @@ class Dataset:
         position = {name: column for column, name in enumerate(self.feature_names)}
         if missing := [name for name in names if name not in position]:
             listed = ", ".join(map(repr, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
-            close = nearest(missing[0], position)
-            raise DataError(f"the inputs {listed} are missing{close or '.'} They are needed.", path=self.name or None)
+            # A column that is needed itself is not a misspelling of another.
+            close = nearest(missing[0], [name for name in position if name not in set(names)])
+            what = "is no column" if len(missing) == 1 else "are no columns"
+            raise DataError(f"there {what} {listed}, needed as input{close or '.'}", path=self.name or None)
         columns = [position[name] for name in names]
         X = self.X.iloc[:, columns] if isinstance(self.X, pd.DataFrame) else self.X[:, columns]
         return replace(self, X=X, feature_names=list(names), _load_split=None)

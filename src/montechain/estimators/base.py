@@ -79,7 +79,9 @@ class TargetsClassifier(DisplayMixin, FramesMixin, StateMixin, ClassifierMixin, 
                 ensure_all_finite="allow-nan" if allow_nan else True,
             )
         except ValueError as error:
-            raise ValueError(f"{error}{_advice(X, str(error))}") from error
+            # scikit-learn's own advice on NaN is long, and does not know TableClassifier.
+            found = str(error).split("\n")[0] if "contains NaN" in str(error) else str(error)
+            raise ValueError(f"{found}{_advice(X, found)}") from error
 
     def _is_plain(self, X: Any) -> bool:
         """Return whether there is nothing to check about X but its cells: a matrix of as many floats as in training.
@@ -226,8 +228,8 @@ def _advice(X: Any, message: str) -> str:
     """Return what to type instead where X has text in it or lacks values."""
     if "NaN" in message:
         return (
-            "\nFill the missing values of `X` first, as TableClassifier(ChainClassifier()) does, or use an estimator "
-            "that takes them, such as ChainClassifier(HistGradientBoostingClassifier())."
+            " Use TableClassifier(ChainClassifier()), which fills in missing values, or links that accept them, such "
+            "as ChainClassifier(HistGradientBoostingClassifier())."
         )
     if "could not convert string" not in message:
         return ""
