@@ -11,7 +11,7 @@ import json
 import os
 import sys
 
-PRELOADED = ["cli.app", "datasets", "estimators.table", "experiments", "inspection", "methods", "persistence"]
+PRELOADED = ["cli.app", "datasets", "estimators.table", "evaluation", "inspection", "methods", "persistence"]
 
 
 def execute(request: dict) -> None:

@@ -244,10 +244,10 @@ class TestTerminal:
 
     def test_control_c_ends_an_evaluation_with_what_is_finished(self, folder, tmp_path):
         options = ["--targets", TARGETS, "--drop", "id", "--methods", "IC,CDN", "--cv", "60"]
-        arguments = ["evaluate", "bridges.csv", *options, "--store", str(tmp_path / "results.sqlite")]
+        arguments = ["evaluate", "bridges.csv", *options, "--store", str(tmp_path / "results")]
         code, shown = run_in_terminal(arguments, folder=folder, interrupt_at="evaluating")
         assert code == INTERRUPTED, shown
-        assert "goes on" in shown
+        assert "to resume" in shown
         assert "Majority" in shown
 
 

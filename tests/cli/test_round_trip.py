@@ -134,7 +134,7 @@ def test_evaluate_beside_the_commonest_answer(folder):
 
 
 def test_evaluate_goes_on_from_its_store(folder, tmp_path):
-    options = ["--targets", TARGETS, "--drop", "id", "--cv", "2", "--store", tmp_path / "results.sqlite", "--json"]
+    options = ["--targets", TARGETS, "--drop", "id", "--cv", "2", "--store", tmp_path / "results", "--json"]
     first = json.loads(run("evaluate", "bridges.csv", *options, "--methods", "CC", folder=folder).out)
     second = json.loads(run("evaluate", "bridges.csv", *options, "--methods", "CC,IC", folder=folder).out)
     kept = [row for row in second if row["method"] != "IC"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +13,7 @@ from montechain.cli.scores import SHOWN, print_scores
 from montechain.cli.sources import open_source, split_names
 
 if TYPE_CHECKING:
-    from montechain.experiments import Result
+    import pandas as pd
 
 __all__ = ["evaluate"]
 
@@ -44,11 +43,11 @@ def evaluate(
     store: Annotated[
         Path | None,
         typer.Option(
-            "--store", metavar="FILE", help="Keep results here as they are made; a later run goes on from it."
+            "--store", metavar="FOLDER", help="Keep results here as they are computed; a later run resumes from it."
         ),
     ] = None,
     retry: Annotated[
-        bool, typer.Option("--retry", metavar="", help="Try again what failed with an error in an earlier run.")
+        bool, typer.Option("--retry", metavar="", help="Run again what failed in an earlier run.")
     ] = False,
     seconds: Annotated[
         float | None, typer.Option("--time-limit", metavar="SECONDS", help="For one method on one fold.")
@@ -74,12 +73,12 @@ def evaluate(
 
     montechain evaluate bridges.csv --targets type,material,span --methods IC,CC,MCC,PtMsCC
 
-    montechain evaluate music --estimator svm --cv 5 --store results.sqlite
+    montechain evaluate music --estimator svm --cv 5 --store results
     """
     from montechain._files import protect_files
     from montechain.datasets.writing import check_table_path
-    from montechain.experiments import MEASURES, Limits
-    from montechain.experiments import evaluate as run
+    from montechain.evaluation import MEASURES, Limits
+    from montechain.evaluation import evaluate as run
     from montechain.preparation import TableEncoder
 
     output.settings.as_json = as_json
@@ -99,15 +98,14 @@ def evaluate(
     links = None if estimator is None else parse_estimator(estimator)
     minimised = None if loss is None else parse_loss(loss)
     encoder = TableEncoder(text=split_names(text)) if text else None
-    results: list[Result] = []
+    results: list[pd.DataFrame] = []
     wanted = list(MEASURES) if table or as_json or store else list(SHOWN)
     n_folds = _n_folds(folds)
     with output.progress("evaluating", n_folds * len(names)) as advance:
 
-        def on_result(result: Result) -> None:
-            results.append(result)
-            if result.measure == wanted[-1]:
-                advance(1)
+        def on_result(rows: pd.DataFrame) -> None:
+            results.append(rows)
+            advance(1)
 
         try:
             run(
@@ -119,8 +117,8 @@ def evaluate(
             complete = False
     _report(results, dataset.name or file, cv, table, as_json=as_json)
     if not complete:
-        again = f"the same command with --store {store} goes on." if store else "--store FILE would keep it."
-        output.note(f"This was interrupted; the table shows what was finished by then, and {again}")
+        again = "Run the same command to resume." if store else "Use --store FOLDER to be able to resume."
+        output.note(f"Interrupted: the table shows what had finished. {again}")
         raise typer.Exit(130)
 
 
@@ -134,17 +132,18 @@ def _n_folds(folds: Any) -> int:
     return folds if isinstance(folds, int) else 100 if folds == "random" else 1
 
 
-def _report(results: list[Result], name: str, cv: str, table: Path | None, *, as_json: bool) -> None:
+def _report(rows: list[pd.DataFrame], name: str, cv: str, table: Path | None, *, as_json: bool) -> None:
     import pandas as pd
 
     from montechain.datasets import write_table
 
+    results = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
     if as_json:
-        output.print_json([asdict(result) for result in results])
-    elif results:
+        output.print_json(results.to_dict("records"))
+    elif rows:
         kind = {"official": "official split", "random": "100 random splits"}.get(cv, f"{cv}-fold cross-validation")
         caption = f"{BASELINE}: always the commonest combination. Best values in bold."
         spread = "" if cv == "official" else ", mean ± standard deviation"
         print_scores(f"{name}: {kind}{spread}", results, caption=caption)
-    if table is not None and results:
-        write_table(pd.DataFrame([asdict(result) for result in results]), table)
+    if table is not None and rows:
+        write_table(results, table)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from montechain.cli import output
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from montechain.experiments import Result
 
 __all__ = ["SHOWN", "print_scores"]
 
@@ -28,11 +25,11 @@ SHOWN = {
 IN_SECONDS = ("fit_seconds", "predict_seconds")
 
 
-def print_scores(title: str, results: Sequence[Result], *, caption: str = "") -> None:
+def print_scores(title: str, results: pd.DataFrame, *, caption: str = "") -> None:
     """Print one line per method, one column per measure: mean and standard deviation over folds, the best in bold."""
     from rich.text import Text
 
-    from montechain.experiments.summary import summarise
+    from montechain.evaluation import summarise
 
     summary = summarise(results)
     measures = [measure for measure in SHOWN if measure in set(summary[summary["status"] != "undefined"]["measure"])]
@@ -55,8 +52,11 @@ def print_scores(title: str, results: Sequence[Result], *, caption: str = "") ->
 
 
 def _shown(one: pd.Series) -> str:
-    if one["measure"] in IN_SECONDS and one["status"] == "ok":
+    if one["status"] != "ok":
+        return "DNF" if one["status"] == "DNF" else "–"
+    if one["measure"] in IN_SECONDS:
         return f"{one['mean']:.2f}" if one["mean"] >= 0.1 else f"{one['mean']:.3f}"
-    if one["measure"] == "certified" and one["status"] == "ok":
+    if one["measure"] == "certified":
         return f"{one['mean']:.0%}" if one["mean"] in (0.0, 1.0) else f"{one['mean']:.1%}"
-    return str(one["text"])
+    spread = "" if one["std"] != one["std"] else f" ± {one['std']:.3f}"
+    return f"{one['mean']:.3f}{spread}"

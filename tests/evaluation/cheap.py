@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from montechain.datasets import Dataset
 
-__all__ = ["Failing", "Greedy", "Guess", "Leaving", "Logged", "Sleeping", "small_dataset"]
+__all__ = ["Failing", "Greedy", "Guess", "Killed", "Leaving", "Logged", "Sleeping", "small_dataset"]
 
 
 def small_dataset(n_rows: int = 40, name: str = "small", seed: int = 0, **changes: Any) -> Dataset:
@@ -87,3 +88,10 @@ class Leaving(Guess):
 
     def fit(self, X, y):
         os._exit(3)
+
+
+class Killed(Guess):
+    """Be killed, as the system does when memory runs out."""
+
+    def fit(self, X, y):
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,179 @@
+"""Label-stratified cross-validation folds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import BaseCrossValidator
+from sklearn.utils import check_random_state
+
+from montechain._targets import as_columns, encode
+
+__all__ = ["LabelStratifiedKFold", "assign_folds"]
+
+UNKNOWN = -1
+
+
+class LabelStratifiedKFold(BaseCrossValidator):
+    """Split rows into folds in which every class of every label is about equally frequent.
+
+    Uses iterative stratification: as long as rows are left, take the rarest pair (label, class) among them and give
+    each of its rows to the fold with the fewest rows of that pair, then to the smallest fold, then at random. Rare
+    classes are placed first, while every fold still has room. Beyond the published algorithm, labels may have
+    more than two classes, unknown cells are ignored, and fold sizes differ by at most one.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+        Number of folds, at least 2.
+    shuffle : bool, default=True
+        Visit rows and break ties at random. Otherwise rows are visited in order and the first fold wins a tie.
+    random_state : int, RandomState or None, default=None
+        With an integer, every call of `split` gives the same folds.
+
+    References
+    ----------
+    K. Sechidis, G. Tsoumakas, I. Vlahavas. On the stratification of multi-label data. ECML PKDD 2011.
+
+    Examples
+    --------
+    >>> Y = [[1, "red"], [0, "red"], [0, None], [1, "tan"], [0, "tan"], [0, "red"]]
+    >>> folds = LabelStratifiedKFold(n_splits=2, shuffle=False)
+    >>> [test.tolist() for _, test in folds.split(Y, Y)]
+    [[0, 4, 5], [1, 2, 3]]
+    """
+
+    def __init__(self, n_splits: int = 5, *, shuffle: bool = True, random_state: Any = None):
+        if not isinstance(n_splits, Integral) or isinstance(n_splits, bool) or n_splits < 2:
+            raise ValueError(f"`n_splits={n_splits!r}` must be an integer of at least 2, e.g. n_splits=5.")
+        if not shuffle and random_state is not None:
+            raise ValueError(
+                f"`random_state={random_state!r}` has no effect without shuffling: leave it out, or pass shuffle=True."
+            )
+        self.n_splits: int = int(n_splits)
+        self.shuffle: bool = bool(shuffle)
+        self.random_state: Any = random_state
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of folds."""
+        return self.n_splits
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the positions of the training rows and of the test rows of each fold.
+
+        Parameters
+        ----------
+        X : array, sparse container, data frame or None
+            Only its number of rows is used.
+        y : array, sparse container or data frame of shape (n, L) or (n,)
+            Classes of any kind; NaN, None or NA where a label is unknown.
+        groups : None
+            Ignored; exists for scikit-learn.
+        """
+        fold = self.assign(y)
+        n_rows = len(fold) if X is None else X.shape[0] if hasattr(X, "shape") else len(X)
+        if n_rows != len(fold):
+            raise ValueError(f"`X` has {n_rows} rows but `y` has {len(fold)}: they must match.")
+        for number in range(self.n_splits):
+            yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+
+    def assign(self, y: Any) -> np.ndarray:
+        """Return, for each row, the number of the fold that tests it."""
+        pairs, n_pairs = _label_class_pairs(y)
+        n_rows = len(pairs)
+        if n_rows < self.n_splits:
+            advice = f"Try LabelStratifiedKFold(n_splits={n_rows})." if n_rows >= 2 else "At least 2 rows are needed."
+            raise ValueError(f"`n_splits={self.n_splits}` is more than the {n_rows} rows of `y`. {advice}")
+        if not self.shuffle:
+            return assign_folds(pairs, self.n_splits, np.arange(n_rows), np.arange(n_pairs), np.zeros(n_rows))
+        rng = check_random_state(self.random_state)
+        return assign_folds(
+            pairs, self.n_splits, rng.permutation(n_rows), rng.permutation(n_pairs), rng.random_sample(n_rows)
+        )
+
+
+def assign_folds(
+    pairs: np.ndarray, n_folds: int, order: np.ndarray, priority: np.ndarray, uniforms: np.ndarray
+) -> np.ndarray:
+    """Return the fold of each row by iterative stratification.
+
+    Parameters
+    ----------
+    pairs : int ndarray of shape (n, L)
+        Identifiers of the pairs (label, class) that each row has; -1 for unknown.
+    n_folds : int
+    order : int ndarray of shape (n,)
+        Order in which rows are visited.
+    priority : int ndarray of shape (n_pairs,)
+        Among equally rare pairs, the one with the smallest priority comes first.
+    uniforms : ndarray of shape (n,)
+        Draws from [0, 1) that break a row's ties between folds.
+
+    Returns
+    -------
+    int64 ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> pairs = np.array([[0, 1], [0, -1], [2, 1], [2, -1]])
+    >>> assign_folds(pairs, 2, np.arange(4), np.arange(3), np.zeros(4)).tolist()
+    [0, 1, 1, 0]
+    """
+    n_rows = len(pairs)
+    # Column-major, since the rows of a pair are looked up in its label's column.
+    visited = np.asfortranarray(pairs[order])
+    label_of = np.zeros(len(priority), dtype=np.int64)
+    for label in range(visited.shape[1]):
+        label_of[visited[visited[:, label] >= 0, label]] = label
+    by_row = np.ascontiguousarray(visited)
+    remaining = np.bincount(visited[visited >= 0].ravel(), minlength=len(priority))
+    # All folds want the same share of a pair, so the fold that lacks most is the one that has least. Counting in
+    # integers keeps ties exact.
+    counts = np.zeros((n_folds, len(priority)), dtype=np.int64)
+    sizes = [0] * n_folds
+    smallest, n_larger = divmod(n_rows, n_folds)
+    fold = np.full(n_rows, UNKNOWN, dtype=np.int64)
+
+    def place(position: int, held: list[int]) -> int:
+        capacity = smallest if sum(size > smallest for size in sizes) >= n_larger else smallest + 1
+        best = min((held[j], sizes[j]) for j in range(n_folds) if sizes[j] < capacity)
+        tied = [j for j in range(n_folds) if sizes[j] < capacity and (held[j], sizes[j]) == best]
+        chosen = tied[int(uniforms[order[position]] * len(tied))]
+        own = by_row[position][by_row[position] >= 0]
+        counts[chosen, own] += 1
+        remaining[own] -= 1
+        sizes[chosen] += 1
+        fold[position] = chosen
+        return chosen
+
+    by_priority = np.argsort(priority)
+    left = by_priority[remaining[by_priority] > 0]
+    while len(left):
+        pair = left[np.argmin(remaining[left])]
+        held = counts[:, pair].tolist()
+        for position in np.flatnonzero((visited[:, label_of[pair]] == pair) & (fold == UNKNOWN)).tolist():
+            held[place(position, held)] += 1
+        left = left[remaining[left] > 0]
+    for position in np.flatnonzero(fold == UNKNOWN).tolist():
+        place(position, sizes)
+    result = np.empty(n_rows, dtype=np.int64)
+    result[order] = fold
+    return result
+
+
+def _label_class_pairs(y: Any) -> tuple[np.ndarray, int]:
+    """Return each cell's pair (label, class) as a number, -1 where unknown, and the number of pairs."""
+    if y is None:
+        raise ValueError("`y` is None: stratification needs the labels. Pass split(X, Y).")
+    table = as_columns(y, name="y")
+    known = np.flatnonzero(table.known.any(axis=0)).tolist()
+    if not known:
+        return np.full((table.shape[0], 1), UNKNOWN), 0
+    table = replace(table, columns=[table.columns[j] for j in known], known=table.known[:, known], names=None)
+    codes, classes = encode(table)
+    starts = np.concatenate([[0], np.cumsum([len(own) for own in classes])])
+    return np.where(codes >= 0, codes + starts[:-1], UNKNOWN), int(starts[-1])

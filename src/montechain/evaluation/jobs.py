@@ -1,0 +1,353 @@
+"""Run jobs in this process or in child processes, within limits, and keep what has finished."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from pickle import PicklingError
+from typing import Any, Protocol
+
+import psutil
+from threadpoolctl import threadpool_limits
+
+import montechain
+from montechain._files import atomic_write
+from montechain.errors import DataError, OutputError
+from montechain.evaluation.identity import digest, library_versions
+
+__all__ = ["DNF", "OK", "Job", "Limits", "ResultStore", "Work", "run_jobs"]
+
+OK, DNF = "ok", "DNF"
+POLL_SECONDS = 0.05
+START_SECONDS = 300.0
+"""Time that imports and compilation may take, whatever the limit."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one job may use, such as one method on one fold; a job that exceeds a limit is ended as DNF.
+
+    Parameters
+    ----------
+    seconds : float, optional
+        Wall-clock time, without compilation.
+    memory_gb : float, optional
+        Resident memory of the process that does the work and of its children, in GiB. It is checked twenty times a
+        second, so it can be exceeded for a moment.
+
+    Examples
+    --------
+    >>> Limits(seconds=0)
+    Traceback (most recent call last):
+        ...
+    ValueError: `seconds=0` of Limits must be a positive number or None, e.g. Limits(seconds=3600).
+    """
+
+    seconds: float | None = None
+    memory_gb: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, example in (("seconds", 3600), ("memory_gb", 8)):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value > 0):
+                wanted = f"must be a positive number or None, e.g. Limits({name}={example})."
+                raise ValueError(f"`{name}={value!r}` of Limits {wanted}")
+
+
+class Work(Protocol):
+    """What a job does; it can be pickled. `prepare` is not timed, `run` returns what JSON can hold."""
+
+    def prepare(self) -> None: ...  # noqa: D102
+    def run(self) -> dict[str, Any]: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Job:
+    """Work that is stored as a whole.
+
+    Attributes
+    ----------
+    identity : dict
+        Everything that the result depends on, as JSON can hold it.
+    make_work : callable
+        Builds the work when its turn comes.
+    """
+
+    identity: dict[str, Any]
+    make_work: Callable[[], Work]
+
+
+class ResultStore:
+    """A folder with one JSON file for each finished job.
+
+    A file appears only once it is complete, so a run that is killed loses the jobs that were under way and nothing
+    else. The file name is a hash of the job's identity and of the version of montechain.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = ResultStore(folder)
+    ...     store.put({"method": "CC", "fold": 0}, {"status": "ok", "values": {"exact_match": 0.3}})
+    ...     store.get({"method": "CC", "fold": 0})["values"], store.get({"method": "CC", "fold": 1}), len(list(store))
+    ({'exact_match': 0.3}, None, 1)
+    """
+
+    def __init__(self, folder: str | Path):
+        self.folder = Path(folder)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"{folder} is not a folder and cannot become one: {error.strerror}.") from error
+
+    def path(self, identity: dict[str, Any]) -> Path:
+        """Return the file of a job, whether it exists or not."""
+        return self.folder / f"{digest([montechain.__version__, identity])}.json"
+
+    def get(self, identity: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the outcome of a job, or None if it has not finished."""
+        path = self.path(identity)
+        return self._read(path) if path.exists() else None
+
+    def put(self, identity: dict[str, Any], outcome: dict[str, Any]) -> None:
+        """Write the outcome of a job: all of it or nothing."""
+        with atomic_write(self.path(identity), "w", encoding="utf-8") as stream:
+            json.dump({"identity": identity, "versions": library_versions(), **outcome}, stream)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return map(self._read, sorted(self.folder.glob("*.json")))
+
+    @staticmethod
+    def _read(path: Path) -> dict[str, Any]:
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            if not isinstance(found, dict) or found.get("status") not in (OK, DNF):
+                raise ValueError("it is not a stored result")
+            return found
+        except ValueError as error:
+            raise DataError(f"cannot be read: {error}. Delete the file to compute it again.", path=path) from error
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    *,
+    store: ResultStore | None = None,
+    limits: Limits | None = None,
+    n_jobs: int = 1,
+    retry: bool = False,
+    on_done: Callable[[int, dict[str, Any]], None] = lambda number, outcome: None,
+) -> list[dict[str, Any]]:
+    """Run jobs and return their outcomes; those that finished before come from the store.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+    store : ResultStore, optional
+        Outcomes are written to it as soon as they exist.
+    limits : Limits, optional
+        With limits, or with more than one process, each job runs in a child process.
+    n_jobs : int, default=1
+        Number of jobs that run at the same time.
+    retry : bool, default=False
+        Run jobs again that failed before. Otherwise only those that exceeded a limit which is now wider.
+    on_done : callable, optional
+        Called with the position and the outcome of each job as soon as it is known.
+
+    Returns
+    -------
+    list of dict
+        With ``status``: "ok" with ``values``, or "DNF" with ``cause`` ("error", "time" or "memory") and ``reason``.
+    """
+    outcomes: dict[int, dict[str, Any]] = {}
+    waiting: list[int] = []
+
+    def done(number: int, outcome: dict[str, Any], is_new: bool = True) -> None:
+        outcomes[number] = outcome
+        if is_new and store is not None:
+            store.put(jobs[number].identity, {**outcome, "limits": asdict(limits or Limits())})
+        on_done(number, outcome)
+
+    for number, job in enumerate(jobs):
+        found = None if store is None else store.get(job.identity)
+        if found is None or _deserves_another_try(found, limits or Limits(), retry):
+            waiting.append(number)
+        else:
+            done(number, found, is_new=False)
+    if limits is not None or n_jobs > 1:
+        _run_in_processes(jobs, waiting, limits or Limits(), n_jobs, done)
+    else:
+        for number in waiting:
+            with _interruptible():
+                work = jobs[number].make_work()
+                work.prepare()
+                outcome = _attempt(work)
+            done(number, outcome)
+    return [outcomes[number] for number in range(len(jobs))]
+
+
+def _deserves_another_try(found: dict[str, Any], limits: Limits, retry: bool) -> bool:
+    if found["status"] == OK or retry:
+        return found["status"] != OK
+    name = {"time": "seconds", "memory": "memory_gb"}.get(found["cause"], "")
+    before, now = found["limits"].get(name), getattr(limits, name, None)
+    return before is not None and (now is None or now > before)
+
+
+def _attempt(work: Work) -> dict[str, Any]:
+    try:
+        return {"status": OK, "values": work.run()}
+    except MemoryError as error:
+        return _failed("memory", f"out of memory: {error}")
+    except Exception as error:  # whatever a method raises, the others still run
+        return _failed("error", f"{type(error).__name__}: {error}")
+
+
+def _failed(cause: str, reason: str) -> dict[str, Any]:
+    return {"status": DNF, "cause": cause, "reason": reason}
+
+
+class _Interrupted(BaseException):
+    """Raised on Ctrl-C: a search for orders takes a KeyboardInterrupt as a wish to end early, and goes on."""
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Raise KeyboardInterrupt at the end if Ctrl-C was pressed, whatever the work made of it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed = False
+
+    def on_signal(number: int, frame: Any) -> None:
+        nonlocal pressed
+        pressed = True
+        raise _Interrupted
+
+    before = signal.signal(signal.SIGINT, on_signal)
+    try:
+        with suppress(_Interrupted):
+            yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise KeyboardInterrupt
+
+
+def _run_in_processes(
+    jobs: Sequence[Job], waiting: Sequence[int], limits: Limits, n_jobs: int, done: Callable[[int, Any], None]
+) -> None:
+    left, running = list(waiting), dict[int, _Child]()
+    try:
+        while left or running:
+            while left and len(running) < n_jobs:
+                number = left.pop(0)
+                try:
+                    running[number] = _Child(jobs[number].make_work(), n_jobs)
+                except (AttributeError, TypeError, PicklingError) as error:
+                    why = f"cannot be sent to a child process ({type(error).__name__}: {error}); try without limits"
+                    done(number, _failed("error", why))
+            wait([child.connection for child in running.values()], timeout=POLL_SECONDS)
+            for number, child in list(running.items()):
+                outcome = child.outcome(limits)
+                if outcome is not None:
+                    running.pop(number).end()
+                    done(number, outcome)
+    finally:
+        for child in running.values():
+            child.end()
+
+
+class _Child:
+    """A process that does one job. It dies with its parent, and Ctrl-C does not reach it."""
+
+    def __init__(self, work: Work, n_jobs: int):
+        context = multiprocessing.get_context("forkserver" if os.name == "posix" else "spawn")
+        if os.name == "posix":
+            context.set_forkserver_preload([__name__, "montechain.evaluation"])
+        self.connection, theirs = context.Pipe()
+        self.process: Any = context.Process(target=_serve, args=(work, theirs, n_jobs))  # type: ignore[attr-defined]
+        self.process.start()
+        theirs.close()
+        self.began, self.is_prepared = time.monotonic(), False
+
+    def outcome(self, limits: Limits) -> dict[str, Any] | None:
+        """Return the outcome of the work, or None if it goes on."""
+        try:
+            while self.connection.poll():
+                message = self.connection.recv()
+                if message is not None:
+                    return message
+                self.is_prepared, self.began = True, time.monotonic()
+        except (EOFError, OSError):
+            self.process.join()
+            code = self.process.exitcode
+            if code == 1 and not self.is_prepared:
+                raise RuntimeError(
+                    "a child process did not start. In a script, put the call under "
+                    'if __name__ == "__main__":, or leave out limits and n_jobs.'
+                ) from None
+            if code == -9:
+                return _failed("memory", "the process was killed from outside, as happens when memory runs out")
+            return _failed("error", f"the process ended with exit code {code}")
+        seconds, memory = limits.seconds, limits.memory_gb
+        allowed = None if seconds is None else seconds if self.is_prepared else max(seconds, START_SECONDS)
+        if allowed is not None and time.monotonic() - self.began > allowed:
+            return _failed("time", f"exceeded the time limit of {seconds:g} s")
+        if memory is not None and sum(map(_resident_gb, self._processes())) > memory:
+            return _failed("memory", f"exceeded the memory limit of {memory:g} GiB")
+        return None
+
+    def end(self) -> None:
+        """Kill the process and everything it started."""
+        for process in self._processes():
+            with suppress(psutil.Error):
+                process.kill()
+        self.process.join()
+        self.connection.close()
+
+    def _processes(self) -> list[psutil.Process]:
+        with suppress(psutil.Error):
+            process = psutil.Process(self.process.pid)
+            return [process, *process.children(recursive=True)]
+        return []
+
+
+def _resident_gb(process: psutil.Process) -> float:
+    with suppress(psutil.Error):
+        return process.memory_info().rss / 2**30
+    return 0.0
+
+
+def _serve(work: Work, connection: Connection, n_jobs: int) -> None:
+    """Do the work: what the child process runs."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    warnings.simplefilter("ignore")
+    cores = max(1, (os.cpu_count() or 1) // n_jobs)
+    with threadpool_limits(cores):
+        try:
+            work.prepare()
+            connection.send(None)
+            outcome = _attempt(work)
+        except Exception as error:
+            outcome = _failed("error", f"{type(error).__name__}: {error}")
+    connection.send(outcome)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    for child in psutil.Process().children(recursive=True):
+        child.kill()
+    os._exit(1)

@@ -1,0 +1,437 @@
+"""Evaluation: one prediction, every measure, the same seeds whatever else runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import montechain
+from montechain import ChainClassifier, metrics
+from montechain.datasets import Split, load_dataset
+from montechain.estimators.table import TableClassifier
+from montechain.evaluation import (
+    MEASURES,
+    LabelStratifiedKFold,
+    ResultStore,
+    describe_parameters,
+    evaluate,
+    fingerprint,
+    fold_seed,
+    measures,
+    summarise,
+)  # fmt: skip
+from montechain.evaluation.comparison import COLUMNS
+from montechain.methods import BASELINES, METHODS, make_method
+from tests.evaluation.cheap import Failing, Guess, small_dataset
+
+COMPUTED = [name for name, measure in MEASURES.items() if measure.repeatable]
+PLAIN = {"folds": 2, "encoder": "passthrough", "measures": ["exact_match"]}
+
+
+class Counting(Guess):
+    """Counts what all instances are asked."""
+
+    calls: list[str]
+
+    def fit(self, X, y):
+        self.calls.append("fit")
+        return super().fit(X, y)
+
+    def predict(self, X):
+        self.calls.append("predict")
+        return super().predict(X)
+
+
+class Rows(TransformerMixin, BaseEstimator):
+    """An encoder that notes how many rows it learned from."""
+
+    seen: list[int]
+
+    def fit(self, X, y=None):
+        self.seen.append(len(X))
+        return self
+
+    def transform(self, X):
+        return np.asarray(X, dtype=float)
+
+
+def chosen(results, **fields):
+    for name, value in fields.items():
+        results = results[results[name] == value]
+    return results
+
+
+def test_measures_are_those_of_the_metrics_on_the_same_prediction():
+    data = small_dataset(60)
+    folds = LabelStratifiedKFold(3, random_state=0)
+    results = evaluate(data, ["MCC"], folds=folds, seed=4)
+    for fold, (train, test) in enumerate(folds.split(data.X, data.Y)):
+        seed = fold_seed(4, fingerprint(data), fold)
+        model = TableClassifier(make_method("MCC", random_state=seed)).fit(data.X.iloc[train], data.Y.iloc[train])
+        X, Y = data.X.iloc[test], data.Y.iloc[test]
+        decision = model.decide(X)
+        right = (Y.to_numpy() == decision.labels.to_numpy()).all(axis=1)
+        f1 = partial(metrics.f1_score, Y, decision.labels, negative=[0, 0, "red"])
+        expected = {
+            "exact_match": metrics.exact_match(Y, decision.labels),
+            "hamming_score": metrics.hamming_score(Y, decision.labels),
+            "f1_instance": f1(),
+            "f1_micro": f1(average="micro"),
+            "f1_macro": f1(average="macro"),
+            "f1_class": metrics.class_f1_score(Y, decision.labels),
+            "jaccard": metrics.jaccard_score(Y, decision.labels, negative=[0, 0, "red"]),
+            "joint_log_likelihood": model.log_joint(X, Y).mean(),
+            "set_calibration_error": metrics.set_calibration_error(np.exp(decision.log_proba), right),
+            "certified": decision.certified.mean(),
+        }
+        found = chosen(results, fold=fold).set_index("measure")["value"].to_dict()
+        assert {name: found[name] for name in COMPUTED} == pytest.approx(expected)
+        assert all(found[name] >= 0.0 for name in set(MEASURES) - set(COMPUTED))
+
+
+@pytest.mark.filterwarnings("ignore:.*keep=10.*:UserWarning")
+def test_every_method_of_the_paper_runs():
+    results = evaluate(small_dataset(50), METHODS, folds=2, measures=["exact_match", "certified"])
+    exact = chosen(results, measure="exact_match")
+    assert exact["method"].tolist() == list(METHODS) * 2
+    assert set(exact["status"]) == {"ok"}
+    assert exact["value"].between(0.0, 1.0).all()
+    assert chosen(results, measure="certified", method="PCC")["value"].tolist() == [1.0, 1.0]
+
+
+def test_names_are_those_of_make_method_and_count_once():
+    results = evaluate(small_dataset(), ["cc", "CC", "Majority"], folds=2, measures=["exact_match"], seed=1)
+    assert results["method"].tolist() == ["CC", "Majority"] * 2
+    alone = evaluate(small_dataset(), "CC", folds=2, measures=["exact_match"], seed=1)
+    pd.testing.assert_frame_equal(chosen(results, method="CC").reset_index(drop=True), alone)
+
+
+def test_a_loss_is_for_methods_and_not_for_estimators():
+    methods = {"mine": METHODS["CC"], "Majority": BASELINES["Majority"], "own": ChainClassifier(inference="greedy")}
+    for loss in (None, "hamming"):
+        results = evaluate(small_dataset(), methods, folds=2, measures=["exact_match"], loss=loss)
+        parameters = {
+            name: json.loads(text) for name, text in zip(results["method"], results["parameters"], strict=True)
+        }
+        assert parameters["mine"]["loss"] == (loss or "exact_match")
+        assert parameters["Majority"]["strategy"] == ("vector" if loss is None else "label")
+        assert parameters["own"]["loss"] == "exact_match"
+
+
+def test_each_method_is_asked_once_per_fold_and_encoders_see_the_training_part_only():
+    Counting.calls, Rows.seen = [], []
+    evaluate(small_dataset(40), {"a": Counting()}, folds=4, encoder=Rows())
+    assert Counting.calls == ["fit", "predict"] * 4
+    assert Rows.seen == [30] * 4
+
+
+def test_seeds_depend_on_nothing_else():
+    data = small_dataset()
+    options = {"folds": 3, "measures": COMPUTED, "encoder": "passthrough"}
+    both = evaluate(data, {"a": Guess(), "b": Guess()}, **options)
+    alone = evaluate(data, {"b": Guess()}, **options)
+    pd.testing.assert_frame_equal(chosen(both, method="b").reset_index(drop=True), alone)
+    assert not alone["value"].equals(evaluate(data, {"b": Guess()}, **options, seed=1)["value"])
+    renamed = evaluate(small_dataset(name="other"), {"b": Guess()}, **options)
+    assert renamed["value"].equals(alone["value"])
+    assert set(renamed["dataset"]) == {"other"}
+    assert len({fold_seed(0, "0f", 0), fold_seed(0, "0f", 1), fold_seed(0, "1f", 0), fold_seed(1, "0f", 0)}) == 4
+    assert 0 <= fold_seed(0, "0f", 0) < 2**31
+
+
+def test_a_seed_of_its_own_is_kept_and_parts_and_splitters_get_one():
+    data, pipe = small_dataset(), make_pipeline(StandardScaler(), Guess())
+    fixed = evaluate(data, {"a": Guess(random_state=5)}, **PLAIN)
+    assert all(json.loads(text)["random_state"] == 5 for text in fixed["parameters"])
+    options = PLAIN | {"folds": KFold(3, shuffle=True), "seed": 2}
+    pd.testing.assert_frame_equal(*(evaluate(data, {"a": pipe}, **options) for _ in range(2)))
+    assert pipe.get_params()["guess__random_state"] is None
+
+
+def test_a_method_that_fails_does_not_stop_the_others():
+    results = evaluate(small_dataset(), {"bad": Failing(), "good": Guess()}, folds=2, encoder="passthrough")
+    bad = chosen(results, method="bad")
+    assert len(bad) == 2 * len(MEASURES)
+    assert set(zip(bad["status"], bad["reason"], strict=True)) == {("DNF", "ArithmeticError: nothing adds up")}
+    assert bad["value"].isna().all()
+    good = chosen(results, method="good")
+    assert set(chosen(good, measure="exact_match")["status"]) == {"ok"}
+    undefined = chosen(good, status="undefined", fold=0).set_index("measure")["reason"]
+    assert set(undefined.index) == {"joint_log_likelihood", "set_calibration_error", "certified"}
+    assert "has no method log_joint" in undefined["joint_log_likelihood"]
+    assert "decide" in undefined["certified"]
+
+
+def test_labels_with_many_classes_have_no_f1():
+    data = small_dataset()
+    Y = data.Y.assign(colour=pd.Categorical(np.random.default_rng(0).choice(["a", "b", "c"], 40)))
+    results = evaluate(replace(data, Y=Y, classes=[[0, 1], [0, 1], ["a", "b", "c"]]), ["CC"], folds=2)
+    rows = chosen(results, fold=0).set_index("measure")
+    assert rows.loc[["exact_match", "joint_log_likelihood"], "status"].tolist() == ["ok", "ok"]
+    for name in ("f1_instance", "f1_micro", "f1_macro", "jaccard"):
+        assert rows.loc[name, "status"] == "undefined"
+        assert "label 2 has 3 classes" in rows.loc[name, "reason"]
+
+
+def test_likelihood_leaves_out_rows_with_classes_that_training_lacks():
+    data = small_dataset(40)
+    Y = data.Y.assign(u=(np.arange(40) == 7).astype(int))  # the fold that tests row 7 never sees class 1
+    results = evaluate(replace(data, Y=Y), ["CC"], folds=4, measures=["joint_log_likelihood"])
+    assert np.isfinite(results["value"]).all()
+    notes = [reason for reason in results["reason"] if reason]
+    assert notes == ["over the 9 of 10 rows whose classes all occur in the training part"]
+
+
+def test_unknown_cells_and_sparse_inputs_are_evaluated():
+    data = small_dataset(60)
+    Y = data.Y.astype({"u": "Int64"})
+    Y.loc[::7, "u"] = pd.NA
+    for changed in (replace(data, Y=Y), replace(data, X=sp.csr_array(data.X.to_numpy()))):
+        results = evaluate(changed, ["CC"], folds=3, measures=["exact_match", "joint_log_likelihood"])
+        assert set(results["status"]) == {"ok"}
+
+
+def test_official_and_random_splits():
+    whole = small_dataset(30)
+    published = replace(whole, _load_split=lambda: Split(whole.take(range(20)), whole.take(range(20, 30))))
+    Rows.seen = []
+    results = evaluate(published, {"a": Guess()}, folds="official", measures=["exact_match"], encoder=Rows())
+    assert (results["fold"].tolist(), Rows.seen) == ([0], [20])
+    with pytest.raises(ValueError, match="published without a split"):
+        evaluate(whole, {"a": Guess()}, folds="official")
+    results = evaluate(whole, {"a": Guess()}, **PLAIN | {"folds": "random"})
+    assert results["fold"].tolist() == list(range(100))
+
+
+def test_rows_say_where_they_come_from():
+    seen = []
+    results = evaluate(small_dataset(), ["MCC"], folds=2, seed=3, estimator="svm", on_result=seen.append)
+    pd.testing.assert_frame_equal(pd.concat(seen, ignore_index=True), results)
+    row = results.iloc[0]
+    assert (row["dataset"], row["method"], row["fold"], row["seed"]) == ("small", "MCC", 0, 3)
+    parameters = json.loads(row["parameters"])
+    assert (parameters["estimator"], parameters["inference__n_samples"]) == ("svm", 100)
+    assert "random_state" not in parameters
+    assert row["protocol"].startswith("LabelStratifiedKFold(n_splits=2, random_state=3, shuffle=True), rows ")
+
+
+def test_finished_folds_are_not_computed_again(tmp_path, monkeypatch):
+    data, options = small_dataset(), PLAIN | {"store": tmp_path / "results"}
+    Counting.calls = []
+    first = evaluate(data, {"a": Counting()}, **options)
+    again = evaluate(data, {"a": Counting()}, **options)
+    pd.testing.assert_frame_equal(first, again)
+    assert len(evaluate(data, {"a": Counting()}, **options | {"measures": None})) == 2 * len(MEASURES)
+    assert len(Counting.calls) == 2 * 2
+    for change in ({"seed": 1}, {"folds": 3}):
+        evaluate(data, {"a": Counting()}, **options | change)
+    evaluate(small_dataset(seed=1), {"a": Counting()}, **options)
+    evaluate(data, {"a": Counting(strength=2)}, **options)
+    monkeypatch.setattr(montechain, "__version__", "9.9.9")
+    evaluate(data, {"a": Counting()}, **options)
+    assert len(Counting.calls) == 2 * (2 + 2 + 3 + 2 + 2 + 2)
+    assert len(list(ResultStore(tmp_path / "results"))) == 13
+
+
+def test_failures_are_kept_until_a_retry(tmp_path):
+    class Mending(Guess):
+        broken = True
+
+        def fit(self, X, y):
+            if self.broken:
+                raise ArithmeticError("not yet")
+            return super().fit(X, y)
+
+    options = PLAIN | {"store": tmp_path / "results"}
+    evaluate(small_dataset(), {"a": Mending()}, **options)
+    Mending.broken = False
+    assert set(evaluate(small_dataset(), {"a": Mending()}, **options)["status"]) == {"DNF"}
+    assert set(evaluate(small_dataset(), {"a": Mending()}, retry=True, **options)["status"]) == {"ok"}
+
+
+class Swallowing(Guess):
+    """Goes on after Ctrl-C, as a search for orders does; or fails, as compiled code does."""
+
+    how = "goes on"
+
+    def fit(self, X, y):
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(10_000):
+                pass
+        except BaseException:
+            if self.how == "fails":
+                raise SystemError("returned a result with an exception set") from None
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("how", ["goes on", "fails"])
+def test_what_was_interrupted_is_not_kept(how, tmp_path, monkeypatch):
+    monkeypatch.setattr(Swallowing, "how", how)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(small_dataset(), {"a": Swallowing()}, store=tmp_path, **PLAIN)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert list(ResultStore(tmp_path)) == []
+
+
+def test_fingerprints_tell_contents_apart():
+    data = small_dataset()
+    sparse = replace(data, X=sp.csr_array(data.X.to_numpy()))
+    others = [
+        data, small_dataset(seed=1), sparse, data.take(range(39)), data.take([*range(1, 40), 0]),
+        replace(data, feature_names=["u", "v", "x"]),
+        replace(data, Y=data.Y.assign(u=1 - data.Y["u"])),
+        replace(data, Y=data.Y.astype({"u": "Int64"}).mask(data.Y["u"] == 1)),
+    ]  # fmt: skip
+    assert len(set(map(fingerprint, others))) == len(others)
+    assert fingerprint(data) == fingerprint(small_dataset(name="other name"))
+
+
+class Costs:
+    """A loss that is neither a function nor an estimator."""
+
+    def __init__(self, weight):
+        self.weight = weight
+
+    def __call__(self, y, y_hat):
+        return self.weight * float((y != y_hat).any())
+
+
+def weighted(weight):
+    def loss(y, y_hat):
+        return weight * float((y != y_hat).any())
+
+    return loss
+
+
+def test_callables_are_told_apart_by_what_they_do():
+    def with_default(y, y_hat, weight=1):
+        return weight
+
+    def other_default(y, y_hat, weight=2):
+        return weight
+
+    def endless(y, y_hat):
+        return endless(y, y_hat)
+
+    other_default.__qualname__ = with_default.__qualname__
+    losses = [
+        lambda y, y_hat: float((y != y_hat).any()),
+        lambda y, y_hat: float((y != y_hat).mean()),
+        lambda y, y_hat: y in {"a", "e"},
+        lambda y, y_hat: y in {"b", "c"},
+        weighted(1), weighted(2), with_default, other_default, endless, Costs(1), Costs(2),
+        partial(with_default, weight=3), partial(with_default, weight=4), np.hypot, max,
+    ]  # fmt: skip
+    described = [describe_parameters(ChainClassifier(loss=loss)) for loss in losses]
+    assert len(set(described)) == len(losses)
+    assert described == [describe_parameters(ChainClassifier(loss=loss)) for loss in losses]
+    assert describe_parameters(ChainClassifier(loss=weighted(1))) == described[4]
+    seeds = [np.random.RandomState(0), np.random.RandomState(1), np.random.RandomState(0)]
+    first, second, third = (describe_parameters(Guess(random_state=seed)) for seed in seeds)
+    assert first == third != second
+
+
+def test_a_function_is_described_alike_in_every_process():
+    code = (
+        "from montechain import ChainClassifier; from montechain.evaluation import describe_parameters; "
+        "print(describe_parameters(ChainClassifier(loss=lambda y, y_hat: y in {'a', 'e', 'i', 'o', 'u'})))"
+    )
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in "12"
+    }
+    assert len(texts) == 1
+
+
+def test_only_our_methods_are_warmed_up_and_once(monkeypatch):
+    monkeypatch.setattr(measures, "_WARM", set())
+    Counting.calls = []
+    measures.warm_up(Counting())
+    assert Counting.calls == []
+    monkeypatch.setattr(Counting, "__module__", "montechain.estimators")
+    for _ in range(2):
+        measures.warm_up(Counting())
+    assert Counting.calls == ["fit", "predict"]
+
+
+def summary_of(values, measure="exact_match", **changes):
+    rows = [
+        [
+            "music",
+            method,
+            fold,
+            measure,
+            value,
+            "ok" if value is not None else "DNF",
+            "" if value else "slow",
+            0,
+            "{}",
+            "",
+        ]
+        for method, by_fold in values.items()
+        for fold, value in enumerate(by_fold)
+    ]
+    return summarise(pd.DataFrame(rows, columns=COLUMNS).assign(**changes)).set_index("method")
+
+
+def test_summaries_have_means_deviations_and_ranks():
+    summary = summary_of({"A": [0.1, 0.3], "B": [0.2, 0.2], "C": [0.5, 0.7], "D": [0.9, None]})
+    assert summary["mean"].to_dict() == pytest.approx({"A": 0.2, "B": 0.2, "C": 0.6, "D": np.nan}, nan_ok=True)
+    assert summary["std"].to_dict() == pytest.approx({"A": 0.02**0.5, "B": 0, "C": 0.02**0.5, "D": np.nan}, nan_ok=True)
+    assert summary["rank"].to_dict() == pytest.approx({"A": 2.5, "B": 2.5, "C": 1.0, "D": np.nan}, nan_ok=True)
+    assert summary.loc["D", ["status", "reason", "n"]].tolist() == ["DNF", "slow", 1]
+    assert summary_of({"A": [3.0], "B": [1.0]}, "fit_seconds")["rank"].tolist() == [2.0, 1.0]
+    assert summary_of({"A": [3.0], "B": [1.0]}, protocol=["one", "other"])["rank"].tolist() == [1.0, 1.0]
+    assert summarise(pd.DataFrame(columns=COLUMNS)).empty
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"measures": ["exact"]}, ValueError, "no measure 'exact'; did you mean 'exact_match'"),
+        ({"measures": []}, ValueError, "`measures` is empty"),
+        ({"methods": []}, ValueError, "`methods` is empty"),
+        ({"methods": {"a": 3}}, TypeError, "not an estimator"),
+        ({"folds": "ofical"}, ValueError, "did you mean 'official'"),
+        ({"folds": 2.5}, TypeError, "not a splitter"),
+        ({"folds": 1}, ValueError, "at least 2"),
+        ({"limits": 60}, TypeError, r"limits=Limits\(seconds=3600"),
+    ],
+)
+def test_bad_arguments_say_what_to_type(options, error, message):
+    with pytest.raises(error, match=message):
+        evaluate(small_dataset(), **({"methods": {"a": Guess()}} | options))
+
+
+@pytest.mark.real_data
+def test_real_tables(data_folder):
+    """Solar Flare and Bridges have words, gaps and unknown labels; Music has an official split."""
+    asked = ["exact_match", "hamming_score", "joint_log_likelihood"]
+    flares = evaluate(load_dataset("solar_flare", data=data_folder), ["Majority", "CC"], measures=asked)
+    by_method = chosen(summarise(flares), measure="exact_match").set_index("method")["mean"]
+    assert by_method["Majority"] == pytest.approx(0.820, abs=0.001)
+    assert by_method["CC"] > 0.7
+    bridges = evaluate(load_dataset("bridges", data=data_folder), ["Majority", "CC"], measures=asked)
+    assert set(bridges["status"]) == {"ok"}
+    music = load_dataset("music", data=data_folder)
+    official = evaluate(music, ["PCC"], folds="official", estimator="svm", measures=["exact_match", "certified"])
+    assert 0.2 < official["value"][0] < 0.45
+    assert official["value"][1] == 1.0
