@@ -202,7 +202,7 @@ def nemenyi(scores: Any, *, alpha: float = 0.10, greater_is_better: bool = True)
         from scikit_posthocs import posthoc_nemenyi_friedman  # type: ignore[import-untyped,import-not-found,unused-ignore]
     except ImportError as error:
         raise ImportError(
-            'the p-values of Nemenyi\'s test need scikit-posthocs: pip install "montechain[experiments]".'
+            'the p-values of Nemenyi\'s test need scikit-posthocs: pip install "montechain[reproduction]".'
         ) from error
     table = _complete(scores, "Nemenyi's test")
     mean = average_ranks(table, greater_is_better=greater_is_better)
