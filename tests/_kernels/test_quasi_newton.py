@@ -50,7 +50,8 @@ def test_two_loops_apply_the_explicit_inverse_hessian(rng, n_pairs):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_move_is_remembered_with_the_change_of_the_gradient(rng, dtype):
-    n_columns, n_parents, penalty, newest = 6, 2, 0.7, 1
+    n_columns, n_parents, newest = 6, 2, 1
+    penalty = rng.random(n_columns).astype(dtype)
     score_start, rows = np.array([0, 1, 3]), np.array([4, 1, 2])
     coefficients, gradient = rng.normal(size=(2, 5, n_columns)).astype(dtype)
     direction, of_loss = rng.normal(size=(2, 3, n_columns)).astype(dtype)
@@ -58,7 +59,7 @@ def test_a_move_is_remembered_with_the_change_of_the_gradient(rng, dtype):
     steps, changes = np.full((2, 3, 5, n_columns), np.nan, dtype=dtype)
     step, inverse = np.array([0.5, 2.0]), np.zeros((3, 2))
     moved = coefficients[rows] + step[[0, 1, 1], None] * direction
-    after = of_loss + penalty * np.hstack([np.zeros((3, 1)), moved[:, 1:]])
+    after = of_loss + penalty * moved
     after[:, -n_parents:] *= allowed[rows]
     change = after - gradient[rows]
     others = coefficients[[0, 3]].copy()
@@ -80,14 +81,15 @@ def test_a_move_is_remembered_with_the_change_of_the_gradient(rng, dtype):
 
 def test_the_way_ahead(rng):
     score_start, rows = np.array([0, 1, 3]), np.array([2, 0, 1])
-    direction, penalty = rng.normal(size=(3, 5)), 0.3
+    direction, penalty = rng.normal(size=(3, 5)), rng.random(5)
     gradient, coefficients = rng.normal(size=(2, 4, 5))
-    ahead = np.empty((4, 2))
+    ahead = np.empty((5, 2))
     kernel.look_ahead(score_start, rows, direction, gradient, coefficients, penalty, ahead)
     for q in range(2):
         own = slice(score_start[q], score_start[q + 1])
         d, g, c = direction[own], gradient[rows[own]], coefficients[rows[own]]
-        expected = (d * g).sum(), np.abs(g).max(), penalty * (d * c)[:, 1:].sum(), penalty * (d * d)[:, 1:].sum()
+        of_penalty = [(penalty * product).sum() for product in (d * c, d * d, c * c)]
+        expected = (d * g).sum(), np.abs(g).max(), *of_penalty
         np.testing.assert_allclose(ahead[:, q], expected, rtol=1e-12)
 
 

@@ -1,16 +1,21 @@
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
+from montechain import ChainClassifier
 from montechain.links.base import LinkProblem
 from montechain.links.linear import FittedLinearLink
 from montechain.links.logistic import LogisticLink
-from reference.solver import gradient, inputs
+from montechain.links.svm import SVMLink
+from reference.solver import gradient, inputs, objective
 
 N_CLASSES = [2, 3, 2, 1, 4]
 PROBLEMS = [
@@ -105,11 +110,11 @@ def test_default_objective_is_below_scikit_learns_default(data):
         Z, _ = expected_model(X, codes, problem)
         model = LogisticRegression(max_iter=1000).fit(Z, codes[:, problem.label])
 
-        def objective(coef, log_proba, y=codes[:, problem.label]):
+        def value(coef, log_proba, y=codes[:, problem.label]):
             return -log_proba[np.arange(len(y)), y].sum() + 0.5 * np.sum(coef**2)
 
-        ours = objective(stacked(link), link.log_proba(X, codes[:, list(problem.parents)]))
-        assert ours <= objective(model.coef_, model.predict_log_proba(Z)) + 1e-6
+        ours = value(stacked(link), link.log_proba(X, codes[:, list(problem.parents)]))
+        assert ours <= value(model.coef_, model.predict_log_proba(Z)) + 1e-6
 
 
 def test_rows_with_an_unknown_label_are_left_out_and_parents_are_read_as_filled(data):
@@ -292,10 +297,70 @@ def test_bad_weights(data, weight, message):
         LogisticLink().fit_links(X, codes, codes, N_CLASSES, PROBLEMS, sample_weight=weight)
 
 
-def test_warns_which_parameter_to_raise(data):
+def test_warns_which_label_did_not_converge_and_what_to_change(data):
     X, codes = data
-    with pytest.warns(ConvergenceWarning, match=r"max_iter=2 iterations .* Use LogisticLink\(max_iter=20\)"):
-        LogisticLink(max_iter=2, tol=1e-9).fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
+    message = (
+        r"max_iter=2 iterations .*: labels 'a', 'b', 'c', 'e'. Use LogisticLink\(max_iter=20\), a C smaller than 5.0"
+    )
+    with pytest.warns(ConvergenceWarning, match=message):
+        LogisticLink(C=5.0, max_iter=2, tol=1e-9).fit_links(X, codes, codes, N_CLASSES, PROBLEMS, names="abcde")
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("C", [1e3, 1e5, 1e7, 1e9, 1e11])
+@pytest.mark.parametrize("n_rows", [60, 3000])
+def test_separable_classes_reach_the_optimum_at_any_penalty(C, n_classes, n_rows):
+    X = np.random.default_rng(0).normal(size=(n_rows, 3))
+    codes = np.digitize(X[:, 0], [0.1, 0.8][: n_classes - 1]).astype(np.int32)[:, None]
+    (link,) = LogisticLink(C=C).fit_links(X, codes, codes, [n_classes], [LinkProblem(0, ())])
+    model = LogisticRegression(
+        C=C, tol=1e-13, max_iter=100_000, solver="newton-cholesky" if n_classes == 2 else "lbfgs"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, codes[:, 0])
+    expected = objective(X, codes[:, 0], model.coef_.T, model.intercept_, C)
+    assert objective(X, codes[:, 0], link.coef, link.intercept, C) <= 1.02 * expected
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix, np.asfortranarray])
+@pytest.mark.parametrize("learner", [LogisticLink(), SVMLink()], ids=["logistic", "svm"])
+@pytest.mark.parametrize("wide", [False, True])
+def test_inputs_of_any_size_give_finite_links(data, learner, container, wide):
+    X, codes = data
+    if wide:
+        X, codes = np.hstack([X, np.random.default_rng(1).normal(size=(150, 200))]), codes[:150]
+    large = X.copy()
+    large[:, 1] *= 1e4  # the penalty hardly matters to this column any more
+    expected = learner.fit_links(large, codes, codes, N_CLASSES, PROBLEMS)
+    parts = [codes[:, list(problem.parents)] for problem in PROBLEMS]
+    for factor in (1e13, 1e80, 1e154, 1e155, 1e200, 1e307):
+        large[:, 1] = X[:, 1] * factor / 10.0
+        links = learner.fit_links(container(large), codes, codes, N_CLASSES, PROBLEMS)
+        for link, other, parents in zip(links, expected, parts, strict=True):
+            assert np.isfinite(link.coef).all()
+            original = np.column_stack([X[:, 0], X[:, 1] * 1e4, X[:, 2:]])
+            found = np.exp(link.log_proba(container(large), parents))
+            np.testing.assert_allclose(found, np.exp(other.log_proba(original, parents)), atol=2e-3)
+
+
+def test_scores_that_overflow_name_the_label_and_the_column(data):
+    X, codes = data
+    X = X / 1000  # so that coefficients are large
+    model = ChainClassifier(LogisticLink(C=1e8), order=[1, 0]).fit(X, codes[:, [0, 2]])
+    far = X.copy()
+    far[5, 2] = 1.7e308
+    model.predict(X)
+    for container in (np.asarray, sp.csr_matrix, pd.DataFrame):
+        with pytest.raises(ValueError, match=r"score of label 1 is not finite: column 2 of X holds 1\.7e\+308"):
+            model.decide(container(far))
+
+
+@pytest.mark.parametrize("scale", [1e155, 1e200, 1e307])
+def test_decisions_about_huge_inputs_are_finite(data, scale):
+    X, codes = data
+    decision = ChainClassifier().fit(X * scale / 30, codes[:, [0, 2]]).decide(X * scale / 30)
+    assert np.isfinite(decision.log_proba).all()
 
 
 @pytest.mark.real_data

@@ -302,7 +302,9 @@ def test_bad_weights(data, weight, message):
 
 def test_warns_which_parameter_to_raise(data):
     X, codes = data
-    with pytest.warns(ConvergenceWarning, match=r"max_iter=3 sweeps .* Use SVMLink\(max_iter=30\)"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"max_iter=3 sweeps .*'label_0', .* Use SVMLink\(max_iter=30\), or a C"
+    ):
         SVMLink(max_iter=3).fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
 
 

@@ -93,34 +93,44 @@ def complete_direction(
 
 @njit(cache=True, nogil=True, fastmath=SUMS)
 def look_ahead(score_start, rows, direction, gradient, coefficients, penalty, out):
-    """Write to `out` (4, Q) what is known of the way along `direction` before any step.
+    """Write to `out` (5, Q) what is known of the way along `direction` before any step.
 
-    These are the slope, the largest entry of the gradient, and slope and curvature of the penalty.
+    These are the slope, the largest entry of the gradient, slope and curvature of the penalty, and twice the penalty
+    itself. `penalty` has one entry for each column.
     """
     out[:] = 0.0
     for q in range(score_start.shape[0] - 1):
         for w in range(score_start[q], score_start[q + 1]):
             row = rows[w]
             largest = gradient.dtype.type(0.0)
+            slope, curvature, value = largest, largest, largest
             for f in range(direction.shape[1]):
                 largest = max(largest, abs(gradient[row, f]))
+                weighted = penalty[f] * direction[w, f]
+                slope += weighted * coefficients[row, f]
+                curvature += weighted * direction[w, f]
+                value += penalty[f] * coefficients[row, f] * coefficients[row, f]
             out[0, q] += _dot(direction[w], gradient[row])
             out[1, q] = max(out[1, q], largest)
-            out[2, q] += penalty * _dot(direction[w, 1:], coefficients[row, 1:])
-            out[3, q] += penalty * _dot(direction[w, 1:], direction[w, 1:])
+            out[2, q] += slope
+            out[3, q] += curvature
+            out[4, q] += value
 
 
 @njit(cache=True, nogil=True)
-def judge(ahead, weight, stuck, n_iter, max_iter, tol, rounding, stuck_at, solved, finished):
+def judge(ahead, loss, weight, stuck, n_iter, max_iter, tol, relative, rounding, stuck_at, solved, finished):
     """Write whether each problem is `solved`, and whether it is `finished`; return whether any is.
 
-    `ahead` is that of `look_ahead`, in units of the total `weight` of a problem's rows.
+    `ahead` is that of `look_ahead`, and `loss` about the loss of each problem's rows, of total weight `weight`.
     """
     any_finished = False
     for q in range(weight.shape[0]):
         promised = -ahead[0, q] / weight[q]
-        # The promise keeps inputs of tiny scale, whose gradients are always small, from ending at once.
-        solved[q] = max(ahead[1, q] / weight[q], promised) <= tol or promised <= (stuck_at if stuck[q] else rounding)
+        objective = (loss[q] + 0.5 * ahead[4, q]) / weight[q]
+        # The promise keeps inputs of tiny scale, and classes that can be separated, from ending at once: all of their
+        # gradients are small, but the objective can still become a fraction of what it is.
+        close = max(ahead[1, q] / weight[q], promised) <= tol and promised <= relative * objective
+        solved[q] = close or promised <= (stuck_at if stuck[q] else rounding)
         finished[q] = solved[q] or stuck[q] or n_iter[q] >= max_iter[q]
         any_finished = any_finished or finished[q]
     return any_finished
@@ -131,11 +141,10 @@ def penalise(rows, allowed, coefficients, penalty, gradient):
     """Add the penalty's part to the gradient (W, F) of the loss, and clear what belongs to parents not allowed."""
     n_columns = gradient.shape[1]
     n_parents = allowed.shape[1]
-    own_penalty = gradient.dtype.type(penalty)
     for w in range(gradient.shape[0]):
         row = rows[w]
-        for f in range(1, n_columns):
-            gradient[w, f] += own_penalty * coefficients[row, f]
+        for f in range(n_columns):
+            gradient[w, f] += penalty[f] * coefficients[row, f]
         for j in range(n_parents):
             if not allowed[row, j]:
                 gradient[w, n_columns - n_parents + j] = 0.0
@@ -172,11 +181,9 @@ def move(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def divide_by_diagonal(direction, level, squares, penalty):
-    """Divide `direction` (W, F) in place by the diagonal of ``level Z'Z + penalty I``, the intercept unpenalised."""
+    """Divide `direction` (W, F) in place by the diagonal of ``level Z'Z + penalty``."""
     least = direction.dtype.type(1e-30)
     for w in range(direction.shape[0]):
         own = direction.dtype.type(level[w])
-        own_penalty = direction.dtype.type(penalty)
-        direction[w, 0] /= max(own * squares[0], least)
-        for f in range(1, direction.shape[1]):
-            direction[w, f] /= max(own * squares[f] + own_penalty, least)
+        for f in range(direction.shape[1]):
+            direction[w, f] /= max(own * squares[f] + penalty[f], least)

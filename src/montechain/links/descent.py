@@ -24,6 +24,8 @@ MAX_EVALUATIONS = 40
 """Evaluations after which the search along a direction gives up."""
 ROUNDING = {8: 1e-24, 4: 1e-13}
 """Promised decreases of the mean objective below this are rounding errors of the gradient, by bytes of a number."""
+RELATIVE = 1e-6
+"""Promised decrease of the objective, as a share of it, at which a problem may count as solved."""
 STUCK = {8: 1e-12, 4: 1e-7}
 """Promised decreases below this count as solved if the search along the direction finds nothing any more."""
 
@@ -73,7 +75,7 @@ class Descent:
     problems : int ndarray
     coefficients : ndarray of shape (scores of these problems, F)
         Where to start.
-    penalty : float
+    penalty : ndarray of shape (F,)
     tol : float
     max_iter : int ndarray, one for each of the problems
     on_solved : callable, optional
@@ -87,7 +89,7 @@ class Descent:
         n_pairs: int,
         problems: np.ndarray,
         coefficients: np.ndarray,
-        penalty: float,
+        penalty: np.ndarray,
         tol: float,
         max_iter: np.ndarray,
         on_solved: Callable[[int], None] | None = None,
@@ -96,6 +98,7 @@ class Descent:
         n_problems, shape = len(problems), coefficients.shape
         self.inputs, self.preconditioner, self.targets = inputs, preconditioner, targets
         self.problems, self.penalty, self.tol, self.max_iter = problems, penalty, tol, max_iter
+        self._penalty = penalty.astype(dtype)
         self.on_solved = on_solved
         self.widths = targets.widths[problems]
         self.score_start = starts(self.widths)
@@ -139,7 +142,7 @@ class Descent:
         self._target_row = self.targets.row[self.problems[left]]
         self._class_weight = self.class_weight[left]
         self._weight = self.targets.weight[self.problems[left]]
-        self._ahead = np.zeros((4, len(left)))
+        self._ahead = np.zeros((5, len(left)))
         self._step = np.zeros(len(left))
         self._shares = np.zeros((len(self.steps), len(left)))
 
@@ -155,7 +158,7 @@ class Descent:
         self.margin[rows] = self.inputs.product(self.coefficients[rows])
         # The slopes are zero: nothing moves, but the residuals are computed.
         gradient = self._gradient_along(self.margin[rows].copy())
-        penalise(self._rows, self.allowed, self.coefficients, self.penalty, gradient)
+        penalise(self._rows, self.allowed, self.coefficients, self._penalty, gradient)
         self.gradient[rows] = gradient
         self._information = np.concatenate([information, self._information])
         self._inverse = np.hstack([self._inverse, np.zeros((len(self.steps), count))])
@@ -170,7 +173,7 @@ class Descent:
         level = self._information / self.total_weight
         self.preconditioner.apply(direction, level, self.problems[self._left], self._score_start, self.penalty)
         complete_direction(
-            *memory, direction, self._shares, self.gradient, self.coefficients, self.penalty, self._ahead
+            *memory, direction, self._shares, self.gradient, self.coefficients, self._penalty, self._ahead
         )
         return direction
 
@@ -178,9 +181,11 @@ class Descent:
         """Let problems go that are solved or can get no further; return which scores stay."""
         size = self.inputs.dtype.itemsize
         solved, finished = np.empty((2, len(self._left)), dtype=bool)
+        # A row that is as good as sure has about the loss p (1 - p); others have more.
+        loss = np.add.reduceat(self._information, self._score_start[:-1]) if len(self._left) else self._weight
         if not judge(
-            self._ahead, self._weight, self._stuck, self.n_iter[self._left], self.max_iter[self._left], self.tol,
-            ROUNDING[size], STUCK[size], solved, finished,
+            self._ahead, loss, self._weight, self._stuck, self.n_iter[self._left], self.max_iter[self._left], self.tol,
+            RELATIVE, ROUNDING[size], STUCK[size], solved, finished,
         ):  # fmt: skip
             return slice(None)
         done = self._left[finished]
@@ -208,7 +213,7 @@ class Descent:
         self.n_iter[self._left] += 1
         move(
             self._score_start, self._rows, self._step, direction, gradient, self.newest, self.coefficients,
-            self.gradient, self.steps, self.changes, self._inverse, self.allowed, self.penalty,
+            self.gradient, self.steps, self.changes, self._inverse, self.allowed, self._penalty,
         )  # fmt: skip
 
     def _gradient_along(self, change):

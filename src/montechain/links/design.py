@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -18,11 +18,16 @@ __all__ = [
     "augment",
     "canonical",
     "n_columns",
+    "name_labels",
     "parent_columns",
     "parent_names",
     "ranges",
+    "rescaled",
     "split_effects",
 ]
+
+LARGE = 2.0**40
+"""Columns with entries above this are rescaled before a link is learned."""
 
 
 def n_columns(n_classes: int) -> int:
@@ -42,6 +47,45 @@ def canonical(X: Any) -> Any:
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def rescaled(X: Any) -> tuple[Any, np.ndarray]:
+    """Return X, with very large columns divided by powers of two, and the exponents of these powers.
+
+    Squares and sums of such columns would overflow. Division by a power of two is exact.
+
+    Parameters
+    ----------
+    X : ndarray or CSR container of shape (n, D)
+
+    Examples
+    --------
+    >>> rescaled(np.array([[1.0, 1e200], [2.0, -3e200]]))[1]
+    array([  0, 666], dtype=int32)
+    """
+    values = X.data if sp.issparse(X) else X
+    if max(values.max(initial=0.0), -values.min(initial=0.0)) <= LARGE:
+        return X, np.zeros(X.shape[1], dtype=np.int32)
+    largest = np.maximum(_extreme(X, "max"), -_extreme(X, "min"))
+    exponent = np.where(largest > LARGE, np.frexp(largest)[1], 0)
+    if sp.issparse(X):
+        X = X.astype(np.float64)
+        X.data = np.ldexp(X.data, -exponent[X.indices])
+        return X, exponent
+    return np.ldexp(X.astype(np.float64), -exponent), exponent
+
+
+def name_labels(labels: Iterable[Any], n_most: int = 5) -> str:
+    """Return labels as a list for messages, the first few of them if there are many."""
+    names = [repr(label) for label in dict.fromkeys(labels)]
+    more = f" and {len(names) - n_most} more" if len(names) > n_most else ""
+    return ("label " if len(names) == 1 else "labels ") + ", ".join(names[:n_most]) + more
+
+
+def _extreme(X: Any, name: str) -> np.ndarray:
+    """Return the largest or smallest entry of each column."""
+    found = getattr(X, name)(axis=0)
+    return np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64).ravel()
 
 
 def as_matrix(X: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from montechain._targets import default_label_names
 from montechain.links.base import (
     FittedLink,
     LinkLearner,
@@ -20,7 +21,7 @@ from montechain.links.base import (
     check_weights,
     refuse_fit_params,
 )
-from montechain.links.design import ParentLayout, parent_columns, split_effects
+from montechain.links.design import ParentLayout, name_labels, parent_columns, split_effects
 from montechain.links.linear import SOFTMAX, FittedLinearLink, n_scores, smoothed_log_proba
 from montechain.links.solver import LogisticProblems, Solution, class_counts
 
@@ -133,7 +134,9 @@ class LogisticLink(LinkLearner):
         """
         labels = sorted({problem.label for problem in problems})
         parents = sorted(set().union(*(problem.parents for problem in problems)))
-        prepared = _Prepared(self, X, codes, filled, n_classes, labels, parents, sample_weight, n_jobs, fit_params)
+        prepared = _Prepared(
+            self, X, codes, filled, n_classes, labels, parents, sample_weight, names, n_jobs, fit_params
+        )
         return prepared.fit_links(problems, on_link=on_link, initial=initial)
 
     def prepared(
@@ -150,7 +153,9 @@ class LogisticLink(LinkLearner):
     ) -> Callable[..., list[FittedLink]]:
         """Return `fit_links` for these rows, with x and all labels made ready once."""
         labels = range(codes.shape[1])
-        return _Prepared(self, X, codes, filled, n_classes, labels, labels, sample_weight, n_jobs, fit_params).fit_links
+        return _Prepared(
+            self, X, codes, filled, n_classes, labels, labels, sample_weight, names, n_jobs, fit_params
+        ).fit_links
 
 
 class _Prepared:
@@ -162,7 +167,7 @@ class _Prepared:
         Those that problems may be about, and those that may be parents.
     """
 
-    def __init__(self, learner, X, codes, filled, n_classes, labels, parents, sample_weight, n_jobs, fit_params):
+    def __init__(self, learner, X, codes, filled, n_classes, labels, parents, sample_weight, names, n_jobs, fit_params):
         refuse_fit_params(learner, fit_params)
         check_positive(learner, "C", numbers.Real)
         check_positive(learner, "tol", numbers.Real)
@@ -170,6 +175,7 @@ class _Prepared:
         X = check_inputs(X)
         weight = check_weights(sample_weight, len(codes))
         self.learner, self.n_jobs = learner, n_jobs
+        self.names = default_label_names(codes.shape[1]) if names is None else names
         self.n_features = X.shape[1]
         self.n_classes = [int(k) for k in n_classes]
         self.tol = float(learner.tol) if X.shape[0] * X.shape[1] > SMALL else min(float(learner.tol), TIGHT)
@@ -229,7 +235,7 @@ class _Prepared:
             on_solved=None if on_link is None else lambda i: on_link(problems[to_solve[i]]),
             n_jobs=self.n_jobs,
         )
-        self._warn_of_the_unsolved(solution)
+        self._warn_of_the_unsolved(solution, [problems[q].label for q in to_solve])
         for i, q in enumerate(to_solve):
             occurring, counts = self.occurring[rows[q]], self.counts[rows[q]]
             scores = slice(solution.score_start[i], solution.score_start[i + 1])
@@ -241,13 +247,15 @@ class _Prepared:
             links[q] = _with_absent_classes(link, self.n_classes[problems[q].label], occurring, counts.sum())
         return links
 
-    def _warn_of_the_unsolved(self, solution: Solution) -> None:
-        if not solution.converged.all():
-            tol, max_iter = self.learner.tol, self.learner.max_iter
+    def _warn_of_the_unsolved(self, solution: Solution, labels: Sequence[int]) -> None:
+        unsolved = np.flatnonzero(~solution.converged)
+        if len(unsolved):
+            C, tol, max_iter = self.learner.C, self.learner.tol, self.learner.max_iter
             warnings.warn(
-                f"{(~solution.converged).sum()} of {len(solution.converged)} links were not learned to tol={tol} "
-                f"within max_iter={max_iter} iterations (largest gradient {solution.gradient.max():.2g}). Use "
-                f"LogisticLink(max_iter={10 * max_iter}), or scale the columns of X.",
+                f"{len(unsolved)} of {len(labels)} links did not converge to tol={tol} within max_iter={max_iter} "
+                f"iterations (largest gradient {solution.gradient[unsolved].max():.2g}): "
+                f"{name_labels(self.names[labels[i]] for i in unsolved)}. Use LogisticLink(max_iter={10 * max_iter}), "
+                f"a C smaller than {C}, or scale the columns of X.",
                 ConvergenceWarning,
                 stacklevel=4,
             )

@@ -35,19 +35,19 @@ class Shared:
     def __init__(self, gram: np.ndarray, n_shared: int):
         self.gram = gram
         self.n_shared = n_shared
-        self._known: dict[tuple[int, float], tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+        self._known: dict[tuple[int, bytes], tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
-    def head(self, power: int, penalty: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def head(self, power: int, penalty: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the inverse factor of the columns that all have, their coupling to the parents, and what is left.
 
-        The matrix is ``c Z'Z + penalty I`` for the c that is this power of 16; the intercept is not penalised. What is
-        left is the Schur complement of the shared columns.
+        The matrix is ``c Z'Z + diag(penalty)`` for the c that is this power of 16. What is left is the Schur complement
+        of the shared columns.
         """
-        key = power, penalty
+        key = power, penalty.tobytes()
         if key not in self._known:
             n_shared = self.n_shared
             matrix = 16.0**power * self.gram
-            matrix.reshape(-1)[len(matrix) + 1 :: len(matrix) + 1] += penalty
+            matrix.reshape(-1)[:: len(matrix) + 1] += penalty
             inverse = inverse_factor(matrix[:n_shared, :n_shared])
             coupling = matrix[n_shared:, :n_shared] @ inverse.T
             complement = matrix[n_shared:, n_shared:] - coupling @ coupling.T
@@ -79,7 +79,7 @@ class Diagonal:
 
     def apply(self, direction, level, problems, score_start, penalty) -> None:
         """Divide `direction` (W, F) in place, given the c of each row; `problems` are those at hand."""
-        divide_by_diagonal(direction, level, self.squares.astype(direction.dtype, copy=False), penalty)
+        divide_by_diagonal(direction, level, self.squares.astype(direction.dtype), penalty.astype(direction.dtype))
 
 
 class _ByLevel(ABC):
@@ -88,7 +88,7 @@ class _ByLevel(ABC):
     def __init__(self, shared: Shared, allowed: np.ndarray):
         self.shared = shared
         self.allowed = allowed
-        self._known: dict[tuple[int, float, Any], Any] = {}
+        self._known: dict[tuple[int, bytes, Any], Any] = {}
 
     def apply(self, direction, level, problems, score_start, penalty) -> None:
         """Divide `direction` (W, F) in place, given the c of each row; `problems` are those at hand."""
@@ -104,7 +104,7 @@ class _ByLevel(ABC):
                 direction[rows] = self._solve(matrices, direction[rows], of_row[rows])
 
     def _matrices(self, power, penalty, dtype):
-        key = power, penalty, dtype
+        key = power, penalty.tobytes(), dtype
         if key not in self._known:
             made = self._make(power, penalty)
             self._known[key] = tuple(matrix.astype(dtype, copy=False) for matrix in made)

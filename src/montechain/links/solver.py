@@ -28,7 +28,7 @@ import scipy.sparse as sp
 from montechain._kernels.quasi_newton import centre
 from montechain._threads import one_blas_thread, run_in_threads
 from montechain.links.descent import Descent, Targets, starts
-from montechain.links.design import ranges
+from montechain.links.design import ranges, rescaled
 from montechain.links.inputs import Inputs
 from montechain.links.preconditioner import LARGEST_FACTOR, Diagonal, Shared
 
@@ -148,18 +148,18 @@ class LogisticProblems:
         self.sample_weight = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         self.codes = np.ascontiguousarray(targets, dtype=np.int32)
         self._known_counts: dict[int, np.ndarray] = {}
-        self.rotation = _rotation(X)
+        X, self.exponent = rescaled(X)
+        self.rotation = None if self.exponent.any() else _rotation(X)
         self.inputs = Inputs.of(X if self.rotation is None else X @ self.rotation, parent_columns)
         self.n_rotated = self.inputs.n_columns - 1 - parent_columns.shape[1]
         self.n_pairs = MANY_PAIRS if self.inputs.n_columns < LONG_PAIR else FEW_PAIRS
 
     @cached_property
     def single(self) -> Inputs | None:
-        """The inputs in single precision; None if they are few, or too large for it."""
+        """The inputs in single precision; None if they are few."""
         if self.inputs.n_values <= (SMALL_DENSE if self.inputs.n_dense else SMALL_SPARSE):
             return None
-        largest = max(np.abs(values).max(initial=0.0) for values in (self.inputs.dense, self.inputs.arrays[2]))
-        return self.inputs.single() if largest < 1e12 else None
+        return self.inputs.single()
 
     @cached_property
     def shared(self) -> Shared | None:
@@ -206,6 +206,7 @@ class LogisticProblems:
         coefficients = self._start(initial, counts, targets, score_start)
         gradient, n_iter = np.zeros(len(row)), np.zeros(len(row), dtype=np.int64)
         converged = np.zeros(len(row), dtype=bool)
+        penalty = self._penalty(C)
 
         def solve_block(problems):
             scores = ranges(score_start[problems], widths[problems])
@@ -214,7 +215,7 @@ class LogisticProblems:
             def descend(inputs, told):
                 start = coefficients[scores]
                 return Descent(
-                    inputs, preconditioner, targets, self.n_pairs, problems, start, 1.0 / C, tol, limit, told
+                    inputs, preconditioner, targets, self.n_pairs, problems, start, penalty, tol, limit, told
                 ).run()
 
             if tol >= SINGLE_TOL and self.single is not None:
@@ -231,8 +232,9 @@ class LogisticProblems:
             preconditioner = (self.shared and self.shared.preconditioner(allowed)) or self.diagonal
             run_in_threads(solve_block, self._blocks(counts, int(score_start[-1])), n_jobs)
         coef = coefficients[:, 1 : 1 + self.n_rotated].T
+        coef = np.ldexp(coef, -self.exponent[:, None]) if self.rotation is None else self.rotation @ coef
         return Solution(
-            np.ascontiguousarray(coef if self.rotation is None else self.rotation @ coef),
+            np.ascontiguousarray(coef),
             np.ascontiguousarray(coefficients[:, 1 + self.n_rotated :].T),
             coefficients[:, 0].copy(),
             score_start,
@@ -255,6 +257,14 @@ class LogisticProblems:
             solutions.append(found)
         return solutions
 
+    def _penalty(self, C):
+        """Return the penalty of each column: none for the intercept, 1 / C for the others before they are rescaled."""
+        penalty = np.full(self.inputs.n_columns, 1.0 / C)
+        penalty[0] = 0.0
+        if self.rotation is None:
+            penalty[1 : 1 + self.n_rotated] = np.ldexp(1.0 / C, -2 * self.exponent)
+        return penalty
+
     def _counts(self, target):
         """Return how much each class of a target weighs in all."""
         if target not in self._known_counts:
@@ -268,7 +278,9 @@ class LogisticProblems:
             first_parent = 1 + self.n_features
             of_x = initial[:, 1:first_parent]
             start[:, 0] = initial[:, 0]
-            start[:, 1 : 1 + self.n_rotated] = of_x if self.rotation is None else of_x @ self.rotation
+            start[:, 1 : 1 + self.n_rotated] = (
+                np.ldexp(of_x, self.exponent) if self.rotation is None else of_x @ self.rotation
+            )
             start[:, 1 + self.n_rotated :] = initial[:, first_parent:]
             start[:, 1 + self.n_rotated :] *= np.repeat(targets.allowed, targets.widths, axis=0)
         for q, own in enumerate(counts):

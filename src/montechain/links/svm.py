@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from montechain._kernels.hinge import fit_hinge
+from montechain._targets import default_label_names
 from montechain.links.base import (
     FittedLink,
     LinkLearner,
@@ -23,7 +24,7 @@ from montechain.links.base import (
     check_weights,
     refuse_fit_params,
 )
-from montechain.links.design import n_columns, parent_columns, split_effects
+from montechain.links.design import n_columns, name_labels, parent_columns, rescaled, split_effects
 from montechain.links.linear import PAIRWISE, SOFTMAX, FittedLinearLink, smoothed_log_proba
 from montechain.links.solver import class_counts
 
@@ -102,7 +103,7 @@ class SVMLink(LinkLearner):
         check_positive(self, "C", numbers.Real)
         check_positive(self, "tol", numbers.Real)
         check_positive(self, "max_iter", numbers.Integral)
-        X = check_inputs(X)
+        X, exponent = rescaled(check_inputs(X))
         weight = check_weights(sample_weight, len(codes))
         n_classes = [int(k) for k in n_classes]
 
@@ -124,27 +125,38 @@ class SVMLink(LinkLearner):
 
         learned = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
             delayed(self._fit_link)(
-                arrays, ranges[problem.label], shift, columns_of, codes[:, problem.label], weight, n_classes, problem
+                arrays,
+                ranges[problem.label],
+                shift,
+                exponent,
+                columns_of,
+                codes[:, problem.label],
+                weight,
+                n_classes,
+                problem,
             )
             for problem in problems
         )
         links: list[FittedLink] = []
-        worst = 0.0
+        violations: dict[int, float] = {}
         for problem, (link, violation) in zip(problems, learned, strict=True):
             links.append(link)
-            worst = max(worst, violation)
+            if violation > self.tol:
+                violations[problem.label] = max(violation, violations.get(problem.label, 0.0))
             if on_link is not None:
                 on_link(problem)
-        if worst > self.tol:
+        if violations:
+            names = default_label_names(codes.shape[1]) if names is None else names
             warnings.warn(
-                f"Not all links were learned to tol={self.tol} within max_iter={self.max_iter} sweeps (largest "
-                f"violation {worst:.2g}). Use SVMLink(max_iter={10 * self.max_iter}), or a smaller C.",
+                f"Not all links converged to tol={self.tol} within max_iter={self.max_iter} sweeps (largest violation "
+                f"{max(violations.values()):.2g}): {name_labels(names[label] for label in violations)}. Use "
+                f"SVMLink(max_iter={10 * self.max_iter}), or a C smaller than {self.C}.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
         return links
 
-    def _fit_link(self, arrays, ranges, shift, columns_of, own, weight, n_classes, problem):
+    def _fit_link(self, arrays, ranges, shift, exponent, columns_of, own, weight, n_classes, problem):
         """Return the link, and the largest violation of the optimality conditions."""
         label, parents = problem
         n_features = len(shift)
@@ -177,6 +189,7 @@ class SVMLink(LinkLearner):
             )
             violation = max(violation, pair_violation)
         intercept -= shift @ coef[:n_features]
+        coef[:n_features] = np.ldexp(coef[:n_features], -exponent[:, None])
         effects = split_effects(coef[own_columns[n_features:]], parents_n_classes)
         if binary:
             return FittedLinearLink(2, SOFTMAX, coef[:n_features], intercept, effects), violation
