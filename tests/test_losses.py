@@ -351,9 +351,7 @@ def test_a_maximum_that_is_exceeded_or_not_a_number_is_refused():
         return (y != y_hat).sum()
 
     loss = bind(CallableLoss(errors, maximum=1.0), [2, 2])
-    with pytest.raises(
-        ValueError, match=r"is 2.0, above `maximum=1.0`.*CallableLoss\(errors, maximum=..."
-    ):
+    with pytest.raises(ValueError, match=r"is 2.0, above `maximum=1.0`.*CallableLoss\(errors, maximum=..."):
         loss.decide(make_distribution([[((1, 1), 0.5), ((0, 0), 0.5)]]))
     for maximum in (0.0, -1.0, np.inf, np.nan, "large"):
         with pytest.raises(ValueError, match=r"`maximum=.*` of CallableLoss must be a positive number"):

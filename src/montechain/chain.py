@@ -142,7 +142,7 @@ class Chain(ChainBase):
         self.links = tuple(links)
         self.n_classes = tuple(int(link.n_classes) for link in self.links)
         linear = [link for link in self.links if isinstance(link, FittedLinearLink)]
-        self.scorer = LinearScorer(linear, self.parents, self.order) if len(linear) == len(self.links) else None
+        self.scorer = LinearScorer(linear, self.parents) if len(linear) == len(self.links) else None
 
     @classmethod
     def learn(

@@ -183,17 +183,9 @@ class LinearScorer:
         In chain order.
     parents : sequence of sequences of int
         For each position, the positions of its parents, in the order of ``parent_effects``.
-    labels : sequence, optional
-        The label at each position, for error messages.
     """
 
-    def __init__(
-        self,
-        links: Sequence[FittedLinearLink],
-        parents: Sequence[Sequence[int]],
-        labels: Sequence[Any] | None = None,
-    ):
-        self.labels = range(len(links)) if labels is None else labels
+    def __init__(self, links: Sequence[FittedLinearLink], parents: Sequence[Sequence[int]]):
         widths = [link.intercept.shape[0] for link in links]
         self.n_classes = np.array([link.n_classes for link in links], dtype=np.int64)
         self.response = np.array([link.response for link in links], dtype=np.int64)
@@ -228,25 +220,10 @@ class LinearScorer:
             base = np.empty((X.shape[0], len(self.intercept)))
             sparse_scores(X.indptr, X.indices, X.data.astype(np.float64, copy=False), *self._lines, base)
         else:
-            with np.errstate(over="ignore", invalid="ignore"):
-                base = _product(X, self.coef)
-                base += self.intercept
-        if not np.isfinite(base).all():
-            self._refuse(X, base)
+            base = _product(X, self.coef)
+            base += self.intercept
         return LinearScores(
             base, self.effects, self.score_start, self.score_weight, self.response, self.n_classes, self.active_start
-        )
-
-    def _refuse(self, X: Any, base: np.ndarray) -> None:
-        """Raise an error that names a label and an input column whose product overflows."""
-        row, score = np.argwhere(~np.isfinite(base))[0]
-        position = int(np.searchsorted(self.score_start, score, side="right")) - 1
-        cells = np.asarray(as_matrix(X[[row]]).toarray() if sp.issparse(X) else as_matrix(X)[[row]]).ravel()
-        with np.errstate(over="ignore"):
-            column = int(np.argmax(np.abs(cells) * np.abs(self.coef[:, score])))
-        raise ValueError(
-            f"The score of label {self.labels[position]} is not finite: column {column} of X holds "
-            f"{cells[column]:.3g}, far from the values in training. Scale the columns of X."
         )
 
 
