@@ -38,7 +38,7 @@ def as_table(text: str) -> pd.DataFrame:
 
 
 def test_predictions_are_those_of_the_library(folder):
-    answer = run_from_nothing("predict", "bridges.mchain", "new.csv", "--keep", "id", folder=folder)
+    answer = run_from_nothing("predict", "bridges.mchain", "new.csv", folder=folder)
     assert answer.code == 0, answer.err
     table = as_table(answer.out)
     assert table.columns.tolist() == ["id", "material", "span", "type", "probability", "certified"]
@@ -56,7 +56,7 @@ def test_written_table_is_the_printed_one(folder, tmp_path):
     for name in ("out.csv", "out.csv.gz", "out.tsv", "out.parquet", "out.feather", "out.jsonl"):
         answer = run("predict", "bridges.mchain", "new.csv", "-o", tmp_path / name, folder=folder)
         assert (answer.code, answer.out) == (0, "")
-        assert "40 rows were predicted" in answer.err
+        assert "Predicted 40 rows" in answer.err
     readers = {
         "out.csv": pd.read_csv,
         "out.csv.gz": pd.read_csv,
@@ -81,10 +81,10 @@ def test_marginals(folder):
 
 
 def test_top_k(folder):
-    table = as_table(run("predict", "bridges.mchain", "new.csv", "--top-k", "3", "--keep", "id", folder=folder).out)
-    assert table.columns.tolist() == ["row", "rank", "id", "material", "span", "type", "probability"]
+    table = as_table(run("predict", "bridges.mchain", "new.csv", "--top-k", "3", folder=folder).out)
+    assert table.columns.tolist() == ["id", "rank", "material", "span", "type", "probability"]
     assert table["rank"].tolist() == [1, 2, 3] * 40
-    assert (table.groupby("row")["probability"].diff().dropna() <= 0).all()
+    assert (table.groupby("id")["probability"].diff().dropna() <= 0).all()
     first = as_table(run("predict", "bridges.mchain", "new.csv", folder=folder).out)
     assert table[table["rank"] == 1]["type"].tolist() == first["type"].tolist()
 
@@ -106,7 +106,42 @@ def test_what_is_given_is_kept_and_the_rest_completed(folder):
 def test_targets_in_the_file_are_not_looked_at_unless_asked(folder):
     answer = run("predict", "bridges.mchain", "half-known.csv", folder=folder)
     assert answer.out == run("predict", "bridges.mchain", "new.csv", folder=folder).out
-    assert "--given uses them" in answer.err
+    assert "--given conditions on them" in answer.err
+
+
+def test_every_prediction_has_a_key(folder):
+    new = pd.read_csv(folder / "new.csv", keep_default_na=False)
+    new.drop(columns="id").to_csv(folder / "nameless.csv", index=False)
+    new.assign(id="same").to_csv(folder / "same.csv", index=False)
+    for file, options, key in (
+        ("new.csv", [], ("id", [f"E{n}" for n in range(200, 240)])),  # left out when the model was fitted
+        ("nameless.csv", [], ("row", list(range(1, 41)))),
+        ("same.csv", [], ("row", list(range(1, 41)))),  # not an identifier after all
+        ("nameless.csv", ["--key", "river"], ("river", new["river"].tolist())),
+    ):
+        table = as_table(run("predict", "bridges.mchain", file, *options, folder=folder).out)
+        assert (table.columns[0], table.iloc[:, 0].tolist()) == key
+    refused = run("predict", "bridges.mchain", "new.csv", "--key", "idd", folder=folder)
+    assert refused.code == 2
+    assert "did you mean 'id'?" in refused.err
+
+
+def test_targets_come_back_in_the_order_in_which_they_were_named(folder, tmp_path):
+    model = tmp_path / "m.mchain"
+    made = run("fit", "bridges.csv", "-t", "type,material,span", "--drop", "id", "-o", model, "--json", folder=folder)
+    assert list(json.loads(made.out)["targets"]) == ["type", "material", "span"]
+    table = as_table(run("predict", model, "new.csv", folder=folder).out)
+    assert table.columns.tolist()[1:4] == ["type", "material", "span"]
+    assert set(table["material"]) <= {"WOOD", "IRON", "STEEL"}
+
+
+def test_an_infinite_log_likelihood_is_explained(tmp_path):
+    table = pd.DataFrame({"x": range(40), "a": ["u", "v"] * 20, "b": ["u", "v"] * 20})
+    table.loc[[0, 5], "b"] = ["v", "w"]  # two combinations that occur once
+    table.to_csv(tmp_path / "t.csv", index=False)
+    answer = run("evaluate", "t.csv", "-t", "a,b", "-m", "LP", "--cv", "2", folder=tmp_path)
+    assert "-inf" in answer.out
+    assert "probability 0 to a combination" in answer.err
 
 
 def test_inspect(folder):
@@ -183,7 +218,7 @@ def test_arff_and_libsvm_files(tmp_path):
         assert made.code == 0, made.err
         found = run("predict", f"{name}.mchain", name, "-o", f"{name}.csv", folder=tmp_path)
         assert found.code == 0, found.err
-        answers.append(pd.read_csv(tmp_path / f"{name}.csv").iloc[:, :3].to_numpy())
+        answers.append(pd.read_csv(tmp_path / f"{name}.csv").iloc[:, 1:4].to_numpy())
     assert np.mean(answers[0] == data.Y.to_numpy()) > 0.6
     # One has standardised inputs and the other not, so that only nearly all answers agree.
     assert np.mean(answers[0] == answers[1]) > 0.9
@@ -275,7 +310,7 @@ class TestAwkwardFiles:
 
     def test_a_target_that_is_kept_stands_beside_its_prediction(self, place):
         table = self.predict(place, "code,size,rooms\na1,0.3,2\na1,-3,9\n", "--keep", "rooms")
-        assert table.columns.tolist() == ["rooms_", "rooms", "garden", "probability", "certified"]
+        assert table.columns.tolist() == ["row", "rooms_", "rooms", "garden", "probability", "certified"]
         assert table["rooms_"].tolist() == [2, 9]
 
     def test_identifiers_are_copied_as_they_are_written(self, place):

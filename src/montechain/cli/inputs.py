@@ -18,16 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = ["open_inputs"]
 
-TAKEN = ("row", "rank", "probability", "certified")
-"""Columns that a table of predictions may have besides the targets."""
-
 
 def open_inputs(
-    file: str, model: Model, *, given: bool, keep: Sequence[str], **reading: Any
+    file: str, model: Model, *, given: bool, key: str | None, keep: Sequence[str], **reading: Any
 ) -> tuple[Dataset, pd.DataFrame]:
-    """Return the rows of a file, and the columns to copy.
+    """Return the rows of a file, and the columns to copy into the result, the key first.
 
-    Columns that are neither inputs nor wanted as knowledge are not looked at: whatever they hold, the rows can be
+    Columns that are neither inputs nor needed otherwise are not looked at: whatever they hold, the rows can be
     predicted.
 
     Parameters
@@ -35,9 +32,12 @@ def open_inputs(
     file : str
     model : Model
     given : bool
-        Whether the targets that the file has are labels of the data set. Otherwise it has none.
+        Whether the targets in the file become the labels of the data set. Otherwise it has none.
+    key : str or None
+        The column that identifies a row. None: the first column left out when the model was fitted that has a
+        different value in every row; otherwise row numbers.
     keep : sequence of str
-        Columns of the file that are wanted as they are.
+        Other columns to copy.
     **reading
         Passed on to the reader.
     """
@@ -47,21 +47,31 @@ def open_inputs(
     with output.progress("reading"):
         dataset = _read(file, model, targets, reading)
     if given and not dataset.label_names:
-        raise ValueError(f"`--given`, but {file} has no column of a target in which anything is known.")
+        raise ValueError(f"`--given`, but no target is filled in anywhere in {file}.")
     there = [name for name in model.target_names if name in dataset.feature_names]
     if there and not given:
         listed = ", ".join(there[:5]) + (", ..." if len(there) > 5 else "")
-        output.note(f"note: {file} has the targets {listed}: they are not looked at; --given uses them.")
-    kept = pd.DataFrame(index=range(len(dataset.Y)))
-    for name in keep:
-        column = name
-        while column in {*model.target_names, *TAKEN, *kept.columns}:
-            column += "_"
-        kept[column] = _column(dataset, name, file)
+        output.note(f"note: the targets {listed} in {file} are ignored; --given conditions on them.")
+    identifier = _identifier(dataset, model) if key is None else key
+    wanted = {name: "--key" if name == key else "--keep" for name in dict.fromkeys([identifier, *keep]) if name}
+    columns = [_column(dataset, name, file, option) for name, option in wanted.items()]
+    copied = pd.DataFrame(dict(enumerate(columns)), index=range(len(dataset.Y))).set_axis(list(wanted), axis=1)
+    if identifier is None:
+        copied.insert(0, "row", range(1, len(dataset.Y) + 1), allow_duplicates=True)
     dataset = _with_words(dataset, model)
     _note_strangers(dataset, model, file)
-    wanted = model.input_names or [name for name in dataset.feature_names if name not in model.target_names]
-    return replace(dataset, name=file).with_inputs(wanted), kept
+    inputs = model.input_names or [name for name in dataset.feature_names if name not in model.target_names]
+    return replace(dataset, name=file).with_inputs(inputs), copied
+
+
+def _identifier(dataset: Dataset, model: Model) -> str | None:
+    """Return the first column left out at fit that tells the rows apart."""
+    import pandas as pd
+
+    if not isinstance(dataset.X, pd.DataFrame):
+        return None
+    candidates = [name for name in model.dropped if name in dataset.X]
+    return next((name for name in candidates if dataset.X[name].is_unique and not dataset.X[name].hasnans), None)
 
 
 def _read(file: str, model: Model, targets: list[str], reading: dict[str, Any]) -> Dataset:
@@ -105,13 +115,13 @@ def _note_strangers(dataset: Dataset, model: Model, file: str) -> None:
                 output.note(f"note: nothing in {column.name!r} of {file} ({few}) was there when the model learned.")
 
 
-def _column(dataset: Dataset, name: str, file: str) -> Any:
+def _column(dataset: Dataset, name: str, file: str, option: str) -> Any:
     import pandas as pd
 
     if name in dataset.label_names:
         return dataset.Y[name].to_numpy()
     if not isinstance(dataset.X, pd.DataFrame) or name not in dataset.X:
-        raise ValueError(f"`--keep {name}`: {file} has no such column{nearest(name, dataset.feature_names) or '.'}")
+        raise ValueError(f"`{option} {name}`: {file} has no such column{nearest(name, dataset.feature_names) or '.'}")
     column = dataset.X[name]
     if pd.api.types.is_float_dtype(column) and (column.dropna() % 1 == 0).all():
         column = column.astype("Int64")  # whole numbers with gaps: 7, not 7.0

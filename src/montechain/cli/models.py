@@ -67,6 +67,11 @@ class Model:
         """Inputs that are running text."""
         return self._listed("text")
 
+    @property
+    def dropped(self) -> list[str]:
+        """Columns left out when the model was fitted: by the user, or because they look like identifiers."""
+        return self._listed("dropped")
+
     def _listed(self, key: str) -> list[str]:
         return self.about.get(key, [])
 

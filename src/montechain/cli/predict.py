@@ -1,9 +1,8 @@
-"""``montechain predict``: a model and a table to predictions."""
+"""``montechain predict``: predict the targets of a table with a saved model."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +13,7 @@ from montechain.cli.models import Model, open_model
 from montechain.cli.sources import split_names
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
     from montechain.datasets import Dataset
@@ -25,19 +25,20 @@ ROWS_AT_ONCE = 2000
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="A model of `montechain fit`.")],
-    file: Annotated[str, typer.Argument(help="A table with the same inputs; other columns are ignored.")],
+    model: Annotated[Path, typer.Argument(help="A model written by `montechain fit`.")],
+    file: Annotated[str, typer.Argument(help="A table with the same inputs. Other columns are ignored.")],
     result: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
             metavar="FILE",
-            help="A .csv, .tsv, .parquet, .feather or .jsonl file; standard output (CSV) by default.",
+            help="A .csv, .tsv, .parquet, .feather or .jsonl file. [default: CSV to standard output]",
         ),
     ] = None,
     top_k: Annotated[
-        int | None, typer.Option("--top-k", "-k", min=1, help="The K most probable answers of each row, one line each.")
+        int | None,
+        typer.Option("--top-k", "-k", min=1, help="Write the K most probable answers of each row, one per line."),
     ] = None,
     proba: Annotated[
         bool, typer.Option("--proba", "-p", metavar="", help="Add the probability of each class of each target.")
@@ -48,14 +49,20 @@ def predict(
             "--given",
             "-g",
             metavar="",
-            help="Use targets that the file has as knowledge, and complete the cells that are missing.",
+            help="Condition on the targets already filled in, and predict the empty cells.",
         ),
     ] = False,
-    keep: Annotated[
+    key: Annotated[
         str | None,
         typer.Option(
-            "--keep", metavar="A,B", help="Columns of the file to copy into the result, such as an identifier."
+            "--key",
+            metavar="COLUMN",
+            help="The column that identifies a row, copied to the front of the result. [default: an identifier that "
+            "was left out when the model was fitted, or the row number]",
         ),
+    ] = None,
+    keep: Annotated[
+        str | None, typer.Option("--keep", metavar="A,B", help="More columns to copy from the table into the result.")
     ] = None,
     delimiter: options.Delimiter = None,
     encoding: options.Encoding = "utf-8",
@@ -72,7 +79,7 @@ def predict(
 
     montechain predict bridges.mchain new.csv -o predicted.csv
 
-    montechain predict bridges.mchain new.csv --top-k 3 --keep id
+    montechain predict bridges.mchain new.csv --top-k 3 --key id
 
     montechain predict bridges.mchain half-known.csv --given
     """
@@ -83,82 +90,79 @@ def predict(
 
     output.settings.as_json = as_json
     if top_k is not None and proba:
-        raise ValueError("`--top-k` and `--proba` are two different tables: ask for one of them.")
+        raise ValueError("`--top-k` and `--proba` give two different tables: ask for one of them.")
     if result is not None:
         check_table_path(result)
         protect_files(result, inputs=[model, file], force=force)
     opened = open_model(model, beside=file)
-    dataset, kept = open_inputs(
-        file, opened, given=given, keep=split_names(keep),
+    dataset, copied = open_inputs(
+        file, opened, given=given, key=key, keep=split_names(keep),
         delimiter=delimiter, encoding=encoding, header=header, decimal=decimal, thousands=thousands, format=format,
     )  # fmt: skip
-    if top_k is not None:
-        table = _top_k(opened, dataset, given, kept, top_k)
-    else:
-        table = _decisions(opened, dataset, given, kept, proba)
+    table = _predictions(opened, dataset, copied, given=given, top_k=top_k, proba=proba)
     if result is not None:
         write_table(table, result)
-        output.note(f"{len(dataset.Y)} rows were predicted: {result}")
+        output.note(f"Predicted {len(dataset.Y)} rows: {result}")
     if as_json:
         output.print_json(table.to_dict(orient="records"))
     elif result is None:
         table.to_csv(sys.stdout, index=False)
 
 
-def _blocks(dataset: Dataset, given: bool) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield the inputs block by block, with what is known of them, and show how far this is."""
-    n_rows = len(dataset.Y)
+def _predictions(
+    model: Model, dataset: Dataset, copied: pd.DataFrame, *, given: bool, top_k: int | None, proba: bool
+) -> pd.DataFrame:
+    """Return the table of predictions: the copied columns, the targets, and what is known about the answers."""
+    import pandas as pd
+
+    n_rows, parts = len(dataset.Y), []
     with output.progress("predicting", n_rows) as advance:
         for start in range(0, n_rows, ROWS_AT_ONCE):
-            part = dataset.take(range(start, min(start + ROWS_AT_ONCE, n_rows)))
-            yield part.X, {"given": part.Y} if given else {}
-            advance(len(part.Y))
-
-
-def _decisions(model: Model, dataset: Dataset, given: bool, kept: pd.DataFrame, with_proba: bool) -> pd.DataFrame:
-    import numpy as np
-    import pandas as pd
-
-    classifier, names = model.classifier, model.target_names
-    parts = []
-    for X, knowledge in _blocks(dataset, given):
-        if hasattr(classifier, "decide"):
-            decision = classifier.decide(X, **knowledge)
-            part = _labels(decision.labels, names)
-            facts = {"probability": np.exp(decision.log_proba), "certified": decision.certified}
-        else:
-            part, facts = _labels(classifier.predict(X, **knowledge), names), {}
-        if with_proba:
-            marginals = classifier.predict_proba(X, **knowledge)
-            for name, values, table in zip(names, model.classes, _listed(marginals), strict=True):
-                facts.update({f"p({name}={value})": table[:, k] for k, value in enumerate(values)})
-        columns = pd.DataFrame({_free(name, part): column for name, column in facts.items()})
-        parts.append(pd.concat([part, columns], axis=1))
-    return pd.concat([kept, pd.concat(parts, ignore_index=True)], axis=1)
-
-
-def _top_k(model: Model, dataset: Dataset, given: bool, kept: pd.DataFrame, k: int) -> pd.DataFrame:
-    import numpy as np
-    import pandas as pd
-
-    classifier, names = model.classifier, model.target_names
-    if not hasattr(classifier, "predict_top_k"):
-        raise ValueError("`--top-k`: this model has no joint distribution whose best answers could be listed.")
-    parts, start = [], 0
-    for X, knowledge in _blocks(dataset, given):
-        top = classifier.predict_top_k(X, k, **knowledge)
-        n_rows, n_found, n_labels = top.labels.shape
-        part = _labels(top.labels.reshape(-1, n_labels), names)
-        rows = np.repeat(np.arange(start, start + n_rows), n_found)
-        ranks = np.tile(np.arange(1, n_found + 1), n_rows)
-        facts = {"row": rows + 1, "rank": ranks, "probability": top.proba.ravel()}
-        copied = kept.iloc[rows].reset_index(drop=True)
-        part = pd.concat([copied, part], axis=1)
-        for position, (name, column) in enumerate(facts.items()):
-            part.insert(position if name != "probability" else part.shape[1], _free(name, part), column)
-        parts.append(part[(part[_last(part)] > 0).to_numpy()])
-        start += n_rows
+            block = dataset.take(range(start, min(start + ROWS_AT_ONCE, n_rows)))
+            knowledge = {"given": block.Y} if given else {}
+            if top_k is None:
+                before, labels, after = _decisions(model, block.X, knowledge, proba)
+                rows = copied.iloc[start : start + len(block.Y)]
+            else:
+                places, before, labels, after = _best(model, block.X, knowledge, top_k)
+                rows = copied.iloc[start + places]
+            parts.append(_joined(rows, before, labels, after))
+            advance(len(block.Y))
     return pd.concat(parts, ignore_index=True)
+
+
+def _decisions(
+    model: Model, X: Any, knowledge: dict[str, Any], proba: bool
+) -> tuple[dict[str, Any], pd.DataFrame, dict[str, Any]]:
+    import numpy as np
+
+    classifier, after = model.classifier, {}
+    if hasattr(classifier, "decide"):
+        decision = classifier.decide(X, **knowledge)
+        labels = decision.labels
+        after = {"probability": np.exp(decision.log_proba), "certified": decision.certified}
+    else:
+        labels = classifier.predict(X, **knowledge)
+    if proba:
+        marginals = classifier.predict_proba(X, **knowledge)
+        listed = marginals if isinstance(marginals, list) else [marginals]
+        for name, values, table in zip(model.target_names, model.classes, listed, strict=True):
+            after.update({f"p({name}={value})": table[:, k] for k, value in enumerate(values)})
+    return {}, _labels(labels, model.target_names), after
+
+
+def _best(
+    model: Model, X: Any, knowledge: dict[str, Any], k: int
+) -> tuple[np.ndarray, dict[str, Any], pd.DataFrame, dict[str, Any]]:
+    import numpy as np
+
+    if not hasattr(model.classifier, "predict_top_k"):
+        raise ValueError("`--top-k`: this model has no joint distribution whose best answers could be listed.")
+    top = model.classifier.predict_top_k(X, k, **knowledge)
+    _, n_found, n_labels = top.labels.shape
+    possible = np.flatnonzero(top.proba.ravel() > 0)
+    labels = _labels(top.labels.reshape(-1, n_labels)[possible], model.target_names)
+    return possible // n_found, {"rank": possible % n_found + 1}, labels, {"probability": top.proba.ravel()[possible]}
 
 
 def _labels(labels: Any, names: list[str]) -> pd.DataFrame:
@@ -171,16 +175,16 @@ def _labels(labels: Any, names: list[str]) -> pd.DataFrame:
     return pd.DataFrame(table.reshape(len(table), -1), columns=names)
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+def _joined(copied: pd.DataFrame, before: dict[str, Any], labels: pd.DataFrame, after: dict[str, Any]) -> pd.DataFrame:
+    """Return the columns side by side; names that a target has, or that recur, get an underscore."""
+    import pandas as pd
 
-
-def _free(name: str, table: pd.DataFrame) -> str:
-    """Return the name, with underscores if a target has it already."""
-    while name in table.columns:
-        name += "_"
-    return name
-
-
-def _last(table: pd.DataFrame) -> str:
-    return str(table.columns[-1])
+    parts = [copied.reset_index(drop=True), pd.DataFrame(before), labels, pd.DataFrame(after)]
+    taken, names = set(labels.columns), []
+    for part in parts:
+        for name in part.columns:
+            while part is not labels and name in taken:
+                name += "_"
+            taken.add(name)
+            names.append(name)
+    return pd.concat([part for part in parts if part.shape[1]], axis=1).set_axis(names, axis=1)

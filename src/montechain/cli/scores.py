@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from montechain.cli import output
@@ -46,6 +47,12 @@ def print_scores(title: str, results: pd.DataFrame, *, caption: str = "") -> Non
             cells.append(Text(text, style="bold") if best else text)
         rows.append(cells)
     output.print_table(title, ["method", *(SHOWN[measure] for measure in measures)], rows, caption=caption)
+    values = summary[summary["measure"] == "joint_log_likelihood"]["mean"]
+    if (values == -math.inf).any():
+        output.note(
+            "log-likelihood -inf: the method gave probability 0 to a combination that occurs in the test rows, such as "
+            "one that was never seen in training."
+        )
     failed = summary[summary["status"] == "DNF"].drop_duplicates("method")
     for _, one in failed.iterrows():
         output.note(f"{one['method']} did not finish: {one['reason']}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,5 +69,13 @@ def open_source(
     if not source.startswith("openml:"):
         check_input_path(source)
     kinds: dict[str, Any] = {"drop": split_names(drop), "text": split_names(text), "nominal": split_names(nominal)}
+    labels = parse_targets(targets)
     with output.progress("reading"):
-        return read_dataset(source, targets=parse_targets(targets), **kinds, **reading)
+        dataset = read_dataset(source, targets=labels, **kinds, **reading)
+    return _in_order(dataset, labels) if isinstance(labels, list) else dataset
+
+
+def _in_order(dataset: Dataset, names: list[str]) -> Dataset:
+    """Return the data set with its targets in the order in which they were named."""
+    classes = dict(zip(dataset.label_names, dataset.classes, strict=True))
+    return replace(dataset, Y=dataset.Y[names], classes=[classes[name] for name in names])
