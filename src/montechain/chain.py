@@ -253,7 +253,7 @@ class Chain(ChainBase):
         x = np.ravel(x.toarray() if sp.issparse(x) else x)
         with np.errstate(over="ignore", invalid="ignore"):
             column = int(np.argmax(np.abs(x * self.scorer.coef[:, columns[0]])))
-        raise NonFiniteError(self.order[position], column)
+        raise NonFiniteError(self.order[position], column, x[column])
 
 
 class PrefixTree:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["DataError", "ModelFileError", "MontechainError", "NonFiniteError", "OutputError"]
+__all__ = ["DataError", "EstimateWarning", "ModelFileError", "MontechainError", "NonFiniteError", "OutputError"]
 
 
 class MontechainError(Exception):
@@ -42,6 +42,10 @@ class DataError(MontechainError, ValueError):
         self.line = line
 
 
+class EstimateWarning(UserWarning):
+    """Some probabilities are estimates, because a search ran out of nodes before they were exact enough."""
+
+
 class ModelFileError(MontechainError, ValueError):
     """A file is not a model, or not one that may be loaded."""
 
@@ -55,27 +59,29 @@ class NonFiniteError(MontechainError, ValueError):
         The label of the link, by number or name.
     column : int or str, optional
         The input column that contributes most to the score.
+    value : float, optional
+        What the column holds there.
 
     Examples
     --------
-    >>> print(NonFiniteError(2, 0).named(None, ["income", "age"]))
-    The scores of label 2 are not finite; the largest contribution comes from input column 'income'. Scale the \
-columns of X, for example with make_pipeline(StandardScaler(), ...), or remove the outliers.
+    >>> print(NonFiniteError(2, 0, 1e300).named(None, ["income", "age"]))
+    The score of label 2 is not finite: column 'income' of X holds 1e+300. Scale the columns of X, for example with \
+make_pipeline(StandardScaler(), ...), or remove the outliers.
     """
 
-    def __init__(self, label: Any, column: Any = None):
-        source = "" if column is None else f"; the largest contribution comes from input column {column!r}"
+    def __init__(self, label: Any, column: Any = None, value: float | None = None):
+        source = "" if column is None else f": column {column!r} of X holds {value:.3g}"
         super().__init__(
-            f"The scores of label {label!r} are not finite{source}. Scale the columns of X, for example with "
+            f"The score of label {label!r} is not finite{source}. Scale the columns of X, for example with "
             "make_pipeline(StandardScaler(), ...), or remove the outliers."
         )
-        self.label = label
-        self.column = column
+        self.label, self.column, self.value = label, column, value
 
     def named(self, labels: Sequence[Any] | None, columns: Sequence[Any] | None) -> NonFiniteError:
         """Return the same error with names in place of numbers, as far as there are names."""
         label = self.label if labels is None else labels[self.label]
-        return NonFiniteError(label, self.column if columns is None or self.column is None else columns[self.column])
+        column = self.column if columns is None or self.column is None else columns[self.column]
+        return NonFiniteError(label, column, self.value)
 
 
 class OutputError(MontechainError, OSError):

@@ -11,7 +11,6 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from numbers import Real
 from typing import Any
@@ -21,122 +20,13 @@ from sklearn.base import BaseEstimator
 
 from montechain._kernels.f1 import maximise_f1, minimise_jaccard
 from montechain._messages import nearest
+from montechain.distributions import LabelDistribution
 from montechain.targets import TargetCodec, resolve_negative
 
 __all__ = ["F1", "CallableLoss", "ExactMatch", "Hamming", "Jaccard", "LabelDistribution", "Loss", "check_loss"]
 
-WORD = 2**62
-"""Label vectors are packed into whole numbers below this to be sorted."""
 MAX_CACHED = 2**20
 """At most so many values of a callable loss are remembered in one call."""
-
-
-@dataclass(frozen=True)
-class LabelDistribution:
-    """Weighted label vectors for each of n rows, ragged.
-
-    Parameters
-    ----------
-    indptr : int64 ndarray of shape (n + 1,)
-        The vectors of row i are ``labels[indptr[i]:indptr[i + 1]]``.
-    labels : int32 ndarray of shape (m, L)
-        Codes. A vector may stand several times in a row; its weights then add up.
-    weights : float64 ndarray of shape (m,)
-        Probability mass of each vector, relative to the mass that agrees with what is known; sums to
-        at most one in each row. Drawn vectors share the mass they stand for.
-    residual : float64 ndarray of shape (n,)
-        Mass (relative likewise) that was not enumerated exactly: no probability of a set of
-        vectors is off by more than this.
-    estimated : bool ndarray of shape (n,)
-        Whether drawn vectors stand for the residual (then the weights sum to one).
-    """
-
-    indptr: np.ndarray
-    labels: np.ndarray
-    weights: np.ndarray
-    residual: np.ndarray
-    estimated: np.ndarray
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows n."""
-        return len(self.indptr) - 1
-
-    def draw(self, uniforms: np.ndarray) -> np.ndarray:
-        """Return vectors drawn in proportion to their weights, of shape (n, S, L), one for each uniform number."""
-        cumulative = np.concatenate([[0.0], np.cumsum(self.weights)])
-        start, end = cumulative[self.indptr[:-1], None], cumulative[self.indptr[1:], None]
-        index = np.searchsorted(cumulative, start + uniforms * (end - start), side="right") - 1
-        # Rounding at the ends of a row must not lead into the next.
-        return self.labels[np.clip(index, self.indptr[:-1, None], self.indptr[1:, None] - 1)]
-
-    @property
-    def rows(self) -> np.ndarray:
-        """The row of each vector, of shape (m,)."""
-        return np.repeat(np.arange(self.n_rows), np.diff(self.indptr))
-
-    @property
-    def totals(self) -> np.ndarray:
-        """Sum of the weights of each row."""
-        return np.bincount(self.rows, weights=self.weights, minlength=self.n_rows)
-
-    @property
-    def normalised_weights(self) -> np.ndarray:
-        """Weights that sum to one in each row that has a vector."""
-        rows, totals = self.rows, self.totals
-        # Vectors without any weight (probabilities that underflow) count alike.
-        alike = 1.0 / np.maximum(np.diff(self.indptr), 1)
-        return np.where(totals[rows] > 0.0, self.weights / np.where(totals > 0.0, totals, 1.0)[rows], alike[rows])
-
-    def heaviest_first(self) -> LabelDistribution:
-        """Return the same distribution with each vector once, the heaviest of each row first."""
-        rows = self.rows
-        keys = [rows]
-        for j in range(self.labels.shape[1]):
-            n_codes = int(self.labels[:, j].max(initial=0)) + 1
-            bound = int(keys[-1].max(initial=0)) + 1
-            if bound * n_codes < WORD:
-                keys[-1] = keys[-1] * n_codes + self.labels[:, j]
-            else:
-                keys.append(self.labels[:, j].astype(np.int64))
-        by_key = np.lexsort(keys[::-1])
-        new = np.ones(len(by_key), dtype=bool)
-        if len(by_key) > 1:
-            new[1:] = np.any([np.diff(key[by_key]) != 0 for key in keys], axis=0)
-        chosen = by_key[new]
-        weights = np.bincount(np.cumsum(new) - 1, weights=self.weights[by_key], minlength=len(chosen))
-        # Equal weights keep the order of the codes, so that a row's answer does not depend on the batch.
-        heaviest = np.lexsort((-weights, rows[chosen]))
-        chosen, weights = chosen[heaviest], weights[heaviest]
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[chosen], minlength=self.n_rows))]).astype(np.int64)
-        return LabelDistribution(indptr, self.labels[chosen], weights, self.residual, self.estimated)
-
-    def marginals(self, n_classes: Sequence[int]) -> list[np.ndarray]:
-        """Return for each position the mass of its classes, of shape (n, K), not normalised."""
-        rows, codes = self.rows, np.ascontiguousarray(self.labels.T)
-        return [
-            # Of no vectors at all, bincount returns whole numbers.
-            np.bincount(rows * k + codes[j], weights=self.weights, minlength=self.n_rows * k)
-            .astype(np.float64, copy=False)
-            .reshape(-1, k)
-            for j, k in enumerate(n_classes)
-        ]
-
-    @property
-    def slack(self) -> np.ndarray:
-        """Bound, for each row and any loss in [0, 1], on the regret of the minimiser over these weights.
-
-        Let E be the vectors enumerated exactly, with probabilities p, and r the residual. The expected
-        loss of a decision d is R(d) = f(d) + g(d) with f(d) = sum over E of p(y) loss(y, d) and g(d)
-        in [0, r].
-
-        Not estimated: the decision d* minimises f, so R(d*) - R(d) <= g(d*) - g(d) <= r for every d.
-
-        Estimated: d* minimises f(d) + h(d), where drawn vectors stand for the residual, so h(d) is in
-        [0, r] too. Then R(d*) - R(d) <= (g(d*) - h(d*)) + (h(d) - g(d)) <= 2 r. A loss in [0, 1] has
-        no regret above one.
-        """
-        return np.clip(np.where(self.estimated, 2.0 * self.residual, self.residual), 0.0, 1.0)
 
 
 class Loss(BaseEstimator, ABC):

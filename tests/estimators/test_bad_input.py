@@ -202,5 +202,5 @@ def test_scores_that_overflow_name_the_label_and_the_column():
         [0, 1, 2], model.chain_.parents, [replace(link, coef=link.coef * 100), *model.chain_.links[1:]]
     )
     frame.loc[4, "income"] = 1.7e308
-    with pytest.raises(NonFiniteError, match=r"scores of label 'p' are not finite.* input column 'income'"):
+    with pytest.raises(NonFiniteError, match=r"score of label 'p' is not finite: column 'income' of X holds 1.7e"):
         model.decide(frame)

@@ -22,7 +22,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
-from montechain import F1, Beam, BranchAndBound, ChainClassifier, Exhaustive, LogisticLink, MonteCarlo, SVMLink
+from montechain import (
+    F1,
+    Beam,
+    BranchAndBound,
+    ChainClassifier,
+    ChainPopulationClassifier,
+    Exhaustive,
+    LogisticLink,
+    MonteCarlo,
+    SVMLink,
+)
+from montechain.errors import EstimateWarning
 from montechain.links import FittedEstimatorLink
 from random_chains import all_vectors, log_proba_table
 
@@ -501,3 +512,26 @@ def test_draws_of_many_rows_are_not_held_together(inference):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 120e6
+
+
+def test_marginals_whose_budget_ends_are_marked_and_bounded():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    Y = (X[:, [0]] + rng.normal(size=(60, 12)) > 0).astype(int)
+    for make in (ChainClassifier, ChainPopulationClassifier):
+        model = make(inference=BranchAndBound(max_nodes=3, residual=0.001), random_state=0).fit(X, Y)
+        with pytest.warns(EstimateWarning, match=r"probabilities of \d+ of 60 rows are estimates.* raise `max_nodes`"):
+            proba = model.predict_proba(X)
+        found = model.predict_marginals(X)
+        exact = model.set_params(inference=BranchAndBound(residual=0.0, max_nodes=10**6)).predict_marginals(X)
+        assert found.estimated.any()
+        assert (found.error_bound[found.estimated] > 0.001).all()
+        assert not exact.estimated.any()
+        assert (exact.error_bound < 1e-6).all()
+        for label in range(12):
+            np.testing.assert_array_equal(proba[label], found.proba[label])
+            error = np.abs(found.proba[label] - exact.proba[label]).max(axis=1)
+            assert (error <= found.error_bound + 1e-9).all()
+        # Draws are what this strategy is about: no warning.
+        model.set_params(inference="monte_carlo").predict_proba(X)
+        assert model.predict_marginals(X).estimated.any()

@@ -130,7 +130,7 @@ def test_marginals_and_hamming_decisions_are_within_their_bounds(
         assert (found.lower[k] - 1e-9 <= found.proba[k]).all()
         assert (found.proba[k] <= found.lower[k] + found.unresolved[:, [k]] + 1e-9).all()
     if max_nodes == NO_LIMIT:
-        for proba, exact in zip(strategy.marginals(chain, X, given=known, rng=rng), expected, strict=True):
+        for proba, exact in zip(strategy.marginals(chain, X, given=known, rng=rng).proba, expected, strict=True):
             np.testing.assert_allclose(proba, exact, rtol=0, atol=residual + 1e-9)
     decision = strategy.decide(chain, X, loss=bound_loss(chain, "hamming"), given=known, rng=rng)
     rows = np.arange(N_ROWS)
@@ -214,9 +214,9 @@ def test_marginals_in_blocks_equal_those_at_once(monkeypatch, is_generic):
     chain = random_linear_chain(rng, 4, 3)
     view = as_generic(chain) if is_generic else chain
     X = rng.normal(size=(9, 3))
-    at_once = BranchAndBound().marginals(view, X, rng=np.random.default_rng(0))
+    at_once = BranchAndBound().marginals(view, X, rng=np.random.default_rng(0)).proba
     monkeypatch.setattr(enumeration, "ROWS_AT_ONCE", 4)
-    for a, b in zip(at_once, BranchAndBound().marginals(view, X, rng=np.random.default_rng(0)), strict=True):
+    for a, b in zip(at_once, BranchAndBound().marginals(view, X, rng=np.random.default_rng(0)).proba, strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-12)
 
 
@@ -237,7 +237,7 @@ def test_known_classes_that_are_impossible_are_kept(is_generic):
         decision = BranchAndBound().decide(chain, X, loss=bound_loss(chain, loss), given=known, rng=rng)
         assert decision.labels[0, 0] == 1
         assert decision.log_proba[0] == -np.inf
-    first, second = BranchAndBound().marginals(chain, X, given=known, rng=rng)
+    first, second = BranchAndBound().marginals(chain, X, given=known, rng=rng).proba
     np.testing.assert_array_equal(first, [[0.0, 1.0]])
     np.testing.assert_allclose(second.sum(axis=1), 1.0)
     assert enumeration.log_evidence(chain, X, known, rng=rng)[0] == -np.inf
@@ -259,7 +259,8 @@ def test_every_strategy_has_marginals_and_top_k():
     chain = random_linear_chain(rng, 3, 3)
     X = rng.normal(size=(2, 3))
     vectors, table = log_proba_table(chain, X)
-    for proba, exact in zip(Greedy().marginals(chain, X, rng=rng), true_marginals(chain, vectors, table), strict=True):
+    found = Greedy().marginals(chain, X, rng=rng).proba
+    for proba, exact in zip(found, true_marginals(chain, vectors, table), strict=True):
         np.testing.assert_allclose(proba, exact, atol=0.01)
     np.testing.assert_allclose(Greedy().top_k(chain, X, 2).log_proba, -np.sort(-table, axis=1)[:, :2], atol=1e-9)
 
@@ -324,7 +325,8 @@ def test_known_labels_that_are_next_to_impossible_still_count(is_generic):
         as_generic(chain) if is_generic else chain, X, loss=bound_loss(chain, "hamming"), given=known, rng=rng
     )
     assert (decision.labels[:, n_free:] == 1).all()
-    proba = BranchAndBound(max_nodes=500).marginals(as_generic(chain) if is_generic else chain, X, given=known, rng=rng)
+    view = as_generic(chain) if is_generic else chain
+    proba = BranchAndBound(max_nodes=500).marginals(view, X, given=known, rng=rng).proba
     for own in proba[n_free:]:
         np.testing.assert_allclose(own, [[0.0, 1.0]])
     # The first label raises the odds of each known one by e^0.02.

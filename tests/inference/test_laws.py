@@ -146,7 +146,7 @@ def test_marginals_equal_sums_over_the_joint(strategy, problem):
     chain, X, known = problem
     vectors, table, _ = table_of(chain, X, known)
     joint = np.exp(table - np.logaddexp.reduce(table, axis=1, keepdims=True))
-    marginals = strategy.marginals(chain, X, given=known, rng=generator())
+    marginals = strategy.marginals(chain, X, given=known, rng=generator()).proba
     for k, n_classes in enumerate(chain.n_classes):
         expected = np.column_stack([joint[:, vectors[:, k] == c].sum(axis=1) for c in range(n_classes)])
         np.testing.assert_allclose(marginals[k], expected, atol=1e-8)
@@ -158,11 +158,26 @@ def test_marginals_are_within_the_residual(problem, residual):
     chain, X, known = problem
     vectors, table, _ = table_of(chain, X, known)
     joint = np.exp(table - np.logaddexp.reduce(table, axis=1, keepdims=True))
-    marginals = BranchAndBound(residual=residual).marginals(chain, X, given=known, rng=generator())
+    marginals = BranchAndBound(residual=residual).marginals(chain, X, given=known, rng=generator()).proba
     for k, n_classes in enumerate(chain.n_classes):
         expected = np.column_stack([joint[:, vectors[:, k] == c].sum(axis=1) for c in range(n_classes)])
         assert (np.abs(marginals[k] - expected) <= residual + TOLERANCE).all()
         np.testing.assert_allclose(marginals[k].sum(axis=1), 1.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("strategy", [*STRATEGIES, BranchAndBound(3, residual=0.0, frontier_samples=20)], ids=repr)
+@settings(deadline=None, max_examples=50)
+@given(problem=problems())
+def test_no_marginal_is_off_by_more_than_its_error_bound(strategy, problem):
+    chain, X, known = problem
+    vectors, table, _ = table_of(chain, X, known)
+    joint = np.exp(table - np.logaddexp.reduce(table, axis=1, keepdims=True))
+    found = strategy.marginals(chain, X, given=known, rng=generator())
+    for k, n_classes in enumerate(chain.n_classes):
+        expected = np.column_stack([joint[:, vectors[:, k] == c].sum(axis=1) for c in range(n_classes)])
+        assert (found.lower[k] <= expected + TOLERANCE).all()
+        assert (expected <= found.lower[k] + found.unresolved[:, [k]] + TOLERANCE).all()
+        assert (np.abs(found.proba[k] - expected) <= found.error_bound[:, None] + TOLERANCE).all()
 
 
 def expected_losses(loss_of, vectors, joint):
@@ -328,7 +343,7 @@ def test_links_that_are_not_finite_are_an_error_that_names_the_label(strategy, i
         lambda: strategy.top_k(chain, X, 2),
         lambda: chain.log_joint(X, np.zeros((3, 3), dtype=np.int32)),
     ):
-        with pytest.raises(NonFiniteError, match="The scores of label 2 are not finite"):
+        with pytest.raises(NonFiniteError, match="The score of label 2 is not finite"):
             ask()
 
 
@@ -341,7 +356,7 @@ def test_scores_that_overflow_are_an_error_that_names_label_and_column(strategy,
     for form in (np.asarray, sp.csr_array):
         chain = Chain([1, 0], [(), ()], [still, link])
         assert strategy.most_probable(chain, form(X)[:1], rng=generator()).certified.all()
-        with pytest.raises(NonFiniteError, match=r"The scores of label 0 are not finite.* input column 1"):
+        with pytest.raises(NonFiniteError, match=r"The score of label 0 is not finite: column 1 of X"):
             strategy.most_probable(chain, form(X), rng=generator())
 
 

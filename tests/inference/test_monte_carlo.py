@@ -57,7 +57,7 @@ def test_distribution_and_marginals_are_those_of_the_draws(share):
         for view in (chain, as_generic(chain)):
             sampler = MonteCarlo(n_samples=25)
             distribution = sampler.distribution(view, X, given=known, rng=seeded())
-            marginals = sampler.marginals(view, X, given=known, rng=seeded())
+            marginals = sampler.marginals(view, X, given=known, rng=seeded()).proba
             assert (distribution.residual == 1).all()
             assert distribution.estimated.all()
             for i, vectors in enumerate(expected):
@@ -93,7 +93,7 @@ def test_marginals_converge_to_the_truth_under_knowledge():
     known = np.array([[-1, -1, 1, -1], [-1, 0, -1, 1], [-1, -1, -1, 0]], dtype=np.int32)
     vectors, table = log_proba_table(chain, X, known)
     proba = np.exp(table) / np.exp(table).sum(axis=1, keepdims=True)
-    marginals = MonteCarlo(n_samples=20000).marginals(chain, X, given=known, rng=seeded())
+    marginals = MonteCarlo(n_samples=20000).marginals(chain, X, given=known, rng=seeded()).proba
     for k, marginal in enumerate(marginals):
         truth = np.column_stack([proba[:, vectors[:, k] == c].sum(axis=1) for c in range(chain.n_classes[k])])
         np.testing.assert_allclose(marginal, truth, rtol=0, atol=0.03)
@@ -112,7 +112,7 @@ def test_hamming(decision, share):
         for view in (chain, as_generic(chain)):
             sampler = MonteCarlo(n_samples=60, decision=decision)
             found = sampler.decide(view, X, loss=hamming(chain), given=known, rng=seeded())
-            marginals = sampler.marginals(view, X, given=known, rng=seeded())
+            marginals = sampler.marginals(view, X, given=known, rng=seeded()).proba
             n_certified += found.certified.sum()
             for i, y in enumerate(found.labels):
                 at = int(np.flatnonzero((vectors == y).all(axis=1))[0])
@@ -137,7 +137,7 @@ def test_best_sampled_is_the_draw_with_the_largest_sum_of_marginals():
         draws = reference.drawn_vectors(chain, X, None, seeded(seed).random((10, 4)))
         sampler = MonteCarlo(n_samples=10, decision="best_sampled")
         found = sampler.decide(chain, X, loss=hamming(chain), rng=seeded(seed))
-        marginals = sampler.marginals(chain, X, rng=seeded(seed))
+        marginals = sampler.marginals(chain, X, rng=seeded(seed)).proba
         by_label = MonteCarlo(n_samples=10).decide(chain, X, loss=hamming(chain), rng=seeded(seed))
         for i, vectors in enumerate(draws):
             sums = {y: sum(marginal[i, y[k]] for k, marginal in enumerate(marginals)) for y, _, _, _ in vectors}

@@ -175,7 +175,7 @@ def test_impossible_knowledge_is_answered_all_the_same(loss, is_generic):
         np.testing.assert_array_equal(found.labels[1], [1, 0])
         assert found.log_proba[0] == -np.inf
         assert not np.isnan(found.regret).any()
-        for proba in combination.marginals(view, np.zeros((2, 1)), **arguments):
+        for proba in combination.marginals(view, np.zeros((2, 1)), **arguments).proba:
             np.testing.assert_allclose(proba.sum(axis=1), 1.0)
     top = Mixture().top_k(view, np.zeros((2, 1)), 2, given=known)
     assert (top.labels[0] == -1).all()

@@ -41,7 +41,7 @@ def test_equals_counting_votes(seed, is_known, is_generic, loss):
     for inference in (Greedy(), Exhaustive()):
         arguments = {"loss": bound_loss(loss, population), "inference": inference, "given": known}
         found = Vote().decide(view, X, rng=seeded(), **arguments)
-        shares = Vote().marginals(view, X, rng=seeded(), **arguments)
+        shares = Vote().marginals(view, X, rng=seeded(), **arguments).proba
         votes = collections.defaultdict(float)
         for chain, weight in zip(population.chains, population.weights, strict=True):
             order = list(chain.order)
@@ -63,8 +63,8 @@ def test_without_a_loss_the_shares_are_those_for_exact_match():
     population = random_population(rng, n_labels=4, n_chains=4)
     X = rng.normal(size=(5, 3))
     loss = bound_loss("exact_match", population)
-    shares = Vote().marginals(population, X, inference=BranchAndBound(), rng=seeded())
-    expected = Vote().marginals(population, X, inference=BranchAndBound(), loss=loss, rng=seeded())
+    shares = Vote().marginals(population, X, inference=BranchAndBound(), rng=seeded()).proba
+    expected = Vote().marginals(population, X, inference=BranchAndBound(), loss=loss, rng=seeded()).proba
     for share, other in zip(shares, expected, strict=True):
         np.testing.assert_array_equal(share, other)
         np.testing.assert_allclose(share.sum(axis=1), 1.0)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from montechain.chain import Chain
+from montechain.distributions import LabelDistribution, Marginals
 from montechain.estimators.base import remembered
 from montechain.estimators.chains import EVIDENCE_RESIDUAL, SAMPLING_RESIDUAL, ChainsClassifier
 from montechain.estimators.progress import link_progress
@@ -15,7 +16,6 @@ from montechain.inference import BranchAndBound, Decision, TopK, check_inference
 from montechain.inference.enumeration import evidence, log_evidence
 from montechain.links import LinkLearner
 from montechain.links.base import UNKNOWN
-from montechain.losses import LabelDistribution
 from montechain.ordering import OrderFinder, check_order
 from montechain.parents import arrange
 
@@ -141,10 +141,10 @@ class ChainClassifier(ChainsClassifier):
         decision = strategy.decide(self.chain_, rows, loss=loss, given=self._by_position(known), rng=rng)
         return decision.with_labels(self._by_label(decision.labels))
 
-    def _marginals_of_rows(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> list[np.ndarray]:
+    def _marginals_of_rows(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> Marginals:
         strategy = check_inference(self.inference)
         by_position = strategy.marginals(self.chain_, rows, given=self._by_position(known), rng=rng)
-        return [by_position[k] for k in self._positions]
+        return by_position.in_order(self._positions)
 
     def _top_k_of_rows(self, rows: Any, k: int, known: np.ndarray | None) -> TopK:
         top = check_inference(self.inference).top_k(self.chain_, rows, k, given=self._by_position(known))

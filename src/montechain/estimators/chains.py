@@ -41,6 +41,10 @@ class ChainsClassifier(JointClassifier):
             return decision
         return decision.relative_to(*self._evidence_of_rows(rows, known, np.random.default_rng(0)))
 
+    @property
+    def _is_sampling(self) -> bool:  # type: ignore[override]
+        return check_inference(self.inference).is_sampling
+
     def _check_choices(self) -> None:
         check_inference(self.inference)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from dataclasses import replace
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from montechain.distributions import LabelDistribution, Marginals
+from montechain.errors import EstimateWarning
 from montechain.estimators.links import LinksClassifier
 from montechain.inference import Decision, TopK
 from montechain.inference.branch_and_bound import ROWS_AT_ONCE, blocks
-from montechain.losses import LabelDistribution
 
 __all__ = ["JointClassifier"]
 
@@ -80,8 +82,10 @@ class JointClassifier(LinksClassifier):
     def predict_proba(self, X: Any, *, given: Any = None) -> Any:
         """Return the marginal probabilities p(label | x, what is given) of each label.
 
-        They are exact where the labels have few combinations; else within the `residual` of the
-        strategy, 0.01 by default (``BranchAndBound(residual=0.001)`` makes it smaller).
+        They are exact where the labels have few combinations; else within the `residual` of the strategy, 0.01 by
+        default (``BranchAndBound(residual=0.001)`` makes it smaller), as long as its node budget lasts. Rows whose
+        budget ends first get estimates from random draws, whose error can be larger; an `EstimateWarning` says how
+        many they are. `MonteCarlo` always estimates. `predict_marginals` also returns a bound on the error of each row.
 
         Parameters
         ----------
@@ -92,7 +96,43 @@ class JointClassifier(LinksClassifier):
         -------
         list of L ndarrays of shape (n, K), or one ndarray if y was one-dimensional
         """
-        return self._predict_proba(X, given)
+        found = self.predict_marginals(X, given=given)
+        n_estimated = int(found.estimated.sum())
+        if n_estimated and not self._is_sampling:
+            worst = found.error_bound[found.estimated].max()
+            warnings.warn(
+                f"The probabilities of {n_estimated} of {len(found.estimated)} rows are estimates: their search ran "
+                f"out of nodes. Their error is proven to be at most {worst:.2g}; `predict_marginals` returns the bound "
+                "of each row. For smaller errors, raise `max_nodes`, e.g. inference=BranchAndBound(max_nodes=200_000).",
+                EstimateWarning,
+                stacklevel=2,
+            )
+        return found.proba[0] if self._target_format.is_1d else found.proba
+
+    def predict_marginals(self, X: Any, *, given: Any = None) -> Marginals:
+        """Return the marginal probabilities of each label with what is proven about them.
+
+        Parameters
+        ----------
+        X, given
+            As in `predict`.
+
+        Returns
+        -------
+        Marginals
+            With `proba`, a list of L ndarrays of shape (n, K); `error_bound`, of shape (n,), a proven bound on the
+            error of every probability in a row; and `estimated`, of shape (n,), the rows that rest on random draws.
+        """
+        checked, known, seed = self._prepare(X, given)
+        sequence = np.random.SeedSequence(seed)
+
+        def one(rows: Any, known: np.ndarray | None, start: int) -> list[np.ndarray]:
+            found = self._marginals_of_rows(rows, known, np.random.default_rng(sequence))
+            return [*found.proba, *found.lower, found.unresolved, found.estimated]
+
+        *tables, unresolved, estimated = self._map(one, checked, known, effort=2)
+        n_labels = len(self._classes)
+        return Marginals(tables[:n_labels], tables[n_labels:], unresolved, estimated)
 
     def predict_top_k(self, X: Any, k: int = 5, *, given: Any = None) -> TopK:
         """Return the k most probable label vectors of each row, best first.
@@ -162,6 +202,9 @@ class JointClassifier(LinksClassifier):
     def _decide_rows(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> Decision: ...
 
     @abstractmethod
+    def _marginals_of_rows(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> Marginals: ...
+
+    @abstractmethod
     def _top_k_of_rows(self, rows: Any, k: int, known: np.ndarray | None) -> TopK: ...
 
     @abstractmethod
@@ -173,6 +216,9 @@ class JointClassifier(LinksClassifier):
     @abstractmethod
     def _distribution_of_rows(self, rows: Any, known: np.ndarray, rng: np.random.Generator) -> LabelDistribution:
         """Return the label vectors that agree with what is known, but for a thousandth of their mass at most."""
+
+    _is_sampling = False
+    """Whether marginals are estimated from draws by choice."""
 
     # -- helpers ------------------------------------------------------------------------------
 

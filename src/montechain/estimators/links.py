@@ -81,7 +81,7 @@ class LinksClassifier(CallbackSupportMixin, TargetsClassifier):
         """Learn the links and set the fitted attributes."""
 
     @abstractmethod
-    def _marginals_of_rows(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> list[np.ndarray]: ...
+    def _marginals_of_rows(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> Any: ...
 
     @abstractmethod
     def _draw_rows(self, rows: Any, n_samples: int, known: np.ndarray | None, seed: int, start: int) -> np.ndarray:

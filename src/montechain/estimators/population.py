@@ -12,12 +12,12 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
 from montechain.chain import Chain
+from montechain.distributions import LabelDistribution, Marginals
 from montechain.estimators.chains import EVIDENCE_RESIDUAL, SAMPLING_RESIDUAL, ChainsClassifier
 from montechain.estimators.progress import link_progress
 from montechain.inference import BranchAndBound, Decision, TopK, check_inference
 from montechain.links import LinkLearner, LinkProblem
 from montechain.links.base import UNKNOWN
-from montechain.losses import LabelDistribution
 from montechain.ordering import OrderFinder, SearchResult, check_order
 from montechain.parents import arrange
 from montechain.population import Population, check_combine
@@ -235,7 +235,7 @@ class ChainPopulationClassifier(ChainsClassifier):
             inference=check_inference(self.inference), given=known, rng=rng,
         )  # fmt: skip
 
-    def _marginals_of_rows(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> list[np.ndarray]:
+    def _marginals_of_rows(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> Marginals:
         return check_combine(self.combine).marginals(
             self.population_, rows, inference=check_inference(self.inference),
             loss=self._bound_loss(np.arange(len(self._classes))), given=known, rng=rng,

@@ -11,10 +11,11 @@ from scipy.special import logsumexp
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
+from montechain.distributions import LabelDistribution, Marginals
 from montechain.estimators.joint import JointClassifier
 from montechain.inference import Decision, TopK
 from montechain.inference.base import blocks
-from montechain.losses import Hamming, LabelDistribution
+from montechain.losses import Hamming
 from montechain.targets import CODE, UNKNOWN, TargetCodec
 
 __all__ = [
@@ -86,8 +87,8 @@ class SeenVectorsClassifier(JointClassifier):
         # Where no vector seen agrees with what is given, there is nothing that could be proven.
         return Decision(labels, found, np.maximum(found, bound), expected_loss, regret, (regret <= 0.0) & agrees)
 
-    def _marginals_of_rows(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> list[np.ndarray]:
-        return self._marginals(rows, known)
+    def _marginals_of_rows(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> Marginals:
+        return Marginals.exact(self._marginals(rows, known))
 
     def _marginals(self, rows: Any, known: np.ndarray | None, weights: np.ndarray | None = None) -> list[np.ndarray]:
         """Return the marginals; `weights`, those of the vectors, are computed if they are not given."""

@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from montechain.chain import ChainBase
+from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference import enumeration
 from montechain.inference.decision import TIGHT, Decision, TopK, blocks, concatenated
-from montechain.losses import LabelDistribution, Loss
+from montechain.losses import Loss
 
 __all__ = ["TIGHT", "Decision", "Inference", "TopK", "blocks", "concatenated"]
 
@@ -23,6 +24,9 @@ class Inference(BaseEstimator, ABC):
     which weighted vectors a loss is minimised over (`distribution`). All arguments and results are
     in chain positions and codes. `rng` is a `numpy.random.Generator`.
     """
+
+    is_sampling = False
+    """Whether marginals are estimated from draws by choice, not because a budget has ended."""
 
     @abstractmethod
     def most_probable(
@@ -59,13 +63,13 @@ class Inference(BaseEstimator, ABC):
 
     def marginals(
         self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> list[np.ndarray]:
-        """Return the probabilities of each label's classes, given what is known: L arrays of shape (n, K).
+    ) -> Marginals:
+        """Return the probabilities of each label's classes, given what is known, with bounds.
 
         They belong to the chain, not to the way in which one vector is searched for; so, unless a
         strategy says otherwise, they come from enumerating the most probable vectors.
         """
-        return enumeration.marginals(chain, X, given=given, rng=rng).proba
+        return enumeration.marginals(chain, X, given=given, rng=rng)
 
     def top_k(self, chain: ChainBase, X: Any, k: int, *, given: np.ndarray | None = None) -> TopK:
         """Return the k most probable label vectors, best first; see `montechain.inference.enumeration.top_k`."""

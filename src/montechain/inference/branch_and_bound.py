@@ -11,9 +11,10 @@ from montechain._compat import take_rows
 from montechain._kernels.branch_and_bound import most_probable as most_probable_kernel
 from montechain._messages import check_positive_argument
 from montechain.chain import ChainBase, no_knowledge
+from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference import enumeration
 from montechain.inference.base import Decision, Inference, TopK, blocks, concatenated
-from montechain.losses import Hamming, LabelDistribution, Loss
+from montechain.losses import Hamming, Loss
 
 __all__ = ["BranchAndBound"]
 
@@ -149,12 +150,12 @@ class BranchAndBound(Inference):
 
     def marginals(  # noqa: D102
         self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> list[np.ndarray]:
-        return self._marginals(chain, X, given, rng, self.residual).proba
+    ) -> Marginals:
+        return self._marginals(chain, X, given, rng, self.residual)
 
     def _marginals(
         self, chain: ChainBase, X: Any, given: np.ndarray | None, rng: np.random.Generator, residual: float
-    ) -> enumeration.Marginals:
+    ) -> Marginals:
         self._check()
         return enumeration.marginals(
             chain,

@@ -24,9 +24,9 @@ from montechain._kernels.marginals import marginals as marginals_kernel
 from montechain._kernels.prefix_tree import UNDERFLOW
 from montechain._messages import check_positive_argument
 from montechain.chain import CODE, ChainBase, PrefixTree, draw_classes, no_knowledge
+from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference._frontier import allowed_children, append, best_first
 from montechain.inference.decision import TopK, blocks
-from montechain.losses import LabelDistribution
 
 __all__ = ["Marginals", "distribution", "evidence", "log_evidence", "marginals", "top_k"]
 
@@ -42,27 +42,6 @@ FEW_VECTORS = 256
 
 ROWS_AT_ONCE = 256
 """Rows whose vectors the generic enumeration of marginals holds in memory together."""
-
-
-@dataclass(frozen=True)
-class Marginals:
-    """Probabilities of single labels, given what is known, and what is proven about them.
-
-    Parameters
-    ----------
-    proba : list of L ndarrays of shape (n, K)
-    lower : list of L ndarrays of shape (n, K)
-        No probability is below this,
-    unresolved : ndarray of shape (n, L)
-        nor above ``lower`` plus this.
-    estimated : bool ndarray of shape (n,)
-        Whether draws stand for the unresolved mass in `proba`.
-    """
-
-    proba: list[np.ndarray]
-    lower: list[np.ndarray]
-    unresolved: np.ndarray
-    estimated: np.ndarray
 
 
 def asked(chain: ChainBase, residual: float) -> float:

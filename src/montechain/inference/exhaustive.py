@@ -12,9 +12,10 @@ from montechain._compat import take_rows
 from montechain._kernels.exhaustive import all_vectors, exhaustive
 from montechain._messages import check_positive_integer
 from montechain.chain import CODE, ChainBase, PrefixTree, no_knowledge
+from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference._frontier import allowed_children, append, best_first
 from montechain.inference.base import Decision, Inference, blocks, concatenated
-from montechain.losses import LabelDistribution, Loss
+from montechain.losses import Loss
 
 __all__ = ["Exhaustive"]
 
@@ -115,14 +116,14 @@ class Exhaustive(Inference):
 
     def marginals(
         self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> list[np.ndarray]:
-        """Return the probabilities of each label's classes, given what is known, exactly: L arrays (n, K)."""
+    ) -> Marginals:
+        """Return the probabilities of each label's classes, given what is known, exactly."""
         parts = []
         for rows in _blocks(self._count(chain, X, given)):
             known = None if given is None else given[rows]
             distribution = self.distribution(chain, take_rows(X, rows), given=known, rng=rng)
             parts.append(distribution.marginals(chain.n_classes))
-        return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
+        return Marginals.exact([np.concatenate(columns) for columns in zip(*parts, strict=True)])
 
     def _count(self, chain: ChainBase, X: Any, given: np.ndarray | None) -> np.ndarray:
         """Return the number of vectors to score in each row, or raise if some row has too many."""

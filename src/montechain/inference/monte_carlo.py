@@ -12,17 +12,21 @@ from montechain._kernels.joint import conditionals, log_joint
 from montechain._kernels.monte_carlo import drawn_vectors, monte_carlo
 from montechain._messages import check_positive_integer, nearest
 from montechain.chain import ChainBase, PrefixTree, no_knowledge
+from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference._draws import Draws, draw_by_level
 from montechain.inference._frontier import best_first
 from montechain.inference.base import Decision, Inference, blocks, concatenated
 from montechain.inference.greedy import greedy_paths
 from montechain.links.linear import LinearScores
-from montechain.losses import Hamming, LabelDistribution, Loss
+from montechain.losses import Hamming, Loss
 
 __all__ = ["MonteCarlo"]
 
 CELLS_AT_ONCE = 2**22
 """About so many numbers, those of all draws of some rows, are held in memory together."""
+
+EXACT = 1e-12
+"""Mass that may be missing from sums by rounding."""
 
 
 class MonteCarlo(Inference):
@@ -65,6 +69,8 @@ class MonteCarlo(Inference):
     ([[1, 1]], [True])
     """
 
+    is_sampling = True
+
     def __init__(self, n_samples: int = 100, initial: str = "greedy", decision: str = "marginals"):
         self.n_samples = n_samples
         self.initial = initial
@@ -97,15 +103,19 @@ class MonteCarlo(Inference):
 
     def marginals(
         self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> list[np.ndarray]:
-        """Return the probabilities of each label's classes as estimated from the draws: L arrays (n, K)."""
-        mass = np.concatenate(
-            [
-                _marginals(chain, *self._draw(chain, rows, known, rng), known)
-                for rows, known in self._blocks(chain, X, given, rng)
-            ]
-        )
-        return [mass[:, k, :n] for k, n in enumerate(chain.n_classes)]
+    ) -> Marginals:
+        """Return the probabilities of each label's classes as estimated from the draws.
+
+        The vectors drawn and the mass of all others bound the error.
+        """
+        parts = [
+            _marginals(chain, *self._draw(chain, rows, known, rng), known)
+            for rows, known in self._blocks(chain, X, given, rng)
+        ]
+        proba, lower, unresolved = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        by_label = [[table[:, k, :n] for k, n in enumerate(chain.n_classes)] for table in (proba, lower)]
+        unresolved_by_label = np.repeat(unresolved[:, None], chain.n_labels, axis=1)
+        return Marginals(*by_label, unresolved_by_label, unresolved > 2 * EXACT)
 
     def decide(  # noqa: D102
         self, chain: ChainBase, X: Any, *, loss: Loss, given: np.ndarray | None = None, rng: np.random.Generator
@@ -122,7 +132,7 @@ class MonteCarlo(Inference):
         self, chain: ChainBase, X: Any, *, loss: Loss, given: np.ndarray | None, rng: np.random.Generator
     ) -> Decision:
         draws, prepared = self._draw(chain, X, given, rng)
-        marginals = _marginals(chain, draws, prepared, given)
+        marginals, _, _ = _marginals(chain, draws, prepared, given)
         proven_labels, proven = _proven_by_label(draws, chain.n_classes, given)
         if self.decision == "best_sampled":
             positions = np.arange(chain.n_labels)
@@ -195,19 +205,25 @@ def _as_distribution(draws: Draws) -> LabelDistribution:
 
 def _marginals(
     chain: ChainBase, draws: Draws, prepared: LinearScores | PrefixTree, given: np.ndarray | None
-) -> np.ndarray:
-    """Return the estimated marginals, of shape (n, L, largest K).
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the estimated marginals and lower bounds, of shape (n, L, largest K), and what is open, of shape (n,).
 
     The vectors drawn count with their own probability. What is left is estimated by the mean of
     p(label | x, the labels before it) over the draws, which varies less than their frequencies and
     is exact for the first label. Known labels weigh the draws, and then it is the frequencies.
+
+    With E the mass of the vectors drawn and F a bound on that of all others that agree with what is known, the
+    true probability of a class with drawn mass a lies between a / (E + F) and (a + F) / (E + F).
     """
     is_free: np.ndarray = np.ones(len(draws.indptr) - 1, dtype=bool)
     if given is not None:
         is_free = np.asarray((given < 0).all(axis=1))
+    seen, unseen = draws.mass_by_class(np.exp(draws.log_proba), chain.n_classes), draws.unseen_mass()
+    total = draws.sum_by_row(np.exp(draws.log_proba)) + unseen
+    lower, unresolved = seen / total[:, None, None], np.minimum(unseen / total + EXACT, 1.0)
     frequencies = draws.mass_by_class(draws.weights(), chain.n_classes)
     if not is_free.any():
-        return frequencies
+        return frequencies, lower, unresolved
     if isinstance(prepared, PrefixTree):
         # Of rows in which something is known, this is not used.
         proba = np.zeros((len(draws.rows), chain.n_labels, max(chain.n_classes)))
@@ -215,10 +231,8 @@ def _marginals(
             proba[:, k, :n_classes] = np.exp(prepared.expand(draws.rows, draws.labels[:, :k]))
     else:
         proba = conditionals(*prepared.arrays, draws.rows, draws.labels)
-    starts = draws.indptr[:-1]
-    averaged = np.add.reduceat(proba * draws.weights()[:, None, None], starts, axis=0)
-    seen = draws.mass_by_class(np.exp(draws.log_proba), chain.n_classes)
-    return np.where(is_free[:, None, None], seen + draws.unseen_mass()[:, None, None] * averaged, frequencies)
+    averaged = np.add.reduceat(proba * draws.weights()[:, None, None], draws.indptr[:-1], axis=0)
+    return np.where(is_free[:, None, None], seen + unseen[:, None, None] * averaged, frequencies), lower, unresolved
 
 
 def _proven_by_label(
@@ -232,6 +246,5 @@ def _proven_by_label(
     if given is not None:
         labels = np.where(given >= 0, given, labels)
         lead = np.where(given >= 0, np.inf, lead)
-    # A little more than the mass not drawn, since sums round.
-    proven: np.ndarray = np.all(lead > draws.unseen_mass()[:, None] + 1e-12, axis=1)
+    proven: np.ndarray = np.all(lead > draws.unseen_mass()[:, None] + EXACT, axis=1)
     return labels, proven

@@ -15,12 +15,16 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from montechain.chain import CODE, ChainBase
+from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference import enumeration
 from montechain.inference.base import Decision, Inference, TopK
 from montechain.links.linear import LinearScores
-from montechain.losses import LabelDistribution, Loss
+from montechain.losses import Loss
 
 __all__ = ["Combination", "Population", "StackedScores"]
+
+WEIGHTS_ERROR = 1e-5
+"""Error of the chains' weights, under given labels, above which marginals count as estimates."""
 
 
 class OrderedChain(Protocol):
@@ -301,22 +305,27 @@ class Combination(BaseEstimator, ABC):
         loss: Loss | None = None,
         given: np.ndarray | None = None,
         rng: np.random.Generator,
-    ) -> list[np.ndarray]:
-        """Return the probabilities of each label's classes, given what is known: L arrays of shape (n, K).
+    ) -> Marginals:
+        """Return the probabilities of each label's classes, given what is known, with bounds.
 
         Unless a combination says otherwise, these are the chains' own marginals, averaged by weight. With knowledge
         given, a chain's weight is multiplied by its probability of what is known. `loss` is for combinations whose
         probabilities come from the chains' decisions.
         """
-        weights, _ = population.weights_given(X, given, rng=rng)
-        averaged = [np.zeros((X.shape[0], k)) for k in population.n_classes]
+        weights, error = population.weights_given(X, given, rng=rng)
+        proba, lower = ([np.zeros((X.shape[0], k)) for k in population.n_classes] for _ in range(2))
+        # Weights that are off by `error` can raise one class and lower another by as much.
+        unresolved = np.tile(2.0 * error[:, None], (1, population.n_labels))
+        estimated = error > WEIGHTS_ERROR
         for j, chain in enumerate(population.chains):
-            known = population.by_position(j, given)
-            for label, proba in zip(
-                population.orders[j], inference.marginals(chain, X, given=known, rng=rng), strict=True
-            ):
-                averaged[label] += weights[:, [j]] * proba
-        return averaged
+            own = inference.marginals(chain, X, given=population.by_position(j, given), rng=rng)
+            own = own.in_order(population.positions[j])
+            unresolved += weights[:, [j]] * own.unresolved
+            estimated |= own.estimated
+            for label in range(population.n_labels):
+                proba[label] += weights[:, [j]] * own.proba[label]
+                lower[label] += weights[:, [j]] * own.lower[label]
+        return Marginals(proba, [np.maximum(mass - error[:, None], 0.0) for mass in lower], unresolved, estimated)
 
     def top_k(self, population: Population, X: Any, k: int, *, given: np.ndarray | None = None) -> TopK:
         """Return the k label vectors that are most probable under the mixture, best first.

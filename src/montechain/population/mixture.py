@@ -10,13 +10,12 @@ from sklearn.utils import _safe_indexing
 
 from montechain._kernels.mixture import mixture as mixture_kernel
 from montechain._messages import check_positive_argument
-from montechain.chain import CODE, ChainBase, PrefixTree, distinct, no_knowledge
+from montechain.chain import CODE, PrefixTree, distinct, no_knowledge
+from montechain.distributions import LabelDistribution
 from montechain.inference import enumeration
 from montechain.inference._frontier import best_first
 from montechain.inference.base import TIGHT, Decision, Inference, TopK, blocks, concatenated
-from montechain.inference.branch_and_bound import BranchAndBound
-from montechain.inference.exhaustive import Exhaustive
-from montechain.losses import Hamming, LabelDistribution, Loss
+from montechain.losses import Hamming, Loss
 from montechain.population.base import Combination, Population, joined, log_sum
 
 __all__ = ["Mixture", "union"]
@@ -97,7 +96,9 @@ class Mixture(Combination):
             labels, log_proba, upper_bound = self._search(population, X, 1, given)
             return Decision.most_probable(labels[:, 0], log_proba[:, 0], upper_bound, given=given)
         if isinstance(loss, Hamming):
-            return _decide_hamming(population, X, loss, inference, given, rng)
+            found = self.marginals(population, X, inference=inference, given=given, rng=rng)
+            decided = loss.decide_marginals(found.proba, found.unresolved, given, lower=found.lower)
+            return Decision.least_loss(decided[0], population.log_joint(X, decided[0]), *decided[1:])
         # Only some rows at a time, since their distributions are large. Each block starts from the same state, so
         # that the draws of a row do not depend on its place.
         state = rng.bit_generator.state
@@ -195,54 +196,3 @@ def union(
         residual += weights[:, j] * found.residual
         estimated |= found.estimated
     return joined(parts, np.minimum(residual, 1.0), estimated)
-
-
-def _decide_hamming(
-    population: Population,
-    X: Any,
-    loss: Hamming,
-    inference: Inference,
-    given: np.ndarray | None,
-    rng: np.random.Generator,
-) -> Decision:
-    """Return each label's most probable class by the averaged marginals."""
-    n_rows, n_labels = X.shape[0], population.n_labels
-    weights, error = population.weights_given(X, given, rng=rng)
-    proba = [np.zeros((n_rows, k)) for k in population.n_classes]
-    lower = [np.zeros((n_rows, k)) for k in population.n_classes]
-    # Weights that are off by `error` can raise one class and lower another by as much.
-    unresolved = np.tile(2.0 * error[:, None], (1, n_labels))
-    for j, chain in enumerate(population.chains):
-        found = _marginals(inference, chain, X, population.by_position(j, given), rng)
-        for position, label in enumerate(population.orders[j]):
-            proba[label] += weights[:, [j]] * found.proba[position]
-            lower[label] += weights[:, [j]] * found.lower[position]
-            unresolved[:, label] += weights[:, j] * found.unresolved[:, position]
-    labels, expected_loss, regret = loss.decide_marginals(proba, unresolved, given, lower=lower)
-    log_proba = population.log_joint(X, labels)
-    return Decision.least_loss(labels, log_proba, expected_loss, regret)
-
-
-def _marginals(
-    inference: Inference, chain: ChainBase, X: Any, given: np.ndarray | None, rng: np.random.Generator
-) -> enumeration.Marginals:
-    """Return one chain's marginals by `inference`, with what is proven about them."""
-    if isinstance(inference, BranchAndBound):
-        return enumeration.marginals(
-            chain,
-            X,
-            given=given,
-            residual=inference.residual,
-            max_nodes=inference.max_nodes,
-            n_samples=inference.frontier_samples,
-            rng=rng,
-        )
-    if type(inference).marginals is Inference.marginals:
-        # The strategy leaves them to the enumeration.
-        return enumeration.marginals(chain, X, given=given, rng=rng)
-    proba = inference.marginals(chain, X, given=given, rng=rng)
-    n_rows = X.shape[0]
-    if isinstance(inference, Exhaustive):
-        return enumeration.Marginals(proba, proba, np.zeros((n_rows, chain.n_labels)), np.zeros(n_rows, dtype=bool))
-    nothing = [np.zeros_like(mass) for mass in proba]
-    return enumeration.Marginals(proba, nothing, np.ones((n_rows, chain.n_labels)), np.ones(n_rows, dtype=bool))

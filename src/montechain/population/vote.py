@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from montechain.chain import CODE
+from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference.base import Decision, Inference
-from montechain.losses import ExactMatch, Hamming, LabelDistribution, Loss
+from montechain.losses import ExactMatch, Hamming, Loss
 from montechain.population.base import Combination, Population, log_sum
 
 __all__ = ["Vote"]
@@ -93,10 +94,16 @@ class Vote(Combination):
         loss: Loss | None = None,
         given: np.ndarray | None = None,
         rng: np.random.Generator,
-    ) -> list[np.ndarray]:
-        """Return the shares of the votes: L arrays of shape (n, K). Without a `loss`, for exact match."""
+    ) -> Marginals:
+        """Return the shares of the votes. Without a `loss`, for exact match.
+
+        They say nothing about the probabilities under the mixture, so the error is only bounded by one.
+        """
         decisions = _decisions(population, X, loss or ExactMatch(), inference, given, rng)
-        return _votes(population, [decision.labels for decision in decisions])
+        votes = _votes(population, [decision.labels for decision in decisions])
+        nothing = [np.zeros_like(share) for share in votes]
+        n_rows = X.shape[0]
+        return Marginals(votes, nothing, np.ones((n_rows, len(votes))), np.zeros(n_rows, dtype=bool))
 
 
 def first_of_the_largest(shares: np.ndarray) -> np.ndarray:
