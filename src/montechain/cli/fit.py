@@ -70,6 +70,7 @@ def fit(
 
     montechain fit songs.arff --order 'search(n_iterations=100)' --loss hamming -o songs.mchain
     """
+    from montechain._compilation import watch_compilation
     from montechain._files import check_output_path, protect_files
     from montechain.persistence import save
 
@@ -93,8 +94,9 @@ def fit(
     chosen = {name: choice for name, choice in choices.items() if choice is not None or name == "order"}
     classifier = build(method, chosen, text=split_names(text), seed=seed, jobs=jobs)
     started = time.perf_counter()
-    _learn(classifier, dataset)
-    seconds = time.perf_counter() - started
+    with watch_compilation() as compilation:
+        _learn(classifier, dataset)
+    seconds = time.perf_counter() - started - compilation.seconds
     about = facts(dataset, file, method=method or "", text=split_names(text), drop=split_names(drop), seconds=seconds)
     with output.progress("saving"):
         save(classifier, model, about=about)

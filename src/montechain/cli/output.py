@@ -168,8 +168,25 @@ def print_table(
 def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
     """Show a bar once the work has taken two seconds; yields what to call with the number of steps done since.
 
-    Without a total it only shows that something is going on, and for how long.
+    Without a total it only shows that something is going on, and for how long. A note says when kernels are compiled.
     """
+    from montechain._compilation import watch_compilation
+
+    with watch_compilation(_note_compilation), _bar(what, total) as advance:
+        yield advance
+
+
+@cache
+def _note_compilation() -> None:
+    """Tell the user, once, why the first use takes longer."""
+    from montechain._compilation import NOTICE
+
+    if not settings.as_json:
+        note(f"note: {NOTICE}")
+
+
+@contextmanager
+def _bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     if settings.quiet or settings.as_json or not sys.stderr.isatty():
         yield lambda _: None
         return

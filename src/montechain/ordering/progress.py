@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from montechain._compilation import NOTICE, watch_compilation
+
 __all__ = ["search_progress"]
 
 N_LINES = 10
@@ -53,7 +55,8 @@ def search_progress(n_steps: int, *, stream: TextIO | None = None) -> Iterator[C
             show(n_done, best)
 
     try:
-        yield on_step
+        with watch_compilation(lambda: print(f"order search: {NOTICE}", file=stream)):
+            yield on_step
     finally:
         close()
 

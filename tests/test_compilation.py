@@ -1,0 +1,63 @@
+"""Users hear of compilation, and measured times leave it out."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import numba
+import numpy as np
+import pytest
+
+from bridge_table import TARGETS, bridges
+from command import run_from_nothing
+from montechain import ChainClassifier
+from montechain._compilation import NOTICE, watch_compilation
+from montechain.estimators.progress import link_progress
+
+
+def slow_to_compile():
+    @numba.njit
+    def kernel(values):
+        return np.sort(values)[::-1].cumsum()
+
+    return kernel
+
+
+def test_nested_kernels_count_once():
+    inner = slow_to_compile()
+    started = time.perf_counter()
+    with watch_compilation() as compilation:
+        numba.njit(lambda values: inner(values).sum())(np.ones(3))
+    assert 0 < compilation.seconds <= time.perf_counter() - started
+
+
+def test_what_is_compiled_already_is_not_announced():
+    kernel, heard = slow_to_compile(), []
+    for _ in range(2):
+        with watch_compilation(lambda: heard.append(NOTICE)) as compilation:
+            kernel(np.ones(3))
+    assert (heard, compilation.seconds) == ([NOTICE], 0)
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_a_verbose_fit_tells(verbose, capsys):
+    kernel = slow_to_compile()
+    with link_progress(ChainClassifier(verbose=verbose), 1, None, None):
+        kernel(np.ones(3))
+    assert (NOTICE in capsys.readouterr().out) == verbose
+
+
+def test_commands_tell_once_and_do_not_count_it_as_learning(tmp_path):
+    bridges(60).to_csv(tmp_path / "bridges.csv", index=False)
+    options = ["--targets", TARGETS, "--drop", "id", "--force", "-o", "m.mchain"]
+    cold = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    started = time.perf_counter()
+    first = run_from_nothing("fit", "bridges.csv", *options, folder=tmp_path, **cold)
+    waited = time.perf_counter() - started
+    assert first.code == 0, first.err
+    assert first.err.count(NOTICE) == 1
+    shown = json.loads(run_from_nothing("inspect", "m.mchain", "--json", folder=tmp_path, **cold).out)
+    assert shown["manifest"]["about"]["fit_seconds"] < waited / 3
+    again = run_from_nothing("fit", "bridges.csv", *options, folder=tmp_path, **cold)
+    assert NOTICE not in again.err
