@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from montechain._compat import take_rows
 from montechain._kernels.joint import log_joint as log_joint_kernel
 from montechain._kernels.joint import sample as sample_kernel
+from montechain._kernels.ties import on_grid
 from montechain.errors import NonFiniteError
 from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem
 from montechain.links.design import as_matrix
@@ -338,10 +339,11 @@ class PrefixTree:
             return np.empty((0, self.chain.n_classes[prefix.shape[1]]))
         all_rows = len(rows) == self.n_rows and (rows == np.arange(self.n_rows)).all()
         if all_rows:
-            return self.chain.conditional(self.X, prefix)
+            return on_grid(self.chain.conditional(self.X, prefix))
         n_each = max(1, CELLS_AT_ONCE // max(1, self.X.shape[1]))
         parts = [slice(start, start + n_each) for start in range(0, len(rows), n_each)]
-        return np.concatenate([self.chain.conditional(take_rows(self.X, rows[part]), prefix[part]) for part in parts])
+        found = [self.chain.conditional(take_rows(self.X, rows[part]), prefix[part]) for part in parts]
+        return on_grid(np.concatenate(found))
 
 
 def distinct(

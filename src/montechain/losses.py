@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from montechain._kernels.f1 import maximise_f1, minimise_jaccard
+from montechain._kernels.ties import TIE, first_largest
 from montechain._messages import nearest
 from montechain.distributions import LabelDistribution
 from montechain.targets import TargetCodec, resolve_negative
@@ -150,7 +151,7 @@ class Hamming(Loss):
         expected_loss = np.zeros(n_rows)
         regret = np.zeros(n_rows)
         for j, (mass, proven) in enumerate(zip(marginals, marginals if lower is None else lower, strict=True)):
-            code = mass.argmax(axis=1)
+            code = first_largest(mass)
             if given is not None:
                 code = np.where(given[:, j] >= 0, given[:, j], code)
             labels[:, j] = code
@@ -164,6 +165,7 @@ class Hamming(Loss):
                 others = proven.copy()
                 np.put_along_axis(others, code[:, None], -np.inf, axis=1)
                 lead = np.take_along_axis(proven, code[:, None], axis=1)[:, 0] - others.max(axis=1)
+                lead = np.where(np.abs(lead) <= TIE, 0.0, lead)
                 behind = np.clip(unresolved[:, j] - lead, 0.0, 1.0)
                 regret += behind if given is None else np.where(given[:, j] >= 0, 0.0, behind)
         return labels, expected_loss / n_labels, regret / n_labels

@@ -53,7 +53,7 @@ def make_binary_case(seed, n_labels, is_known, n_rows=4):
 @settings(deadline=None, max_examples=40)
 def test_binary_labels_against_all_vectors(seed, n_labels, is_known):
     chain, X, known, arrays = make_binary_case(seed, n_labels, is_known, n_rows=2)
-    labels, log_proba, upper_bound, _, complete = search_depth_first(*arrays, known, NO_LIMIT)
+    labels, log_proba, upper_bound, _, complete, _ = search_depth_first(*arrays, known, NO_LIMIT)
     assert complete.all()
     np.testing.assert_array_equal(upper_bound, log_proba)
     np.testing.assert_allclose(log_proba, chain.log_joint(X, labels), rtol=0, atol=1e-10)
@@ -67,7 +67,7 @@ def test_binary_labels_against_all_vectors(seed, n_labels, is_known):
 @settings(deadline=None, max_examples=100)
 def test_binary_labels_in_several_lines_against_the_best_first_search(seed, n_labels, is_known):
     chain, X, known, arrays = make_binary_case(seed, n_labels, is_known)
-    labels, log_proba, upper_bound, nodes, complete = search_depth_first(*arrays, known, 3000)
+    labels, log_proba, upper_bound, nodes, complete, _ = search_depth_first(*arrays, known, 3000)
     np.testing.assert_allclose(log_proba, chain.log_joint(X, labels), rtol=0, atol=1e-10)
     if is_known:
         assert (labels[known >= 0] == known[known >= 0]).all()
@@ -78,7 +78,7 @@ def test_binary_labels_in_several_lines_against_the_best_first_search(seed, n_la
     np.testing.assert_array_equal(upper_bound[complete], log_proba[complete])
     assert (nodes <= 3000).all()
     for max_nodes in (1, n_labels, n_labels + 1, 100):
-        _, found, bound, nodes, _ = search_depth_first(*arrays, known, max_nodes)
+        _, found, bound, nodes, _, _ = search_depth_first(*arrays, known, max_nodes)
         assert (found <= log_proba + 1e-12).all()
         assert (bound >= upper_bound - 1e-12).all()
         assert (nodes <= max(max_nodes, n_labels)).all()
@@ -88,7 +88,7 @@ def test_probabilities_that_would_underflow_are_left_to_logarithms():
     # 40 labels, each known to have the class of probability exp(-50).
     rare = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.array([-50.0]))
     arrays = LinearScorer([rare] * 40, [()] * 40).scores(np.zeros((1, 1))).arrays
-    labels, log_proba, _, nodes, complete = search_depth_first(*arrays, np.ones((1, 40), dtype=np.int32), NO_LIMIT)
+    labels, log_proba, _, nodes, complete, _ = search_depth_first(*arrays, np.ones((1, 40), dtype=np.int32), NO_LIMIT)
     assert complete.all()
     assert (labels == 1).all()
     np.testing.assert_allclose(log_proba, -2000.0, rtol=1e-12)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montechain._kernels.monte_carlo import best_of_draws, drawn_vectors, is_drawn, monte_carlo, next_class
+from montechain._kernels.monte_carlo import STARTED, best_of_draws, drawn_vectors, is_drawn, monte_carlo, next_class
 from montechain.chain import no_knowledge
 from montechain.inference.greedy import Greedy
 from random_chains import log_proba_table, random_given, random_linear_chain
@@ -52,7 +52,8 @@ def test_a_vector_is_drawn_if_it_is_among_the_draws_or_the_greedy_one(seed, is_k
         found = is_drawn(*chain.scores(X).arrays, known_array, uniforms, start_greedy, labels)
         for i, own in enumerate(of_rows):
             among = any(tuple(y) == tuple(labels[i]) for y, *_ in own)
-            assert found[i] == (among or (start_greedy and (labels[i] == greedy[i]).all()))
+            is_start = start_greedy and (labels[i] == greedy[i]).all()
+            assert found[i] == (STARTED if is_start else int(among))
 
 
 @given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans())
@@ -70,4 +71,4 @@ def test_drawn_vectors_are_the_distinct_draws(seed, is_known):
 
 def test_classes_are_tried_from_the_most_probable_down_and_each_once():
     log_proba = np.log([0.2, 0.3, 0.2, 0.3])
-    assert [next_class(log_proba, 4, c) for c in (1, 3, 0, 2)] == [3, 0, 2, -1]
+    assert [next_class(log_proba, 4, c) for c in (-1, 1, 3, 0, 2)] == [1, 3, 0, 2, -1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reference.greedy import greedy
-from reference.joint import log_joint, sample
+from reference.joint import TIE, log_joint, sample
 
 
 def algorithm_4(population, X, given, steps, uniforms, start_greedy):
@@ -33,7 +33,7 @@ def algorithm_4(population, X, given, steps, uniforms, start_greedy):
                 z = draw(0)
             for t2 in range(uniforms.shape[1]):
                 candidate = draw(t2)
-                if p(candidate) > p(z):
+                if p(candidate) > p(z) + TIE:
                     z = candidate
             y = z
         answers.append([y[label] for label in range(population.n_labels)])

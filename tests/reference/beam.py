@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from reference.joint import log_classes
+from reference.joint import TIE, log_classes
 
 
 def beam(chain, X, given, width):
@@ -19,7 +19,7 @@ def beam(chain, X, given, width):
                 for c, value in enumerate(log_classes(chain, X, i, prefix))
                 if given is None or given[i, k] in (-1, c)
             ]
-            candidates.sort(key=lambda candidate: -candidate[1])
+            candidates.sort(key=lambda candidate: -round(candidate[1] / TIE))
             kept, dropped = candidates[:width], dropped + candidates[width:]
         values = [value for _, value in dropped]
         rows.append((kept, max(values, default=-math.inf), sum(math.exp(value) for value in values)))

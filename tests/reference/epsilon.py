@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from reference.greedy import greedy_from
-from reference.joint import log_classes
+from reference.joint import TIE, first_best, log_classes
 
 
 def epsilon_approximate(chain, X, given, epsilon):
@@ -19,8 +19,8 @@ def _search(chain, X, i, given, epsilon):
     without_survivors = []
     cut = [-math.inf]
     while queue:
-        queue.sort(key=lambda node: node[0])
-        value, free, prefix = queue.pop()
+        queue.sort(key=lambda node: -round(node[0] / TIE))
+        value, free, prefix = queue.pop(0)
         if len(prefix) == len(chain.n_classes):
             return prefix, value, max([value, *cut])
         known = -1 if given is None else given[i, len(prefix)]
@@ -36,5 +36,5 @@ def _search(chain, X, i, given, epsilon):
         if not survivors:
             without_survivors.append((value, prefix))
     found = [greedy_from(chain, X, i, given, prefix, value)[:2] for value, prefix in without_survivors]
-    vector, value = max(found, key=lambda vector_and_value: vector_and_value[1])
+    vector, value = found[first_best([value for _, value in found])]
     return vector, value, max([value, *cut])

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from reference.joint import enumerate_vectors
+from reference.joint import enumerate_vectors, first_best
 
 
 def exhaustive(chain, X, given):
     """Return for each row the most probable vector and its log-probability."""
-    return [
-        max(enumerate_vectors(chain, X, i, given).items(), key=lambda vector_and_value: vector_and_value[1])
-        for i in range(len(X))
-    ]
+    found = [list(enumerate_vectors(chain, X, i, given).items()) for i in range(len(X))]
+    return [vectors[first_best([value for _, value in vectors])] for vectors in found]
 
 
 def all_vectors(chain, X, given):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reference.joint import log_classes
+from reference.joint import first_best, log_classes
 
 
 def greedy_from(chain, X, i, given, prefix, partial):
@@ -14,7 +14,7 @@ def greedy_from(chain, X, i, given, prefix, partial):
         children = {c: partial + value for c, value in enumerate(log_classes(chain, X, i, vector))}
         if given is not None and given[i, k] >= 0:
             children = {int(given[i, k]): children[int(given[i, k])]}
-        best = max(children, key=lambda c: children[c])
+        best = list(children)[first_best(list(children.values()))]
         partial = children.pop(best)
         not_taken += children.values()
         vector.append(best)

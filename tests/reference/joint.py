@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
+TIE = 1e-10
+"""Log-probabilities that differ by less are equal, and the first of equals counts."""
+
 
 def log_classes(chain, X, i, prefix):
     """Return the log-probabilities of the classes that follow `prefix` in row `i`, as a list."""
     prefix = np.array(prefix, dtype=np.int32).reshape(1, -1)
     return chain.conditional(X[i : i + 1], prefix)[0].tolist()
+
+
+def first_best(values):
+    """Return the index of the largest of the values, the first of equals."""
+    return next(i for i, value in enumerate(values) if value >= max(values) - TIE)
 
 
 def log_joint(chain, X, Y):

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from reference.greedy import greedy
-from reference.joint import log_classes, log_joint, sample
+from reference.joint import TIE, log_classes, log_joint, sample
 
 
 def monte_carlo(chain, X, given, uniforms, start_greedy):
@@ -20,7 +20,7 @@ def monte_carlo(chain, X, given, uniforms, start_greedy):
         y, value = start[i], log_joint(chain, X[i : i + 1], start[i : i + 1])[0]
         for candidate in drawn[i]:
             candidate_value = log_joint(chain, X[i : i + 1], candidate[None])[0]
-            if candidate_value > value:
+            if candidate_value > value + TIE:
                 y, value = candidate, candidate_value
         labels.append(y)
         values.append(value)

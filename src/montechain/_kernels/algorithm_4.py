@@ -14,10 +14,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from montechain._kernels.conditional import SOFTMAX, expand, log_odds, log_sigmoids
+from montechain._kernels.conditional import expand
 from montechain._kernels.greedy import most_probable_class
-from montechain._kernels.joint import draw_class
-from montechain._kernels.monte_carlo import interval, keep_within, next_class
+from montechain._kernels.joint import draw_class, largest, widest
+from montechain._kernels.monte_carlo import new_walk, walk_draws
 
 
 @njit(cache=True, nogil=True)
@@ -66,7 +66,10 @@ def algorithm_4(
     draws = np.arange(n_samples)
     known = np.full(n_labels, -1, dtype=np.int32)
     z = np.zeros(n_labels, dtype=np.int32)
-    scratch = new_walk(score_start, n_classes)
+    width = 1
+    for j in range(len(orders)):
+        width = max(width, widest(score_start[j]))
+    scratch = new_walk(n_labels, largest(n_classes[0]), width)
     children, active, scores = scratch[1], scratch[6], scratch[8]
 
     for i in range(n_rows):
@@ -94,157 +97,11 @@ def algorithm_4(
                 if z[k] > 0:
                     active[n_active] = first_active[k] + z[k] - 1
                     n_active += 1
-            best_of_draws(
+            is_first_draw = t == 0 and not start_greedy
+            walk_draws(
                 base_row, effects, start, score_weight, kind, sizes, first_active, known,
-                columns[t], lowest[t], highest[t], draws, value, z, scratch,
+                columns[t], lowest[t], highest[t], draws, value, 0 if is_first_draw else -1, z, scratch,
             )  # fmt: skip
             for k in range(n_labels):
                 labels[i, orders[j, k]] = z[k]
     return labels
-
-
-@njit(cache=True, nogil=True)
-def new_walk(score_start, n_classes):
-    """Return the arrays in which `best_of_draws` keeps its path, for the largest of the stacked chains."""
-    n_labels = n_classes.shape[1]
-    width = 1
-    for j in range(score_start.shape[0]):
-        for k in range(n_labels):
-            width = max(width, score_start[j, k + 1] - score_start[j, k])
-    return (
-        np.zeros(n_labels + 1),
-        np.empty((n_labels, max(1, n_classes.max()))),
-        np.zeros(n_labels, dtype=np.int64),
-        np.empty(n_labels),
-        np.zeros(n_labels, dtype=np.int64),
-        np.zeros(n_labels, dtype=np.int64),
-        np.empty(max(1, n_labels), dtype=np.int64),
-        np.zeros(n_labels + 1, dtype=np.int64),
-        np.empty(width),
-        np.zeros(n_labels, dtype=np.int32),
-    )
-
-
-@njit(cache=True, nogil=True)
-def best_of_draws(
-    base_row,
-    effects,
-    score_start,
-    score_weight,
-    response,
-    n_classes,
-    active_start,
-    known,
-    columns,
-    lowest,
-    highest,
-    draws,
-    best,
-    best_labels,
-    scratch,
-):
-    """Replace `best_labels` by the most probable draw if that is more probable; return its log-probability.
-
-    Parameters
-    ----------
-    known : int32 array of length L
-        The class of each position if it is known, else -1.
-    columns : ndarray of shape (L, S)
-        Uniform numbers: draw s chooses the class of position k by ``columns[k, s]``.
-    lowest, highest : ndarrays of shape (L,)
-        Least and largest number of each row of `columns`.
-    draws : int64 array
-        The numbers 0..S-1 in any order; they are rearranged.
-    best : float
-        Log-probability of `best_labels`.
-    """
-    partial, children, other, other_log, left_from, left_to, active, n_active_at, scores, path = scratch
-    n_labels = len(n_classes)
-    partial[0] = 0.0
-    n_active_at[0] = 0
-    top = 0
-    first, last = 0, len(draws)
-    while True:
-        # Down: the most probable class at each position, until a prefix cannot lead to a better vector.
-        k = top
-        while k < n_labels:
-            n_active = n_active_at[k]
-            if response[k] == SOFTMAX and n_classes[k] == 2:
-                odds = log_odds(base_row, effects, score_start[k], active, n_active)
-                children[k, 0], children[k, 1] = log_sigmoids(odds)
-                chosen = 1 if odds > 0.0 else 0
-                if known[k] >= 0:
-                    chosen = known[k]
-                    children[k, 1 - chosen] = -np.inf
-                other[k] = 1 - chosen
-                other_log[k] = partial[k] + children[k, 1 - chosen]
-            else:
-                expand(
-                    base_row, effects, score_start, score_weight, response, n_classes,
-                    k, active, n_active, known[k], scores, children[k],
-                )  # fmt: skip
-                chosen = most_probable_class(children[k], n_classes[k], known[k])
-                other[k] = next_class(children[k], n_classes[k], chosen)
-                other_log[k] = partial[k] + children[k, other[k]] if other[k] >= 0 else -np.inf
-            partial[k + 1] = partial[k] + children[k, chosen]
-            if partial[k + 1] <= best:
-                break
-            path[k] = chosen
-            n_active_at[k + 1] = n_active
-            if chosen > 0:
-                active[n_active] = active_start[k] + chosen - 1
-                n_active_at[k + 1] = n_active + 1
-            k += 1
-        complete = k == n_labels
-
-        # Up: to the deepest class not tried yet that may lead to a better vector.
-        deepest = k - 1
-        while deepest >= 0 and other_log[deepest] <= best:
-            deepest -= 1
-        # Split the draws only as far as needed: along the whole path if a complete vector asks who drew it.
-        until = n_labels - 1 if complete else deepest
-        j = top
-        while j <= until and first < last:
-            low, high = interval(children, j, n_classes[j], path[j])
-            left_to[j] = last
-            if not (low <= lowest[j] and highest[j] < high) and known[j] < 0:
-                last = keep_within(draws, first, last, columns, j, low, high)
-            left_from[j] = last
-            j += 1
-        if first == last:
-            # Nobody drew the path up to position j - 1, so nothing below it counts.
-            deepest = min(deepest, j - 1)
-        elif complete:
-            best = partial[n_labels]
-            best_labels[:] = path
-
-        # Across: to a class that somebody drew.
-        while deepest >= 0:
-            if other_log[deepest] <= best:
-                deepest -= 1
-                continue
-            chosen = other[deepest]
-            value = other_log[deepest]
-            first, last = left_from[deepest], left_to[deepest]
-            if n_classes[deepest] == 2:
-                other_log[deepest] = -np.inf
-            else:
-                low, high = interval(children, deepest, n_classes[deepest], chosen)
-                last = keep_within(draws, first, last, columns, deepest, low, high)
-                left_from[deepest] = last
-                other[deepest] = next_class(children[deepest], n_classes[deepest], chosen)
-                other_log[deepest] = -np.inf
-                if other[deepest] >= 0:
-                    other_log[deepest] = partial[deepest] + children[deepest, other[deepest]]
-            if first < last:
-                path[deepest] = chosen
-                partial[deepest + 1] = value
-                n_active = n_active_at[deepest]
-                if chosen > 0:
-                    active[n_active] = active_start[deepest] + chosen - 1
-                    n_active += 1
-                n_active_at[deepest + 1] = n_active
-                break
-        if deepest < 0:
-            return best
-        top = deepest + 1

@@ -9,6 +9,7 @@ from numba import njit
 
 from montechain._kernels.conditional import expand
 from montechain._kernels.joint import largest, widest
+from montechain._kernels.ties import level
 
 
 @njit(cache=True, nogil=True)
@@ -53,6 +54,7 @@ def beam(base, effects, score_start, score_weight, response, n_classes, active_s
     next_prefixes = np.zeros((width, n_labels), dtype=np.int32)
     partial = np.zeros(width)
     candidates = np.empty(width * most_classes)
+    levels = np.empty(width * most_classes)
     origin = np.empty(width * most_classes, dtype=np.int64)
     scores = np.empty(widest(score_start))
     children = np.empty(most_classes)
@@ -72,10 +74,11 @@ def beam(base, effects, score_start, score_weight, response, n_classes, active_s
                 for c in range(n_classes[k]):
                     if known < 0 or c == known:
                         candidates[n_candidates] = partial[b] + children[c]
+                        levels[n_candidates] = -level(candidates[n_candidates])
                         origin[n_candidates] = b * most_classes + c
                         n_candidates += 1
             # A stable sort, so that of equals the first is kept.
-            ranking = np.argsort(-candidates[:n_candidates], kind="mergesort")
+            ranking = np.argsort(levels[:n_candidates], kind="mergesort")
             for r in range(width, n_candidates):
                 dropped = candidates[ranking[r]]
                 dropped_log[i] = max(dropped_log[i], dropped)

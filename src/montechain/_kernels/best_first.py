@@ -13,6 +13,7 @@ from numba import njit
 
 from montechain._kernels.conditional import ONE_VERSUS_REST, PAIRWISE, SOFTMAX, log_sigmoid, respond
 from montechain._kernels.heap import doubled, heap_pop, heap_push
+from montechain._kernels.ties import TIE
 
 DIVE_EVERY = 16
 """One node in this many is followed down to a complete vector, to improve the best one found."""
@@ -153,10 +154,10 @@ def best_first(
     partial_of[0] = 0.0
     for w in range(n_columns):
         scores[w] = base_row[w]
-    bound_of[0] = look_ahead(scores, low[0], high[0], score_start, response, n_classes, known, 0, 0.0, best_log)
+    bound_of[0] = look_ahead(scores, low[0], high[0], score_start, response, n_classes, known, 0, 0.0, best_log + TIE)
     n_stored = 1
     size = 0
-    if bound_of[0] > best_log:
+    if bound_of[0] > best_log + TIE:
         heap_push(keys, items, 0, bound_of[0], 0)
         size = 1
     nodes = 0
@@ -165,7 +166,7 @@ def best_first(
     diving = False
     while True:
         if not diving:
-            if size == 0 or keys[0] <= best_log:
+            if size == 0 or keys[0] <= best_log + TIE:
                 return best_log, best_log, nodes, (parent, chosen_class, depth_of, partial_of, bound_of, keys, items)
             if nodes >= max_nodes:
                 bound = max(best_log, keys[0])
@@ -211,7 +212,7 @@ def best_first(
             if known_class >= 0 and c != known_class:
                 continue
             partial = partial_of[node] + log_proba[c]
-            if not partial > best_log:
+            if not partial > best_log + TIE:
                 continue
             if depth == n_labels - 1:
                 best_log = partial
@@ -236,11 +237,11 @@ def best_first(
                 known,
                 depth + 1,
                 partial,
-                best_log,
+                best_log + TIE,
             )
             # A child's look-ahead may exceed its parent's by rounding; the parent's still holds.
             bound = min(bound, bound_of[node])
-            if bound <= best_log:
+            if bound <= best_log + TIE:
                 continue
             child = n_stored
             n_stored += 1

@@ -34,7 +34,7 @@ def most_probable(*arrays, max_nodes, patience):
     nodes : int64 ndarray of shape (n,)
         Nodes expanded.
     """
-    *found, complete = search_depth_first(*arrays, min(max_nodes, patience))
+    *found, complete, _ = search_depth_first(*arrays, min(max_nodes, patience))
     unsettled = np.flatnonzero(~complete & (found[-1] < max_nodes))
     if len(unsettled):
         search_best_first(*arrays, max_nodes, unsettled, *found)

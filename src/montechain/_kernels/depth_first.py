@@ -12,6 +12,8 @@ from numba import njit
 
 from montechain._kernels.conditional import SOFTMAX, expand, log_odds
 from montechain._kernels.depth_first_binary import depth_first_binary, new_lines
+from montechain._kernels.greedy import most_probable_class
+from montechain._kernels.ties import TIE
 
 
 @njit(cache=True, nogil=True)
@@ -31,17 +33,18 @@ def depth_first(
 ):
     """Search one row depth-first for its ``k = len(found)`` most probable vectors, the most probable child first.
 
-    Writes the vectors to `found` and their log-probabilities to `found_log`, in no particular order, and
-    returns how many there are, the number of nodes expanded, whether the search is complete, and an upper
-    bound on the log-probability of every vector. The budget ends the search only once k vectors are found.
-    `known` is the row of known classes, or empty.
+    Writes the vectors to `found` and their log-probabilities to `found_log`, best first, and returns how many there
+    are, the number of nodes expanded, whether the search is complete, an upper bound on the log-probability of every
+    vector, and whether a vector that is not among them may be as probable as the last one. Of equally probable vectors
+    the one found first stands first. The budget ends the search only once k vectors are found. `known` is the row of
+    known classes, or empty.
     """
     children, next_value, labels, next_class, active, n_active_at, scores = scratch
     last = len(n_classes) - 1
     wanted = len(found)
     n_found = 0
-    worst = 0
-    threshold = -np.inf
+    limit = -np.inf
+    left = -np.inf
     nodes = 0
     depth = 0
     partial = 0.0
@@ -50,18 +53,16 @@ def depth_first(
     while True:
         if nodes >= max_nodes and n_found == wanted:
             # Open are this node and, above it, the children not yet taken.
-            bound = partial
-            for i in range(n_found):
-                bound = max(bound, found_log[i])
+            bound = max(partial, found_log[0])
             for d in range(depth):
                 bound = max(bound, next_value[d])
-            return n_found, nodes, False, bound
+            return n_found, nodes, False, bound, True
         nodes += 1
         known_class = known[depth] if len(known) else -1
         if response[depth] == SOFTMAX and n_classes[depth] == 2:
             # As `expand`, but the likelier class is known at once, and no array is touched.
             odds = log_odds(base_row, effects, score_start[depth], active, n_active)
-            chosen = 1 if odds > 0.0 else 0
+            chosen = 1 if odds > TIE else 0
             odds = abs(odds)
             rest = math.log1p(math.exp(-odds))
             value = partial - rest
@@ -93,28 +94,25 @@ def depth_first(
             chosen, value = take_best(out, n_classes[depth])
             next_class[depth], next_value[depth] = take_best(out, n_classes[depth])
         if depth == last:
-            while value > threshold:
+            while value > limit:
                 labels[depth] = chosen
-                slot = n_found if n_found < wanted else worst
-                for d in range(last + 1):
-                    found[slot, d] = labels[d]
-                found_log[slot] = value
-                n_found = min(n_found + 1, wanted)
                 if n_found == wanted:
-                    worst = 0
-                    for i in range(1, wanted):
-                        if found_log[i] < found_log[worst]:
-                            worst = i
-                    threshold = found_log[worst]
+                    left = max(left, found_log[wanted - 1])
+                n_found = insert(found, found_log, n_found, labels, value)
+                if n_found == wanted:
+                    limit = found_log[wanted - 1] + TIE
                 chosen = next_class[depth]
                 value = next_value[depth]
                 next_value[depth] = -np.inf
                 if n_classes[depth] > 2:
                     next_class[depth], next_value[depth] = take_best(children[depth], n_classes[depth])
+            left = max(left, value)
             value = -np.inf
-        if not value > threshold:
+        if not value > limit:
+            left = max(left, value, next_value[depth])
             depth -= 1
-            while depth >= 0 and not next_value[depth] > threshold:
+            while depth >= 0 and not next_value[depth] > limit:
+                left = max(left, next_value[depth])
                 depth -= 1
             if depth < 0:
                 break
@@ -131,10 +129,26 @@ def depth_first(
         depth += 1
         n_active_at[depth] = n_active
         partial = value
-    bound = -np.inf
-    for i in range(n_found):
-        bound = max(bound, found_log[i])
-    return n_found, nodes, True, bound
+    bound = found_log[0] if n_found > 0 else -np.inf
+    return n_found, nodes, True, bound, n_found == wanted and left >= found_log[wanted - 1] - TIE
+
+
+@njit(cache=True, nogil=True)
+def insert(found, found_log, n_found, vector, value):
+    """Put `vector` in its place among the best, behind its equals, and return how many there are."""
+    wanted = len(found_log)
+    if value == -np.inf or (n_found == wanted and value <= found_log[wanted - 1] + TIE):
+        return n_found
+    place = min(n_found, wanted - 1)
+    while place > 0 and value > found_log[place - 1] + TIE:
+        found_log[place] = found_log[place - 1]
+        for d in range(len(vector)):
+            found[place, d] = found[place - 1, d]
+        place -= 1
+    found_log[place] = value
+    for d in range(len(vector)):
+        found[place, d] = vector[d]
+    return min(n_found + 1, wanted)
 
 
 @njit(cache=True, nogil=True)
@@ -149,10 +163,7 @@ def is_all_binary(response, n_classes):
 @njit(cache=True, nogil=True)
 def take_best(values, n_classes):
     """Return the class with the largest value, and that value, which is struck out."""
-    best = 0
-    for c in range(1, n_classes):
-        if values[c] > values[best]:
-            best = c
+    best = most_probable_class(values, n_classes, -1)
     value = values[best]
     values[best] = -np.inf
     return best, value
@@ -206,12 +217,7 @@ def greedy(
             scores,
             out,
         )
-        chosen = known_class
-        if chosen < 0:
-            chosen = 0
-            for c in range(1, n_classes[k]):
-                if out[c] > out[chosen]:
-                    chosen = c
+        chosen = most_probable_class(out, n_classes[k], known_class)
         labels[k] = chosen
         if chosen > 0:
             active[n_active] = active_start[k] + chosen - 1
@@ -240,6 +246,8 @@ def search_depth_first(
         Nodes expanded.
     complete : bool ndarray of shape (n,)
         Whether the search ended before its budget.
+    tied : bool ndarray of shape (n,)
+        Whether another vector may be as probable.
     """
     n_rows = len(base)
     n_labels = len(n_classes)
@@ -251,6 +259,7 @@ def search_depth_first(
     upper_bound = np.empty(n_rows)
     nodes = np.empty(n_rows, dtype=np.int64)
     complete = np.empty(n_rows, dtype=np.bool_)
+    tied = np.empty(n_rows, dtype=np.bool_)
     nothing = np.empty(0, dtype=np.int32)
     all_binary = is_all_binary(response, n_classes)
     lines = new_lines(effects if all_binary else effects[:0])
@@ -259,12 +268,13 @@ def search_depth_first(
         n_found = 1
         nodes[i] = 0
         complete[i] = False
+        tied[i] = True
         if all_binary:
-            found_log[0], nodes[i], complete[i], upper_bound[i] = depth_first_binary(
+            found_log[0], nodes[i], complete[i], upper_bound[i], tied[i] = depth_first_binary(
                 base[i], known, max_nodes, found[0], lines
             )
         if nodes[i] == 0:
-            n_found, nodes[i], complete[i], upper_bound[i] = depth_first(
+            n_found, nodes[i], complete[i], upper_bound[i], tied[i] = depth_first(
                 base[i],
                 effects,
                 score_start,
@@ -295,7 +305,7 @@ def search_depth_first(
         for k in range(n_labels):
             labels[i, k] = found[0, k]
         log_proba[i] = found_log[0]
-    return labels, log_proba, upper_bound, nodes, complete
+    return labels, log_proba, upper_bound, nodes, complete, tied
 
 
 @njit(cache=True, nogil=True)
@@ -333,7 +343,7 @@ def k_best(
     nothing = np.empty(0, dtype=np.int32)
     for i in range(n_rows):
         known = given[i] if len(given) else nothing
-        n_found, _, complete[i], _ = depth_first(
+        n_found, _, complete[i], _, _ = depth_first(
             base[i],
             effects,
             score_start,
@@ -347,10 +357,8 @@ def k_best(
             found_log,
             scratch,
         )
-        best_first_order = np.argsort(-found_log[:n_found])
         for rank in range(n_found):
-            slot = best_first_order[rank]
-            log_proba[i, rank] = found_log[slot]
+            log_proba[i, rank] = found_log[rank]
             for d in range(n_labels):
-                labels[i, rank, d] = found[slot, d]
+                labels[i, rank, d] = found[rank, d]
     return labels, log_proba, complete

@@ -15,6 +15,7 @@ from numba import njit
 
 from montechain._kernels.lanes import N_BYTES, load, multiply_add, store
 from montechain._kernels.sigmoids import ratios, shares
+from montechain._kernels.ties import TIE
 
 LANES = np.uint64(N_BYTES // 8)
 ONE = np.uint64(1)
@@ -56,9 +57,9 @@ def depth_first_binary(base_row, known, max_nodes, found, lines):
     """Search one row for its most probable vector, the most probable child first.
 
     `known` is the row of known classes, or empty. Writes the vector to `found` and returns its log-probability, the
-    number of nodes expanded, whether the search is complete, and an upper bound on the log-probability of every vector.
-    The budget ends the search only once a vector is found. Where probabilities would underflow, it gives up with zero
-    nodes.
+    number of nodes expanded, whether the search is complete, an upper bound on the log-probability of every vector, and
+    whether another vector may be as probable. The budget ends the search only once a vector is found. Where
+    probabilities would underflow, it gives up with zero nodes.
     """
     forward, odds, classes, ratio, share, from_level, from_label, from_value = lines
     n_labels, width = np.uint64(forward.shape[0]), np.uint64(forward.shape[1])
@@ -68,6 +69,9 @@ def depth_first_binary(base_row, known, max_nodes, found, lines):
         odds[0, k] = base_row[k]
         classes[0, k] = 0.0
     best = 0.0
+    # A vector that is to replace the best one must exceed this; the most that was left because it does not.
+    limit = 0.0
+    left = 0.0
     nodes = 0
     n_waiting = np.uint64(0)
     level = np.uint64(0)
@@ -80,7 +84,7 @@ def depth_first_binary(base_row, known, max_nodes, found, lines):
             line = k // LANES
             end = min((line + ONE) * LANES, n_labels)
             for j in range(k, end):
-                wanted = 1.0 if odds[level, j] > 0.0 else 0.0
+                wanted = 1.0 if odds[level, j] > TIE else 0.0
                 if has_knowledge and known[j] >= 0:
                     wanted = float(known[j])
                 if wanted != classes[level, j]:
@@ -97,36 +101,41 @@ def depth_first_binary(base_row, known, max_nodes, found, lines):
                     bound = max(best, value)
                     for w in range(n_waiting):
                         bound = max(bound, from_value[w])
-                    return math.log(best), nodes, False, math.log(bound)
+                    return math.log(best), nodes, False, math.log(bound), True
                 nodes += 1
                 lane = k - line * LANES
                 value *= share[lane]
                 other = value * ratio[lane]
                 if has_knowledge and known[k] >= 0:
-                    if (odds[level, k] > 0.0) != (known[k] == 1):
+                    if (odds[level, k] > TIE) != (known[k] == 1):
                         value = other
                     other = 0.0
-                if not value > best:
+                if not value > limit:
+                    left = max(left, value)
                     is_open = False
                     break
-                if other > best:
+                if other > limit:
                     from_level[n_waiting] = level
                     from_label[n_waiting] = k
                     from_value[n_waiting] = other
                     n_waiting = n_waiting + ONE
+                else:
+                    left = max(left, other)
                 k = k + ONE
             if best == 0.0 and not value >= SMALLEST:
-                return -np.inf, 0, False, 0.0
+                return -np.inf, 0, False, 0.0, True
         if is_open:
             best = value
+            limit = best * (1.0 + TIE)
             for j in range(n_labels):
                 found[j] = int(classes[level, j])
         # The vectors that wait longest belong to the lowest levels, so no row is overwritten that is still needed.
-        while n_waiting > 0 and not from_value[n_waiting - ONE] > best:
+        while n_waiting > 0 and not from_value[n_waiting - ONE] > limit:
             n_waiting = n_waiting - ONE
+            left = max(left, from_value[n_waiting])
         if n_waiting == 0:
             log_best = math.log(best)
-            return log_best, nodes, True, log_best
+            return log_best, nodes, True, log_best, left >= best * (1.0 - TIE)
         n_waiting = n_waiting - ONE
         above = from_level[n_waiting]
         label = from_label[n_waiting]

@@ -9,6 +9,7 @@ from montechain._kernels.conditional import expand
 from montechain._kernels.greedy import most_probable_class
 from montechain._kernels.heap import doubled, heap_pop, heap_push
 from montechain._kernels.joint import largest, widest
+from montechain._kernels.ties import TIE, level
 
 
 @njit(cache=True, nogil=True)
@@ -100,7 +101,7 @@ def epsilon_approximate(
                 parent[n_nodes] = node
                 node_log[n_nodes] = child_log
                 free_log[n_nodes] = child_free
-                heap_push(queue_keys, queue, n_queue, child_log, n_nodes)
+                heap_push(queue_keys, queue, n_queue, level(child_log), n_nodes)
                 n_queue += 1
                 n_nodes += 1
             if n_nodes == before:
@@ -123,7 +124,7 @@ def epsilon_approximate(
                     if path[k] > 0:
                         active[n_active] = active_start[k] + path[k] - 1
                         n_active += 1
-                if s == 0 or total > log_proba[i]:
+                if s == 0 or total > log_proba[i] + TIE:
                     labels[i] = path
                     log_proba[i] = total
         upper_bound[i] = max(log_proba[i], cut)

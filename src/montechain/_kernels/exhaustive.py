@@ -7,6 +7,7 @@ from numba import njit
 
 from montechain._kernels.conditional import SOFTMAX, expand, log_odds, log_sigmoids
 from montechain._kernels.joint import largest, widest
+from montechain._kernels.ties import TIE
 
 
 @njit(cache=True, nogil=True)
@@ -109,7 +110,7 @@ def visit(
             if not only_best:
                 labels[m] = path
                 log_proba[m] = partial[n_labels]
-            elif m == 0 or partial[n_labels] > log_proba[0]:
+            elif m == 0 or partial[n_labels] > log_proba[0] + TIE:
                 labels[0] = path
                 log_proba[0] = partial[n_labels]
             m += 1

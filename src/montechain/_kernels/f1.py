@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from montechain._kernels.ties import TIE, level
+
 
 @njit(cache=True, nogil=True)
 def maximise_f1(indptr, labels, weights, negative, n_classes, given):
@@ -47,6 +49,7 @@ def maximise_f1(indptr, labels, weights, negative, n_classes, given):
     must = np.empty(n_labels, dtype=np.bool_)
     seen = np.zeros(n_pairs, dtype=np.bool_)
     score = np.empty(n_labels)
+    order = np.empty(n_labels)
     choice = np.empty(n_labels, dtype=np.int32)
     decisions = np.empty((n_rows, n_labels), dtype=np.int32)
     expectation = np.zeros(n_rows)
@@ -108,7 +111,7 @@ def maximise_f1(indptr, labels, weights, negative, n_classes, given):
                 bound = 0.0
                 for t in range(n_sizes):
                     bound += size_mass[sizes[t]] * 2.0 * sizes[t] / (sizes[t] + k)
-                if bound <= best:
+                if bound <= best + TIE:
                     break
             value = 0.0
             for j in range(n_labels):
@@ -126,13 +129,15 @@ def maximise_f1(indptr, labels, weights, negative, n_classes, given):
                     delta = 0.0
                     for t in range(n_sizes):
                         delta += pair_mass[pair * width + sizes[t]] * 2.0 / (sizes[t] + k)
-                    if delta > score[j]:
+                    if delta > score[j] + TIE:
                         score[j] = delta
                         choice[j] = c
                 if must[j]:
                     value += score[j]
             # Stable, so that of equal labels the earlier one is taken, whatever the batch.
-            ranking = np.argsort(-score, kind="mergesort")
+            for j in range(n_labels):
+                order[j] = -level(score[j])
+            ranking = np.argsort(order, kind="mergesort")
             taken = n_must
             for t in range(n_labels):
                 j = ranking[t]
@@ -141,7 +146,7 @@ def maximise_f1(indptr, labels, weights, negative, n_classes, given):
                 if not must[j] and choice[j] >= 0:
                     value += score[j]
                     taken += 1
-            if value > best:
+            if value > best + TIE:
                 best = value
                 taken = n_must
                 for j in range(n_labels):
@@ -245,7 +250,7 @@ def minimise_jaccard(indptr, labels, weights, negative, n_classes, given, first_
         )
         # Good candidates first, for they cut the others short.
         for d in range(first, last):
-            loss = jaccard_loss(labels, weights, first, last, relevant, relevant_start, negative, labels[d], best)
+            loss = jaccard_loss(labels, weights, first, last, relevant, relevant_start, negative, labels[d], best - TIE)
             if loss < best:
                 best = loss
                 decisions[row] = labels[d]
@@ -258,7 +263,9 @@ def minimise_jaccard(indptr, labels, weights, negative, n_classes, given, first_
                     else:
                         candidate[j] = rest % n_classes[j]
                         rest //= n_classes[j]
-                loss = jaccard_loss(labels, weights, first, last, relevant, relevant_start, negative, candidate, best)
+                loss = jaccard_loss(
+                    labels, weights, first, last, relevant, relevant_start, negative, candidate, best - TIE
+                )
                 if loss < best:
                     best = loss
                     decisions[row] = candidate
@@ -278,7 +285,7 @@ def minimise_jaccard(indptr, labels, weights, negative, n_classes, given, first_
                             grown = True
                     if grown:
                         loss = jaccard_loss(
-                            labels, weights, first, last, relevant, relevant_start, negative, candidate, best
+                            labels, weights, first, last, relevant, relevant_start, negative, candidate, best - TIE
                         )
                         if loss < best:
                             best = loss
@@ -289,7 +296,9 @@ def minimise_jaccard(indptr, labels, weights, negative, n_classes, given, first_
                     j = relevant[t]
                     if candidate[j] == negative[j]:
                         candidate[j] = labels[d, j]
-                loss = jaccard_loss(labels, weights, first, last, relevant, relevant_start, negative, candidate, best)
+                loss = jaccard_loss(
+                    labels, weights, first, last, relevant, relevant_start, negative, candidate, best - TIE
+                )
                 if loss < best:
                     best = loss
                     decisions[row] = candidate

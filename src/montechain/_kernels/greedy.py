@@ -7,6 +7,7 @@ from numba import njit
 
 from montechain._kernels.conditional import SOFTMAX, expand, log_odds, log_sigmoids
 from montechain._kernels.joint import largest, widest
+from montechain._kernels.ties import TIE
 
 
 @njit(cache=True, nogil=True)
@@ -34,7 +35,7 @@ def greedy(base, effects, score_start, score_weight, response, n_classes, active
             if response[k] == SOFTMAX and n_classes[k] == 2:
                 odds = log_odds(base_row, effects, score_start[k], active, n_active)
                 children[0], children[1] = log_sigmoids(odds)
-                chosen = 1 if odds > 0.0 else 0
+                chosen = 1 if odds > TIE else 0
                 if known >= 0:
                     chosen = known
                 else:
@@ -63,8 +64,10 @@ def most_probable_class(log_proba, n_classes, known):
     """Return the known class if there is one, else the first of the most probable ones."""
     if known >= 0:
         return known
-    chosen = 0
+    best = log_proba[0]
     for c in range(1, n_classes):
-        if log_proba[c] > log_proba[chosen]:
-            chosen = c
+        best = max(best, log_proba[c])
+    chosen = 0
+    while log_proba[chosen] < best - TIE:
+        chosen += 1
     return chosen

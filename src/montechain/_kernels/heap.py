@@ -1,4 +1,4 @@
-"""A binary heap on two arrays: the largest key first."""
+"""A binary heap on two arrays: the largest key first, of equal keys the lowest item."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def heap_push(keys, items, size, key, item):
     i = size
     while i > 0:
         up = (i - 1) >> 1
-        if keys[up] >= key:
+        if keys[up] > key or (keys[up] == key and items[up] < item):
             break
         keys[i] = keys[up]
         items[i] = items[up]
@@ -33,9 +33,11 @@ def heap_pop(keys, items, size):
         child = 2 * i + 1
         if child >= last:
             break
-        if child + 1 < last and keys[child + 1] > keys[child]:
+        if child + 1 < last and (
+            keys[child + 1] > keys[child] or (keys[child + 1] == keys[child] and items[child + 1] < items[child])
+        ):
             child += 1
-        if keys[child] <= key:
+        if keys[child] < key or (keys[child] == key and items[child] > item):
             break
         keys[i] = keys[child]
         items[i] = items[child]

@@ -18,12 +18,10 @@ import numpy as np
 from numba import njit
 
 from montechain._kernels.conditional import SOFTMAX, expand, log_odds, log_sigmoids
-from montechain._kernels.depth_first import depth_first, new_scratch
+from montechain._kernels.depth_first import depth_first, insert, new_scratch
 from montechain._kernels.depth_first import greedy as greedy_completion
 from montechain._kernels.heap import doubled, heap_pop, heap_push
-
-TOLERANCE = 1e-12
-"""Relative difference of probabilities that may be rounding."""
+from montechain._kernels.ties import TIE
 
 
 @njit(cache=True, nogil=True)
@@ -111,7 +109,7 @@ def mixture(
             if len(given):
                 for d in range(n_labels):
                     known[j, d] = given[i, orders[j, d]]
-            n_own[j], _, _, ceiling[j] = depth_first(
+            n_own[j], _, _, ceiling[j], _ = depth_first(
                 base_row, effects, score_start[j], score_weight, response[j], n_classes[j], active_start[j],
                 known[j], first_nodes, own[j], own_log[j], scratch,
             )  # fmt: skip
@@ -155,7 +153,7 @@ def mixture(
                 total += share[m]
                 if lead[m] > lead[j]:
                     j = m
-            if lead[j] == -np.inf or (threshold > -np.inf and total <= 1.0 + TOLERANCE):
+            if lead[j] == -np.inf or (threshold > -np.inf and total <= 1.0 + TIE):
                 upper_bound[i] = threshold
                 break
             if nodes[i] >= max_nodes:
@@ -206,7 +204,7 @@ def mixture(
                 # A child that cannot matter any more is forgotten: no vector below it is among the k best.
                 if threshold > -np.inf and not has_risen:
                     own_share = math.exp(min(log_weights[j] + value - threshold, 700.0))
-                    if others + own_share <= 1.0:
+                    if others + own_share <= 1.0 + TIE:
                         continue
                 if depth + 1 < n_labels:
                     parent[n_stored] = node
@@ -227,7 +225,7 @@ def mixture(
                     base_row, effects, score_start, score_weight, response, n_classes, active_start,
                     orders, log_weights, vector, j, value, lead, threshold, scratch_of_score,
                 )  # fmt: skip
-                if value > threshold and not holds(labels[i], n_found, vector):
+                if value > threshold + TIE and not holds(labels[i], n_found, vector):
                     n_found = insert(labels[i], log_proba[i], n_found, vector, value)
                     if log_proba[i, k - 1] > threshold:
                         threshold = log_proba[i, k - 1]
@@ -285,8 +283,8 @@ def score(
             limit = -np.inf
             if threshold > -np.inf:
                 missing = 1.0 - total - by_chain[j]
-                if missing > TOLERANCE:
-                    limit = threshold + math.log(missing - 0.5 * TOLERANCE)
+                if missing > TIE:
+                    limit = threshold + math.log(missing - 0.5 * TIE)
             n_active = 0
             for k in range(n_labels):
                 c = vector[orders[j, k]]
@@ -327,22 +325,6 @@ def holds(labels, n_found, vector):
         if is_same:
             return True
     return False
-
-
-@njit(cache=True, nogil=True)
-def insert(labels, log_proba, n_found, vector, value):
-    """Put `vector` in its place among the best and return how many there are."""
-    wanted = len(labels)
-    if value == -np.inf or (n_found == wanted and value <= log_proba[wanted - 1]):
-        return n_found
-    place = min(n_found, wanted - 1)
-    while place > 0 and log_proba[place - 1] < value:
-        log_proba[place] = log_proba[place - 1]
-        labels[place] = labels[place - 1]
-        place -= 1
-    log_proba[place] = value
-    labels[place] = vector
-    return min(n_found + 1, wanted)
 
 
 @njit(cache=True, nogil=True)

@@ -20,9 +20,13 @@ from montechain._kernels.depth_first import search_depth_first
 from montechain._kernels.greedy import most_probable_class
 from montechain._kernels.heap import doubled
 from montechain._kernels.joint import draw_class, largest, widest
+from montechain._kernels.ties import TIE
 
 PATIENCE = 512
 """Nodes after which the search for the most probable vector gives way to the walk with the draws."""
+
+STARTED = 2
+"""The vector is the start."""
 
 
 def monte_carlo(*arrays_and_given_and_draws):
@@ -31,10 +35,12 @@ def monte_carlo(*arrays_and_given_and_draws):
     Takes and returns what `best_of_draws` does.
     """
     base, *others, given, uniforms, start_greedy = arrays_and_given_and_draws
-    *found, _, complete = search_depth_first(base, *others, given, PATIENCE)
+    *found, _, complete, tied = search_depth_first(base, *others, given, PATIENCE)
     # A vector without any probability is nobody's draw, whatever a comparison with zero says.
     complete &= found[1] > -np.inf
-    left = np.flatnonzero(~(complete & is_drawn(base, *others, given, uniforms, start_greedy, found[0])))
+    # Of equals the start counts, or the one drawn first: the walk knows which that is.
+    found_by = is_drawn(base, *others, given, uniforms, start_greedy, found[0])
+    left = np.flatnonzero(~(complete & (found_by > 0) & (~tied | (found_by == STARTED))))
     if len(left):
         own_given = given[left] if len(given) else given
         walked = best_of_draws(base[left], *others, own_given, uniforms, start_greedy)
@@ -47,14 +53,14 @@ def monte_carlo(*arrays_and_given_and_draws):
 def is_drawn(
     base, effects, score_start, score_weight, response, n_classes, active_start, given, uniforms, start_greedy, labels
 ):
-    """Return whether each row's vector is the start vector or one of the draws."""
+    """Return for each row whether its vector is the greedy start (`STARTED`), one of the draws (1) or neither (0)."""
     n_rows, n_labels = labels.shape
     columns = np.ascontiguousarray(uniforms.T)
     draws = np.arange(uniforms.shape[0])
     children = np.empty((n_labels, largest(n_classes)))
     active = np.empty(max(1, n_labels), dtype=np.int64)
     scores = np.empty(widest(score_start))
-    found = np.empty(n_rows, dtype=np.bool_)
+    found = np.empty(n_rows, dtype=np.int64)
     for i in range(n_rows):
         n_active = 0
         is_greedy = start_greedy
@@ -64,7 +70,7 @@ def is_drawn(
             if response[k] == SOFTMAX and n_classes[k] == 2:
                 odds = log_odds(base[i], effects, score_start[k], active, n_active)
                 children[k, 0] = odds
-                if known < 0 and chosen != (1 if odds > 0.0 else 0):
+                if known < 0 and chosen != (1 if odds > TIE else 0):
                     is_greedy = False
             else:
                 expand(
@@ -76,8 +82,8 @@ def is_drawn(
             if chosen > 0:
                 active[n_active] = active_start[k] + chosen - 1
                 n_active += 1
-        found[i] = is_greedy
         if is_greedy:
+            found[i] = STARTED
             continue
         last = len(draws)
         k = 0
@@ -88,7 +94,7 @@ def is_drawn(
                 low, high = interval(children, k, n_classes[k], labels[i, k])
                 last = keep_within(draws, 0, last, columns, k, low, high)
             k += 1
-        found[i] = last > 0
+        found[i] = 1 if last > 0 else 0
     return found
 
 
@@ -118,152 +124,216 @@ def best_of_draws(
     """
     n_rows = base.shape[0]
     n_labels = n_classes.shape[0]
-    n_samples = uniforms.shape[0]
     columns = np.ascontiguousarray(uniforms.T)
     lowest = np.empty(n_labels)
     highest = np.empty(n_labels)
     for k in range(n_labels):
         lowest[k] = columns[k].min()
         highest[k] = columns[k].max()
-    best_labels = np.empty((n_rows, n_labels), dtype=np.int32)
-    best_log = np.empty(n_rows)
+    labels = np.empty((n_rows, n_labels), dtype=np.int32)
+    log_proba = np.empty(n_rows)
     upper_bound = np.empty(n_rows)
-
-    draws = np.arange(n_samples)
-    # Of the current path, for each position: the class, the log-probability before it, the classes'
-    # log-probabilities, the best class not tried yet, and the draws that left the path there.
-    path = np.zeros(n_labels, dtype=np.int32)
-    partial = np.zeros(n_labels + 1)
-    children = np.empty((n_labels, largest(n_classes)))
-    other = np.zeros(n_labels, dtype=np.int64)
-    other_log = np.empty(n_labels)
-    left_from = np.zeros(n_labels, dtype=np.int64)
-    left_to = np.zeros(n_labels, dtype=np.int64)
-    active = np.empty(max(1, n_labels), dtype=np.int64)
-    n_active_at = np.zeros(n_labels + 1, dtype=np.int64)
-    scores = np.empty(widest(score_start))
-
+    draws = np.arange(uniforms.shape[0])
+    known = np.full(n_labels, -1, dtype=np.int32)
+    scratch = new_walk(n_labels, largest(n_classes), widest(score_start))
+    children, active, scores = scratch[1], scratch[6], scratch[8]
     for i in range(n_rows):
-        base_row = base[i]
-        best = -np.inf
-        bound = -np.inf
-        if not start_greedy:
-            for k in range(n_labels):
-                known = given[i, k] if given.shape[0] > 0 else -1
+        start = 0.0
+        n_active = 0
+        for k in range(n_labels):
+            if given.shape[0] > 0:
+                known[k] = given[i, k]
+            expand(
+                base[i], effects, score_start, score_weight, response, n_classes,
+                k, active, n_active, known[k], scores, children[k],
+            )  # fmt: skip
+            if start_greedy or known[k] >= 0:
+                c = most_probable_class(children[k], n_classes[k], known[k])
+            else:
+                c = draw_class(children[k], n_classes[k], columns[k, 0])
+            labels[i, k] = c
+            start += children[k, c]
+            if c > 0:
+                active[n_active] = active_start[k] + c - 1
+                n_active += 1
+        log_proba[i], upper_bound[i] = walk_draws(
+            base[i], effects, score_start, score_weight, response, n_classes, active_start, known,
+            columns, lowest, highest, draws, start, -1 if start_greedy else 0, labels[i], scratch,
+        )  # fmt: skip
+    return labels, log_proba, upper_bound
+
+
+@njit(cache=True, nogil=True)
+def new_walk(n_labels, most_classes, width):
+    """Return the arrays in which `walk_draws` keeps its path.
+
+    Of the current path, for each position: the log-probability before it, the classes' log-probabilities, the best
+    class not tried yet and its log-probability, and the draws that left the path there; the active classes, and how
+    many each prefix has; scores; and the classes.
+    """
+    return (
+        np.zeros(n_labels + 1),
+        np.empty((n_labels, most_classes)),
+        np.zeros(n_labels, dtype=np.int64),
+        np.empty(n_labels),
+        np.zeros(n_labels, dtype=np.int64),
+        np.zeros(n_labels, dtype=np.int64),
+        np.empty(max(1, n_labels), dtype=np.int64),
+        np.zeros(n_labels + 1, dtype=np.int64),
+        np.empty(width),
+        np.zeros(n_labels, dtype=np.int32),
+    )
+
+
+@njit(cache=True, nogil=True)
+def walk_draws(
+    base_row,
+    effects,
+    score_start,
+    score_weight,
+    response,
+    n_classes,
+    active_start,
+    known,
+    columns,
+    lowest,
+    highest,
+    draws,
+    best,
+    best_draw,
+    best_labels,
+    scratch,
+):
+    """Replace `best_labels` by the most probable draw if that is more probable, by the first of equals.
+
+    The draws are followed through the tree of prefixes together, and given up once their prefix is less probable than
+    the best vector, or no more probable and drawn later.
+
+    Parameters
+    ----------
+    known : int32 array of length L
+        The class of each position if it is known, else -1.
+    columns : ndarray of shape (L, S)
+        Uniform numbers: draw s chooses the class of position k by ``columns[k, s]``.
+    lowest, highest : ndarrays of shape (L,)
+        Least and largest number of each row of `columns`.
+    draws : int64 array
+        The numbers 0..S-1 in any order; they are rearranged.
+    best : float
+        Log-probability of `best_labels`.
+    best_draw : int
+        Number of the draw that gave `best_labels`; -1 if it comes before all draws.
+
+    Returns
+    -------
+    best, bound : float
+        The log-probability of `best_labels`; no vector, drawn or not, has one above the bound.
+    """
+    partial, children, other, other_log, left_from, left_to, active, n_active_at, scores, path = scratch
+    n_labels = len(n_classes)
+    partial[0] = 0.0
+    n_active_at[0] = 0
+    top = 0
+    first, last = 0, len(draws)
+    bound = -np.inf
+    # A prefix matters if it is more probable than this.
+    limit = best - TIE if best_draw > 0 else best + TIE
+    while True:
+        # Down: the most probable class at each position, until a prefix cannot lead to a better vector.
+        k = top
+        while k < n_labels:
+            n_active = n_active_at[k]
+            if response[k] == SOFTMAX and n_classes[k] == 2:
+                odds = log_odds(base_row, effects, score_start[k], active, n_active)
+                children[k, 0], children[k, 1] = log_sigmoids(odds)
+                chosen = 1 if odds > 0.0 else 0
+                if known[k] >= 0:
+                    chosen = known[k]
+                    children[k, 1 - chosen] = -np.inf
+                other[k] = 1 - chosen
+                other_log[k] = partial[k] + children[k, 1 - chosen]
+            else:
                 expand(
                     base_row, effects, score_start, score_weight, response, n_classes,
-                    k, active, n_active_at[k], known, scores, children[k],
+                    k, active, n_active, known[k], scores, children[k],
                 )  # fmt: skip
-                path[k] = known if known >= 0 else draw_class(children[k], n_classes[k], columns[k, 0])
-                partial[k + 1] = partial[k] + children[k, path[k]]
-                n_active_at[k + 1] = n_active_at[k]
-                if path[k] > 0:
-                    active[n_active_at[k]] = active_start[k] + path[k] - 1
-                    n_active_at[k + 1] += 1
-            best = partial[n_labels]
-            best_labels[i] = path
-        # The greedy start is complete before anything is compared with it.
-        force = start_greedy
-        top = 0
-        first, last = 0, n_samples
-        while True:
-            # Down: the most probable class at each position, until a prefix cannot lead to a better vector.
-            k = top
-            while k < n_labels:
-                n_active = n_active_at[k]
-                known = given[i, k] if given.shape[0] > 0 else -1
-                if response[k] == SOFTMAX and n_classes[k] == 2:
-                    odds = log_odds(base_row, effects, score_start[k], active, n_active)
-                    children[k, 0], children[k, 1] = log_sigmoids(odds)
-                    chosen = 1 if odds > 0.0 else 0
-                    if known >= 0:
-                        chosen = known
-                        children[k, 1 - known] = -np.inf
-                    other[k] = 1 - chosen
-                    other_log[k] = partial[k] + children[k, 1 - chosen]
-                else:
-                    expand(
-                        base_row, effects, score_start, score_weight, response, n_classes,
-                        k, active, n_active, known, scores, children[k],
-                    )  # fmt: skip
-                    chosen = most_probable_class(children[k], n_classes[k], known)
-                    other[k] = next_class(children[k], n_classes[k], chosen)
-                    other_log[k] = partial[k] + children[k, other[k]] if other[k] >= 0 else -np.inf
-                partial[k + 1] = partial[k] + children[k, chosen]
-                if partial[k + 1] <= best and not force:
-                    break
-                path[k] = chosen
-                n_active_at[k + 1] = n_active
-                if chosen > 0:
-                    active[n_active] = active_start[k] + chosen - 1
-                    n_active_at[k + 1] = n_active + 1
-                k += 1
-            complete = k == n_labels
-            if force:
-                force = False
-                complete = False
-                best = partial[n_labels]
-                best_labels[i] = path
-
-            # Up: to the deepest class not tried yet that may lead to a better vector.
-            deepest = k - 1
-            while deepest >= 0 and other_log[deepest] <= best:
-                deepest -= 1
-            # Split the draws: along the whole path if a complete vector asks who drew it.
-            until = n_labels - 1 if complete else deepest
-            j = top
-            while j <= until and first < last:
-                low, high = interval(children, j, n_classes[j], path[j])
-                left_to[j] = last
-                if not (low <= lowest[j] and highest[j] < high) and (given.shape[0] == 0 or given[i, j] < 0):
-                    last = keep_within(draws, first, last, columns, j, low, high)
-                left_from[j] = last
-                j += 1
-            if first == last:
-                # Nobody drew the path up to position j - 1: all below it stays unseen.
-                for d in range(j, until + 1):
-                    bound = max(bound, other_log[d])
-                if complete:
-                    bound = max(bound, partial[n_labels])
-                deepest = min(deepest, j - 1)
-            elif complete:
-                best = partial[n_labels]
-                best_labels[i] = path
-
-            # Across: to a class that somebody drew.
-            while deepest >= 0:
-                if other_log[deepest] <= best:
-                    deepest -= 1
-                    continue
-                chosen = other[deepest]
-                value = other_log[deepest]
-                first, last = left_from[deepest], left_to[deepest]
-                if n_classes[deepest] == 2:
-                    other_log[deepest] = -np.inf
-                else:
-                    low, high = interval(children, deepest, n_classes[deepest], chosen)
-                    last = keep_within(draws, first, last, columns, deepest, low, high)
-                    left_from[deepest] = last
-                    other[deepest] = next_class(children[deepest], n_classes[deepest], chosen)
-                    other_log[deepest] = -np.inf
-                    if other[deepest] >= 0:
-                        other_log[deepest] = partial[deepest] + children[deepest, other[deepest]]
-                if first < last:
-                    path[deepest] = chosen
-                    partial[deepest + 1] = value
-                    n_active = n_active_at[deepest]
-                    if chosen > 0:
-                        active[n_active] = active_start[deepest] + chosen - 1
-                        n_active += 1
-                    n_active_at[deepest + 1] = n_active
-                    break
-                bound = max(bound, value)
-            if deepest < 0:
+                chosen = known[k] if known[k] >= 0 else next_class(children[k], n_classes[k], -1)
+                other[k] = next_class(children[k], n_classes[k], chosen)
+                other_log[k] = partial[k] + children[k, other[k]] if other[k] >= 0 else -np.inf
+            partial[k + 1] = partial[k] + children[k, chosen]
+            if partial[k + 1] <= limit:
                 break
-            top = deepest + 1
-        best_log[i] = best
-        upper_bound[i] = max(bound, best)
-    return best_labels, best_log, upper_bound
+            path[k] = chosen
+            n_active_at[k + 1] = n_active
+            if chosen > 0:
+                active[n_active] = active_start[k] + chosen - 1
+                n_active_at[k + 1] = n_active + 1
+            k += 1
+        complete = k == n_labels
+
+        # Up: to the deepest class not tried yet that may lead to a better vector.
+        deepest = k - 1
+        while deepest >= 0 and other_log[deepest] <= limit:
+            deepest -= 1
+        # Split the draws only as far as needed: along the whole path if a complete vector asks who drew it.
+        until = n_labels - 1 if complete else deepest
+        j = top
+        while j <= until and first < last:
+            low, high = interval(children, j, n_classes[j], path[j])
+            left_to[j] = last
+            if not (low <= lowest[j] and highest[j] < high) and known[j] < 0:
+                last = keep_within(draws, first, last, columns, j, low, high)
+            left_from[j] = last
+            j += 1
+        if first == last:
+            # Nobody drew the path up to position j - 1: all below it stays unseen.
+            for d in range(j, until + 1):
+                bound = max(bound, other_log[d])
+            if complete:
+                bound = max(bound, partial[n_labels])
+            deepest = min(deepest, j - 1)
+        elif complete:
+            earliest = draws[first]
+            for s in range(first + 1, last):
+                earliest = min(earliest, draws[s])
+            if partial[n_labels] > best + TIE or earliest < best_draw:
+                best = partial[n_labels]
+                best_draw = earliest
+                limit = best - TIE if best_draw > 0 else best + TIE
+                for d in range(n_labels):
+                    best_labels[d] = path[d]
+
+        # Across: to a class that somebody drew.
+        while deepest >= 0:
+            if other_log[deepest] <= limit:
+                deepest -= 1
+                continue
+            chosen = other[deepest]
+            value = other_log[deepest]
+            first, last = left_from[deepest], left_to[deepest]
+            if n_classes[deepest] == 2:
+                other_log[deepest] = -np.inf
+            else:
+                low, high = interval(children, deepest, n_classes[deepest], chosen)
+                last = keep_within(draws, first, last, columns, deepest, low, high)
+                left_from[deepest] = last
+                other[deepest] = next_class(children[deepest], n_classes[deepest], chosen)
+                other_log[deepest] = -np.inf
+                if other[deepest] >= 0:
+                    other_log[deepest] = partial[deepest] + children[deepest, other[deepest]]
+            if first < last:
+                path[deepest] = chosen
+                partial[deepest + 1] = value
+                n_active = n_active_at[deepest]
+                if chosen > 0:
+                    active[n_active] = active_start[deepest] + chosen - 1
+                    n_active += 1
+                n_active_at[deepest + 1] = n_active
+                break
+            bound = max(bound, value)
+        if deepest < 0:
+            return best, max(bound, best)
+        top = deepest + 1
 
 
 @njit(cache=True, nogil=True)
@@ -394,10 +464,13 @@ def keep_within(draws, first, last, columns, k, low, high):
 
 @njit(cache=True, nogil=True)
 def next_class(log_proba, n_classes, chosen):
-    """Return the class that follows `chosen` from the most probable down, the first of equals first; -1 if none."""
+    """Return the class that follows `chosen` from the most probable down, the first of equals first; -1 if none.
+
+    After -1 comes the most probable class.
+    """
     following = -1
     for c in range(n_classes):
-        after = log_proba[c] < log_proba[chosen] or (log_proba[c] == log_proba[chosen] and c > chosen)
+        after = chosen < 0 or log_proba[c] < log_proba[chosen] or (log_proba[c] == log_proba[chosen] and c > chosen)
         if after and (following < 0 or log_proba[c] > log_proba[following]):
             following = c
     return following

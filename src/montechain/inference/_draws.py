@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from montechain._kernels.ties import TIE
 from montechain.chain import CODE, PrefixTree, draw_classes
 
 __all__ = ["Draws", "draw_by_level"]
@@ -25,6 +26,8 @@ class Draws:
         log p(y | x).
     log_weight : ndarray of shape (m,)
         The part of it that known classes contribute.
+    first : int64 ndarray of shape (m,), optional
+        The number of the first draw that gave the vector.
     """
 
     indptr: np.ndarray
@@ -32,6 +35,7 @@ class Draws:
     counts: np.ndarray
     log_proba: np.ndarray
     log_weight: np.ndarray
+    first: np.ndarray | None = None
 
     @property
     def rows(self) -> np.ndarray:
@@ -41,6 +45,15 @@ class Draws:
     def sum_by_row(self, values: np.ndarray) -> np.ndarray:
         """Return the sum of `values`, one per vector, over each row."""
         return np.bincount(self.rows, weights=values, minlength=len(self.indptr) - 1)
+
+    def best(self, floor: np.ndarray) -> np.ndarray:
+        """Return the most probable vector of each row that has one above `floor`, the one drawn first of equals."""
+        assert self.first is not None
+        rows, largest = self.rows, floor + TIE
+        np.maximum.at(largest, rows, self.log_proba)
+        found = np.flatnonzero((self.log_proba >= largest[rows] - TIE) & (self.log_proba > floor[rows] + TIE))
+        found = found[np.lexsort((self.first[found], rows[found]))]
+        return found[np.unique(rows[found], return_index=True)[1]]
 
     def weights(self) -> np.ndarray:
         """Return the share of each vector among the draws, weighted for what is known; sums to one in each row."""
@@ -78,7 +91,7 @@ def draw_by_level(tree: PrefixTree, uniforms: np.ndarray, floor: np.ndarray) -> 
     uniforms : ndarray of shape (S, L)
         Uniform numbers in [0, 1), the same for all rows.
     floor : ndarray of shape (n,)
-        Draws are given up once their log-probability is at or below this; minus infinity keeps all.
+        Draws are given up once their log-probability is not above this; minus infinity keeps all.
 
     Returns
     -------
@@ -90,12 +103,17 @@ def draw_by_level(tree: PrefixTree, uniforms: np.ndarray, floor: np.ndarray) -> 
     unseen = np.full(n_rows, -np.inf)
     rows, prefix = np.arange(n_rows), np.zeros((n_rows, 0), dtype=CODE)
     partial, weight, counts = np.zeros(n_rows), np.zeros(n_rows), np.full(n_rows, n_samples)
+    first = np.zeros(n_rows, dtype=np.int64)
     node, draw = np.repeat(rows, n_samples), np.tile(np.arange(n_samples), n_rows)
     for k in range(tree.chain.n_labels):
         log_proba = tree.expand(rows, prefix)
         known = np.full(len(rows), -1) if tree.given is None else tree.given[rows, k]
         classes = np.where(known[node] < 0, draw_classes(log_proba[node], uniforms[draw, k]), known[node])
-        reached, node, counts = np.unique(node * log_proba.shape[1] + classes, return_inverse=True, return_counts=True)
+        # Draws stand in their order, so the first of each set is the one drawn first.
+        reached, at, node, counts = np.unique(
+            node * log_proba.shape[1] + classes, return_index=True, return_inverse=True, return_counts=True
+        )
+        first = draw[at]
         origin, classes = np.divmod(reached, log_proba.shape[1])
         gain = log_proba[origin, classes]
         not_entered = log_proba.copy()
@@ -103,8 +121,9 @@ def draw_by_level(tree: PrefixTree, uniforms: np.ndarray, floor: np.ndarray) -> 
         np.maximum.at(unseen, rows, partial + not_entered.max(axis=1))
         rows, prefix = rows[origin], np.column_stack([prefix[origin], classes.astype(CODE)])
         partial, weight = partial[origin] + gain, weight[origin] + np.where(known[origin] >= 0, gain, 0.0)
-        keep = (partial > floor[rows]) | (floor[rows] == -np.inf)
+        keep = (partial > floor[rows] + TIE) | (floor[rows] == -np.inf)
         node, draw = (np.cumsum(keep) - 1)[node[keep[node]]], draw[keep[node]]
         rows, prefix, partial, weight, counts = rows[keep], prefix[keep], partial[keep], weight[keep], counts[keep]
+        first = first[keep]
     indptr = np.searchsorted(rows, np.arange(n_rows + 1))
-    return Draws(indptr, prefix, counts, partial, weight), unseen
+    return Draws(indptr, prefix, counts, partial, weight, first), unseen

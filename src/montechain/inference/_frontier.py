@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from montechain._kernels.ties import level
 from montechain.chain import PrefixTree
 
 
@@ -38,7 +39,7 @@ def best_first(rows: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.nda
 
     Equal values keep their order.
     """
-    order = np.lexsort((-values, rows))
+    order = np.lexsort((-level(values), rows))
     sorted_rows = rows[order]
     starts = np.flatnonzero(np.r_[True, sorted_rows[1:] != sorted_rows[:-1]]) if len(rows) else np.empty(0, int)
     return order, np.arange(len(rows)) - np.repeat(starts, np.diff(np.r_[starts, len(rows)]))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from montechain._kernels.epsilon import epsilon_approximate
+from montechain._kernels.ties import level
 from montechain.chain import CODE, ChainBase, PrefixTree, no_knowledge
 from montechain.inference._frontier import allowed_children, append, best_first, is_free
 from montechain.inference.base import TIGHT, Decision, Inference
@@ -118,6 +119,6 @@ class EpsilonApproximate(Inference):
             prefix, rows, stuck = append(prefix, origin, classes), rows[origin], ~has_survivor[origin]
             partial, free_log = child_log[keep], child_free[keep]
         # Vectors that survived come before those found greedily, whatever their probability.
-        order = np.lexsort((-partial, stuck, rows))
+        order = np.lexsort((-level(partial), stuck, rows))
         best = order[np.r_[True, np.diff(rows[order]) > 0]] if len(rows) else order
         return prefix[best], partial[best], np.maximum(partial[best], cut)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from montechain._kernels.greedy import greedy
+from montechain._kernels.ties import first_largest
 from montechain.chain import CODE, ChainBase, PrefixTree, no_knowledge
 from montechain.inference.base import Decision, Inference
 
@@ -70,7 +71,7 @@ def greedy_paths(tree: PrefixTree) -> tuple[np.ndarray, np.ndarray, np.ndarray, 
     bound = np.full(tree.n_rows, -np.inf)
     for k in range(tree.chain.n_labels):
         children = tree.expand(rows, labels[:, :k])
-        chosen = children.argmax(axis=1)
+        chosen = first_largest(children)
         free = np.ones(tree.n_rows, dtype=bool)
         if tree.given is not None:
             free = tree.given[:, k] < 0

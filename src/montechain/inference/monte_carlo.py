@@ -10,6 +10,7 @@ import numpy as np
 from montechain._compat import take_rows
 from montechain._kernels.joint import conditionals, log_joint
 from montechain._kernels.monte_carlo import drawn_vectors, monte_carlo
+from montechain._kernels.ties import first_largest
 from montechain._messages import check_positive_integer, nearest
 from montechain.chain import ChainBase, PrefixTree, no_knowledge
 from montechain.distributions import LabelDistribution, Marginals
@@ -91,8 +92,7 @@ class MonteCarlo(Inference):
         if not start_greedy:
             log_proba = np.full(tree.n_rows, -np.inf)
         draws, unseen = draw_by_level(tree, uniforms, floor=log_proba)
-        order, rank = best_first(draws.rows, draws.log_proba)
-        best = order[rank == 0]
+        best = draws.best(log_proba)
         labels[draws.rows[best]], log_proba[draws.rows[best]] = draws.labels[best], draws.log_proba[best]
         return Decision.most_probable(labels, log_proba, np.maximum(log_proba, unseen), given=given)
 
@@ -142,7 +142,7 @@ class MonteCarlo(Inference):
             regret = np.ones(len(labels))
             proven &= (labels == proven_labels).all(axis=1)
         else:
-            labels = marginals.argmax(axis=2).astype(draws.labels.dtype)
+            labels = first_largest(marginals).astype(draws.labels.dtype)
             labels = np.where(proven[:, None], proven_labels, labels)
             regret = np.ones(len(labels))
         chosen = np.take_along_axis(marginals, labels[:, :, None].astype(np.intp), axis=2)[:, :, 0]
@@ -242,7 +242,7 @@ def _proven_by_label(
     mass = draws.mass_by_class(np.exp(draws.log_proba), n_classes)
     ranked = np.sort(mass, axis=2)
     lead = ranked[:, :, -1] - ranked[:, :, -2] if mass.shape[2] > 1 else ranked[:, :, -1]
-    labels = mass.argmax(axis=2).astype(draws.labels.dtype)
+    labels = first_largest(mass).astype(draws.labels.dtype)
     if given is not None:
         labels = np.where(given >= 0, given, labels)
         lead = np.where(given >= 0, np.inf, lead)

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from montechain._kernels.conditional import ONE_VERSUS_REST, PAIRWISE, SOFTMAX, respond_rows
 from montechain._kernels.lanes import N_BYTES
 from montechain._kernels.sparse import sparse_scores
+from montechain._kernels.ties import on_grid
 from montechain.links.design import as_matrix, ranges
 
 __all__ = [
@@ -231,4 +232,5 @@ def _product(X: Any, coef: np.ndarray) -> np.ndarray:
     # Links that do not look at x must not care whether x is made of numbers.
     if not coef.any():
         return np.zeros((X.shape[0], coef.shape[1]))
-    return np.ascontiguousarray(as_matrix(X) @ coef, dtype=np.float64)
+    # A product rounds differently for one row than for many, and a row must be decided alike in both.
+    return on_grid(np.ascontiguousarray(as_matrix(X) @ coef, dtype=np.float64))

@@ -12,7 +12,6 @@ from montechain._kernels.monte_carlo import drawn_vectors
 from montechain._messages import check_positive_argument, nearest
 from montechain.chain import CODE, PrefixTree, no_knowledge
 from montechain.inference._draws import Draws, draw_by_level
-from montechain.inference._frontier import best_first
 from montechain.inference.base import Decision, Inference, blocks, concatenated
 from montechain.inference.greedy import greedy_paths
 from montechain.inference.monte_carlo import CELLS_AT_ONCE
@@ -144,9 +143,7 @@ def _by_level(
             held = drawn[:, 0]
             value = tree.log_joint(rows, held)
         draws, _ = draw_by_level(tree, uniforms[t], floor=value)
-        order, rank = best_first(draws.rows, draws.log_proba)
-        best = order[rank == 0]
-        best = best[draws.log_proba[best] > value[draws.rows[best]]]
+        best = draws.best(value)
         held[draws.rows[best]] = draws.labels[best]
         labels = population.by_label(j, held)
     return labels
