@@ -301,3 +301,39 @@ class TestNothingIsLost:
         command = ["evaluate", "bridges.csv", "--targets", TARGETS, "--store", "bridges.csv"]
         assert run(*command, folder=folder).code == OUTPUT
         assert (folder / "bridges.csv").read_bytes() == before
+
+
+class TestDoubtfulTargets:
+    """Targets that cannot be learned are refused; those that look like a mistake get a note."""
+
+    def fit(self, place, table, *options):
+        table.to_csv(place / "t.csv", index=False)
+        return run("fit", "t.csv", "-t", "target,other", "-o", "m.mchain", "--force", *options, folder=place)
+
+    def table(self, target, n_rows=30):
+        return pd.DataFrame({"x": range(n_rows), "target": target, "other": ["yes", "no"] * (n_rows // 2)})
+
+    @pytest.mark.parametrize("format", ["%Y-%m-%d", "%d.%m.%Y", "%Y-%m-%d %H:%M", "%m/%d/%Y"])
+    def test_dates(self, tmp_path, format):
+        table = self.table(pd.date_range("2024-03-31 12:30", periods=30).strftime(format))
+        refused = self.fit(tmp_path, table)
+        assert refused.code == DATA
+        assert "target 'target' holds dates" in refused.err
+        assert "--nominal target" in refused.err
+        assert self.fit(tmp_path, table, "--nominal", "target").code == 0
+
+    def test_one_class(self, tmp_path):
+        answer = self.fit(tmp_path, self.table("always"))
+        assert answer.code == 0, answer.err
+        assert "target 'target' is 'always' in every row" in answer.err
+
+    def test_nearly_as_many_classes_as_rows(self, tmp_path):
+        answer = self.fit(tmp_path, self.table([f"name {n}" for n in range(30)]))
+        assert answer.code == 0, answer.err
+        assert "30 classes in 30 rows" in answer.err
+
+    def test_one_row(self, tmp_path):
+        answer = self.fit(tmp_path, self.table("a", 2)[:1])
+        assert answer.code == DATA
+        assert "at least 2 are needed" in answer.err
+        assert not (tmp_path / "m.mchain").exists()

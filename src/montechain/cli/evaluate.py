@@ -10,7 +10,7 @@ import typer
 from montechain.cli import options, output
 from montechain.cli.choices import parse_estimator, parse_loss
 from montechain.cli.scores import SHOWN, print_scores
-from montechain.cli.sources import open_source, split_names
+from montechain.cli.sources import check_targets, open_source, split_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,6 +91,7 @@ def evaluate(
         file, targets=targets, drop=drop, text=text, nominal=nominal, data=data,
         delimiter=delimiter, encoding=encoding, header=header, decimal=decimal, thousands=thousands, format=format,
     )  # fmt: skip
+    check_targets(dataset, file, nominal)
     names = _with_baseline(split_names(methods))
     folds: Any = int(cv) if cv.isdigit() else cv
     limited = seconds is not None or memory is not None

@@ -15,7 +15,7 @@ import typer
 
 from montechain.cli import options, output
 from montechain.cli.choices import parse_estimator, parse_loss, parse_order, parse_parents, parse_strategy
-from montechain.cli.sources import open_source, split_names
+from montechain.cli.sources import check_targets, open_source, split_names
 
 if TYPE_CHECKING:
     from montechain.datasets import Dataset
@@ -81,6 +81,7 @@ def fit(
         file, targets=targets, drop=drop, text=text, nominal=nominal, data=data,
         delimiter=delimiter, encoding=encoding, header=header, decimal=decimal, thousands=thousands, format=format,
     )  # fmt: skip
+    check_targets(dataset, file, nominal)
     choices = {
         "estimator": None if estimator is None else parse_estimator(estimator),
         "order": "random" if order is None else parse_order(order, dataset.label_names),

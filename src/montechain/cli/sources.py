@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,12 @@ from montechain.errors import DataError
 if TYPE_CHECKING:
     from montechain.datasets import Dataset
 
-__all__ = ["open_source", "parse_targets", "split_names"]
+__all__ = ["check_targets", "open_source", "parse_targets", "split_names"]
+
+DATE = re.compile(r"\d{4}-\d\d?-\d\d?([T ].*)?|\d{4}/\d\d?/\d\d?( .*)?|\d\d?[./]\d\d?[./]\d{2,4}( .*)?")
+"""How dates are written in tables of text."""
+MANY_CLASSES = 20
+"""A target with more classes than this, and hardly two rows of each, gets a note."""
 
 
 def split_names(text: str | None) -> list[str]:
@@ -79,3 +85,28 @@ def _in_order(dataset: Dataset, names: list[str]) -> Dataset:
     """Return the data set with its targets in the order in which they were named."""
     classes = dict(zip(dataset.label_names, dataset.classes, strict=True))
     return replace(dataset, Y=dataset.Y[names], classes=[classes[name] for name in names])
+
+
+def check_targets(dataset: Dataset, file: str, nominal: str | None) -> None:
+    """Refuse tables that nothing can be learned from, and tell about targets that look like a mistake.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two rows, or a target holds dates and is not declared `nominal`.
+    """
+    n_rows = len(dataset.Y)
+    if n_rows < 2:
+        raise DataError(f"{n_rows or 'no'} row with a known target: at least 2 are needed to learn from.", path=file)
+    for name, column in dataset.Y.items():
+        kinds = column.dropna().unique()
+        if name not in split_names(nominal) and all(DATE.fullmatch(str(kind)) for kind in kinds):
+            raise DataError(
+                f"the target {name!r} holds dates, such as {kinds[0]}. Targets are classes: make some of the dates "
+                f"first, such as the month, or take each date for a class with --nominal {shlex.quote(str(name))}.",
+                path=file,
+            )
+        if len(kinds) == 1:
+            output.note(f"note: the target {name!r} is {kinds[0]!r} in every row, so this is always predicted.")
+        elif len(kinds) > max(MANY_CLASSES, n_rows / 2):
+            output.note(f"note: the target {name!r} has {len(kinds)} classes in {n_rows} rows. Is it an identifier?")
