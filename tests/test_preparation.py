@@ -20,7 +20,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from montechain._quantile_clip import QuantileClip
+from montechain._transformers import QuantileClip
 from montechain.preparation import TableEncoder
 
 PLAIN = {"scale": None, "clip": None}
@@ -47,9 +47,9 @@ def test_a_table_by_hand():
         }
     )
     encoder = TableEncoder(**PLAIN).fit(X)
-    assert encoder.get_feature_names_out().tolist() == [
-        "length", "erected", "clear_N", "toll_False", "river_A", "river_M", "river_O",
-    ]  # fmt: skip
+    names = encoder.get_feature_names_out().tolist()
+    calendar = [f"erected_{cycle}_{part}" for cycle in ("year", "month", "week", "day") for part in ("sin", "cos")]
+    assert names == ["length", "erected", *calendar, "clear_N", "toll_False", "river_A", "river_M", "river_O"]
     expected = [
         [10, 2.00, 0, 0, 1, 0, 0],
         [25, 0.00, 0, 1, 0, 1, 0],
@@ -59,7 +59,7 @@ def test_a_table_by_hand():
     ]
     result = encoder.transform(X)
     assert result.dtype == np.float64
-    np.testing.assert_array_equal(result, expected)
+    np.testing.assert_array_equal(result[:, [names.index(name) for name in names if name not in calendar]], expected)
 
 
 def test_keep_passes_on_what_is_missing():
@@ -126,24 +126,117 @@ def test_columns_without_a_value_are_left_out_with_a_note():
     encoder = TableEncoder(text="mute").fit(X)
     assert encoder.get_feature_names_out().tolist() == ["a"]
     assert [note.split(":")[0] for note in encoder.notes_] == [
-        "column 'void' has no value",
-        "column 'nothing' has no value",
-        "column 'mute' has no word of two letters or more",
+        "column 'void' has no value and is left out.",
+        "column 'nothing' has no value and is left out.",
+        "column 'mute' has no word of two letters or more and is left out.",
     ]
     assert encoder.transform(pd.DataFrame({"a": [1.5]})).tolist() == [[0.0]]  # and they are not asked for again
     with pytest.raises(ValueError, match="no column of `X` is left"):
         TableEncoder().fit(X[["void"]])
 
 
-def test_an_identifier_is_remarked_upon_and_can_be_dropped():
-    X = pd.DataFrame({"protein": [f"P{i}" for i in range(60)], "x": np.arange(60.0)})
+@pytest.mark.parametrize(
+    ("cells", "why"),
+    [
+        ([f"P{i}" for i in range(60)], "60 different values in 60 rows"),
+        (pd.Categorical([f"P{i}" for i in range(60)]), "60 different values in 60 rows"),
+        ([f"P{i // 2 if i < 4 else i}" for i in range(60)], "58 different values in 60 rows"),
+        (np.arange(1, 61), "the row number"),
+        (np.random.default_rng(0).permutation(60), "the row number"),
+    ],
+)
+def test_identifiers_are_left_out_with_a_note(cells, why):
+    X = pd.DataFrame({"protein": cells, "x": np.linspace(0, 1, 60)})
     encoder = TableEncoder().fit(X)
-    assert "60 different values in 60 rows" in encoder.notes_[0]
-    assert "drop=['protein']" in encoder.notes_[0]
+    assert encoder.get_feature_names_out().tolist() == ["x"]
+    assert encoder.notes_ == [f"column 'protein' looks like an identifier ({why}) and is left out."]
+    np.testing.assert_array_equal(encoder.transform(X[["x"]]), encoder.transform(X))
+    assert len(TableEncoder(identifiers="keep").fit(X).get_feature_names_out()) > 1
     dropped = TableEncoder(drop=["protein"]).fit(X)
     assert dropped.get_feature_names_out().tolist() == ["x"]
     assert dropped.notes_ == []
-    np.testing.assert_array_equal(dropped.transform(X[["x"]]), dropped.transform(X))
+    assert TableEncoder(text="protein").fit_transform(X.assign(protein=[f"word{i}" for i in range(60)])).shape == (
+        60,
+        61,
+    )
+
+
+def test_measurements_and_texts_are_not_identifiers():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "year": np.arange(1900, 1960),
+            "income": rng.permutation(100_000)[:60],
+            "length": rng.normal(size=60),
+            "remark": [f"a bridge of {i} spans" for i in range(60)],
+            "short": rng.integers(0, 3, 60).astype(str),
+        }
+    )
+    assert {column.kind for column in TableEncoder().fit(X).columns_} == {"number", "nominal"}
+    assert TableEncoder().fit(X.iloc[:, :3].to_numpy()).notes_ == []
+
+
+def test_many_different_words_become_a_bounded_number_of_columns():
+    rng = np.random.default_rng(0)
+    zip_codes = np.char.zfill(rng.integers(0, 2000, 3000).astype(str), 5)
+    zip_codes[:40] = "00001"
+    X = pd.DataFrame({"zip": zip_codes, "x": rng.normal(size=3000)})
+    encoder = TableEncoder().fit(X)
+    result = encoder.transform(X)
+    assert result.shape == (3000, 1 + 100 + 30)
+    assert encoder.columns_[0].kind == "words"
+    assert f"column 'zip' has {len(np.unique(zip_codes))} different words: the 100 commonest" in encoder.notes_[0]
+    names = encoder.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(result[:, names.index("zip_00001")], zip_codes == "00001")
+    np.testing.assert_allclose(encoder.transform(X.iloc[[7]]), result[[7]], rtol=1e-10, atol=1e-12)
+    # Words that are spelled alike are near each other, those never met as well; a missing cell is in the middle.
+    spelling = encoder.transform(pd.DataFrame({"zip": ["01234", "01235", "98760", None], "x": 0.0}))[:, 101:]
+    assert np.linalg.norm(spelling[0] - spelling[1]) < np.linalg.norm(spelling[0] - spelling[2])
+    np.testing.assert_array_equal(spelling[3], np.zeros(30))
+    assert TableEncoder(max_categories=5).fit_transform(X).shape == (3000, 1 + 5 + 30)
+
+
+def test_words_of_few_letters_have_a_spelling_too():
+    X = pd.DataFrame({"unary": ["a" * (1 + i % 150) for i in range(400)], "x": np.arange(400.0)})
+    assert np.isfinite(TableEncoder().fit_transform(X)).all()
+
+
+@pytest.mark.parametrize(("strays", "dtype"), [(["heavy"], object), (["heavy", "n.a.", "?", "-", "x"], "str")])
+def test_stray_words_among_numbers_are_missing_with_a_note_or_an_error(strays, dtype):
+    numbers = np.random.default_rng(0).integers(2700, 6300, 342).astype(object)
+    clean = pd.Series(numbers, dtype=float)
+    rows = list(range(7, 7 + len(strays)))
+    numbers[rows] = strays
+    clean[rows] = np.nan
+    X = pd.DataFrame({"mass": pd.Series(numbers, dtype=object).astype(dtype)})
+    encoder = TableEncoder().fit(X)
+    assert encoder.columns_[0].kind == "number"
+    said = f"{342 - len(rows)} of 342 values of column 'mass' are numbers; row 7 holds 'heavy'"
+    assert encoder.notes_[0].startswith(said)
+    assert ("and 2 more rows" in encoder.notes_[0]) == (len(rows) == 5)
+    expected = TableEncoder().fit(clean.to_frame("mass"))
+    np.testing.assert_array_equal(encoder.fit_transform(X), expected.transform(clean.to_frame("mass")))
+    with pytest.raises(ValueError, match=f'{said}.* stray="missing"'):
+        TableEncoder(stray="error").fit(X)
+    with pytest.raises(ValueError, match=r"column 'mass' .* held numbers .* but now row 7 holds 'heavy'"):
+        TableEncoder(stray="error").fit(clean.to_frame("mass")).transform(X)
+    with pytest.warns(UserWarning, match=r"but now row 7 holds 'heavy': .* Words in this column count as missing"):
+        np.testing.assert_array_equal(expected.transform(X), encoder.transform(X))
+
+
+def test_codes_among_words_stay_words():
+    X = pd.DataFrame(
+        {
+            "zip": [*(f"0{i:04}" for i in range(199)), "none"],
+            "grade": ["1", "2", "3", "other"] * 50,
+            "digits": ["1", "2", "3", "4"] * 50,
+        }
+    )
+    assert [column.kind for column in TableEncoder(identifiers="keep").fit(X).columns_] == [
+        "words",
+        "nominal",
+        "nominal",
+    ]
 
 
 def test_text_is_tf_idf():
@@ -162,13 +255,14 @@ def test_text_is_tf_idf():
 
 
 def test_very_many_categories_make_a_sparse_result():
-    X = pd.DataFrame({"word": [f"w{i}" for i in range(1200)] * 2, "x": np.tile([0.0, 1.0], 1200)})
+    words = {f"word{j}": [f"w{i % 90}" for i in range(180)] for j in range(12)}
+    X = pd.DataFrame({**words, "x": np.tile([0.0, 1.0], 90)})
     encoder = TableEncoder(**PLAIN).fit(X)
     result = encoder.transform(X)
     assert sp.issparse(result)
     assert encoder.is_sparse_
-    assert result.shape == (2400, 1201)
-    np.testing.assert_array_equal(result.sum(axis=1), 1.0 + X["x"])
+    assert result.shape == (180, 12 * 90 + 1)
+    np.testing.assert_array_equal(result.sum(axis=1), 12.0 + X["x"])
 
 
 def test_names_that_collide_stay_apart():
@@ -286,18 +380,18 @@ def test_other_columns_are_ignored_and_absent_ones_named(frame):
 
 def test_a_column_that_changed_its_type_is_named_with_a_value(frame):
     encoder = TableEncoder().fit(frame)
-    with pytest.raises(ValueError, match=r"column 'age' of `X` held numbers .* but 'old' stands in it now"):
+    with pytest.raises(ValueError, match=r"column 'age' of `X` held numbers .* but now row 1 holds 'old'"):
         encoder.transform(frame.assign(age=["20", "old", "40"]))
-    with pytest.raises(ValueError, match=r"column 'sex' of `X` held words .* such as 'f', but the number 1 stands"):
+    with pytest.raises(ValueError, match=r"column 'sex' of `X` held words such as 'f' .* but now row 0 holds 1"):
         encoder.transform(frame.assign(sex=[1, 0, 0]))
-    with pytest.raises(ValueError, match=r"column 'sex' .* the number 2 stands"):
+    with pytest.raises(ValueError, match=r"column 'sex' .* row 1 holds 2"):
         encoder.transform(frame.assign(sex=np.array(["m", 2, None], dtype=object)))
-    with pytest.raises(ValueError, match=r"column 'age' .* stands in it now"):
+    with pytest.raises(ValueError, match=r"column 'age' .* row 0 holds Timestamp"):
         encoder.transform(frame.assign(age=pd.to_datetime(["2020-01-01"] * 3)))
     dates = TableEncoder().fit(pd.DataFrame({"day": pd.to_datetime(["2020-01-01", "2020-01-05"])}))
-    with pytest.raises(ValueError, match=r"column 'day' .* held dates .* but 'soon' stands"):
+    with pytest.raises(ValueError, match=r"column 'day' .* held dates .* but now row 1 holds 'soon'"):
         dates.transform(pd.DataFrame({"day": ["2020-01-02", "soon"]}))
-    with pytest.raises(ValueError, match=r"column 'day' .* held dates .* but 3 stands"):
+    with pytest.raises(ValueError, match=r"column 'day' .* held dates .* but now row 0 holds 3"):
         dates.transform(pd.DataFrame({"day": [3]}))
     with pytest.raises(ValueError, match="column 'age' of `X` contains infinity"):
         encoder.transform(frame.assign(age=[1.0, np.inf, 2.0]))
@@ -330,12 +424,74 @@ def test_dates_of_every_kind():
     n = (day - datetime.date(1970, 1, 1)).days
     expected = [[n, n + 0.5, n + 10 / 24, 1.5, 0.25], [np.nan, n + 1, n + 10 / 24, np.nan, 0.75]]
     encoder = TableEncoder(missing="keep", **PLAIN).fit(X)
-    np.testing.assert_allclose(encoder.transform(X), expected, rtol=1e-12)
+    days = [encoder.get_feature_names_out().tolist().index(name) for name in X]
+    np.testing.assert_allclose(encoder.transform(X)[:, days], expected, rtol=1e-12)
     frame = pl.DataFrame({name: X[name].astype(object).where(X[name].notna(), None).tolist() for name in X})
     frame = frame.with_columns(pl.col("zoned").dt.convert_time_zone("Europe/Paris"))
-    np.testing.assert_allclose(TableEncoder(missing="keep", **PLAIN).fit_transform(frame), expected, rtol=1e-12)
+    of_polars = TableEncoder(missing="keep", **PLAIN).fit_transform(frame)
+    np.testing.assert_allclose(of_polars, encoder.transform(X), rtol=1e-12)
     written = X.assign(date=["2024-03-31", None], moment=["2024-03-31T12:00", "2024-04-01"])
-    np.testing.assert_allclose(encoder.transform(written), expected, rtol=1e-12)
+    np.testing.assert_allclose(encoder.transform(written), encoder.transform(X), rtol=1e-12)
+    with pytest.raises(ValueError, match=r"column 'span' of `X` held durations .* but now row 0 holds 'long'"):
+        encoder.transform(X.assign(span=["long", None]))
+
+
+def test_dates_have_calendar_features():
+    moments = pd.date_range("2023-11-25", periods=400, freq="37h")
+    X = pd.DataFrame(
+        {"when": moments, "day": moments.normalize(), "yearly": pd.to_datetime(["2020-01-01", "2021-01-01"] * 200)}
+    )
+    encoder = TableEncoder(**PLAIN).set_output(transform="pandas")
+    result = encoder.fit_transform(X)
+    shares = {
+        "year": (moments.day_of_year - 1 + moments.hour / 24) / 366,
+        "month": (moments.day - 1 + moments.hour / 24) / 31,
+        "week": (moments.day_of_week + moments.hour / 24) / 7,
+        "day": moments.hour / 24,
+    }
+    for cycle, share in shares.items():
+        np.testing.assert_allclose(result[f"when_{cycle}_sin"], np.sin(2 * np.pi * share), atol=1e-9)
+        np.testing.assert_allclose(result[f"when_{cycle}_cos"], np.cos(2 * np.pi * share), atol=1e-9)
+    # What does not vary has no column.
+    assert [name for name in result if name.startswith("day_day")] == []
+    assert [name for name in result if name.startswith("yearly")] == ["yearly", "yearly_week_sin", "yearly_week_cos"]
+    missing = X.astype(object)
+    missing.iloc[0, 0] = None
+    assert np.isfinite(encoder.transform(missing)).all().all()
+
+
+@pytest.mark.parametrize(
+    ("dates", "first"),
+    [
+        (["2024-01-31", "2024-12-01"], "2024-01-31"),
+        (["2024-01-31 10:00:00", "2024-12-01 11:30:00"], "2024-01-31 10:00"),
+        (["31/01/2024", "01/12/2024"], "2024-01-31"),
+        (["01/12/2024", "31/01/2024"], "2024-12-01"),
+        (["1/31/2024", "12/1/2024"], "2024-01-31"),
+        (["31.1.2024", None, "1.12.2024"], "2024-01-31"),
+        (["2024/1/31", "2024/12/1"], "2024-01-31"),
+    ],
+)
+def test_dates_written_as_strings(dates, first):
+    X = pd.DataFrame({"when": dates})
+    encoder = TableEncoder(**PLAIN).fit(X)
+    assert encoder.columns_[0].kind == "date"
+    expected = (pd.Timestamp(first) - pd.Timestamp(0)) / pd.Timedelta(days=1)
+    np.testing.assert_allclose(encoder.transform(X)[0, 0], expected)
+    np.testing.assert_allclose(encoder.transform(X.iloc[[0]])[0, 0], expected)
+
+
+def test_what_only_looks_like_dates_stays_words():
+    X = pd.DataFrame(
+        {
+            "version": ["1.2.3", "1.10.0", "2.0.1"],
+            "address": ["10.0.0.1", "10.0.0.2", "10.1.0.1"],
+            "phone": ["555-12-1234", "555-13-4321", "555-14-9999"],
+            "mixed": ["2024-01-31", "soon", "later"],
+            "month": ["2024-13-45", "2024-01-31", "2024-02-30"],
+        }
+    )
+    assert {column.kind for column in TableEncoder().fit(X).columns_} == {"nominal"}
 
 
 def test_polars_enumerations_declare_categories_and_categoricals_do_not():
@@ -455,14 +611,17 @@ def test_refitting_forgets(frame):
     ("parameters", "message"),
     [
         ({"missing": "inpute"}, r"`missing='inpute'` .* did you mean 'impute'\? Allowed are 'impute' and 'keep'"),
+        ({"identifiers": "kepe"}, r"`identifiers='kepe'` .* did you mean 'keep'"),
+        ({"stray": "ignore"}, r"`stray='ignore'` .* Allowed are 'missing' and 'error'"),
+        ({"max_categories": 0}, "`max_categories=0` of TableEncoder must be a positive integer"),
         ({"scale": "minmax"}, r"`scale='minmax'` .* Allowed are 'standard' and None"),
         ({"clip": 0.5}, r"`clip=0.5` of TableEncoder must be a share in \[0, 0.5\)"),
         ({"clip": "a"}, r"`clip='a'`"),
         ({"max_text_features": 0}, "`max_text_features=0` of TableEncoder must be a positive integer"),
-        ({"drop": ["agee"]}, r"`drop` names 'agee', which is no column of `X`; did you mean 'age'\?"),
+        ({"drop": ["agee"]}, r"`drop` names 'agee', which is not a column of `X`; did you mean 'age'\?"),
         ({"text": "towns"}, r"`text` names 'towns', .* did you mean 'town'\?"),
         ({"text": "town", "drop": ["town"]}, "'town' is in `text` and in `drop`"),
-        ({"drop": [0]}, "`drop` names 0, which is no column"),
+        ({"drop": [0]}, "`drop` names 0, which is not a column"),
     ],
 )
 def test_bad_parameters(frame, parameters, message):
@@ -480,5 +639,7 @@ def test_bad_tables(frame):
         TableEncoder().fit(frame[[]])
     with pytest.raises(TypeError, match=r"column 'lists' of `X` holds values of type List.* drop=\['lists'\]"):
         TableEncoder().fit(pl.DataFrame({"lists": [[1, 2], [3]]}))
+    with pytest.raises(TypeError, match=r"column 'lists' of `X` holds cells that are not single .* drop=\['lists'\]"):
+        TableEncoder().fit(pd.DataFrame({"lists": [[1, 2], [3]]}))
     with pytest.raises(ValueError, match="sparse container of numbers: leave `text` out"):
         TableEncoder(text=[0]).fit(sp.csr_array(np.eye(2)))

@@ -1,59 +1,53 @@
-"""One column of a table as people have it: what it is, and its cells as numbers, days, words or codes.
-
-A column may belong to a frame of any library that narwhals reads, or to an array. Cells that are NaN,
-None, NaT or NA are missing. Nothing here learns: `montechain.preparation` does.
-"""
+"""Find out what each column of a table holds, and convert its cells to numbers, days or words."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+import re
+import warnings
 from dataclasses import dataclass
-from decimal import Decimal
-from numbers import Real
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+import pandas as pd
+from pandas.api import types as dtypes
 
-__all__ = [
-    "Column",
-    "as_cells",
-    "as_days",
-    "as_numbers",
-    "as_words",
-    "codes_in",
-    "commonest",
-    "declared_categories",
-    "factors",
-    "is_missing",
-    "kind_of",
-]
+__all__ = ["Column", "as_series", "cycles", "kind_of", "stray_words", "to_days", "to_numbers", "to_words"]
 
-DAY_IN_MICROSECONDS = 86_400_000_000
-EPOCH = datetime.datetime(1970, 1, 1)
 BOOLEAN = ("False", "True")
-"""The categories of a column of truth values."""
+"""Categories of a boolean column."""
 SPELLINGS = {"0": "False", "1": "True", "false": "False", "true": "True"}
-"""Other ways to write them, as in a file that was written and read again."""
+"""Other ways to write them."""
+MOSTLY_NUMBERS = 0.95
+"""Share of numbers from which the other words of a column count as stray."""
+TIMES = (datetime.time, datetime.timedelta, np.timedelta64)
+DATES = (datetime.date, np.datetime64)
+DATE = re.compile(r"\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})(?!\d)")
 
 
 @dataclass(frozen=True)
 class Column:
-    """What a column was taken for.
+    """What a column of a table holds.
 
     Attributes
     ----------
     name : str or other
-        Its name; its place, a whole number, where columns have no names.
+        Its name; its position if the columns have no names.
     place : int
-        Where it stood in the table.
-    kind : {"number", "date", "nominal", "text", "dropped", "empty"}
-        "empty": without a single value, and so left out.
+        Its position.
+    kind : {"number", "date", "duration", "nominal", "words", "text", "dropped", "identifier", "empty"}
+        "words" are nominal with many categories. The last three kinds are not used.
     categories : tuple of str
-        Of a nominal column.
+        Categories with a 0/1 column of their own.
     reference : str or None
-        The category that has no column of its own because there are only two, or one.
+        The category without a column of its own, if there are only two, or one.
+    format : str
+        Format of dates that are written as strings.
+    cycles : tuple of str
+        Calendar cycles that vary in a date column.
+    repaired : bool
+        Whether words among the numbers counted as missing at `fit`.
     """
 
     name: Any
@@ -61,284 +55,197 @@ class Column:
     kind: str
     categories: tuple[str, ...] = ()
     reference: str | None = None
+    format: str = "ISO8601"
+    cycles: tuple[str, ...] = ()
+    repaired: bool = False
 
     @property
     def is_binary(self) -> bool:
-        """Whether it is nominal and one column of zeros and ones."""
+        """Whether it becomes a single column of zeros and ones."""
         return self.kind == "nominal" and self.reference is not None
 
-    @property
-    def label(self) -> str:
-        """How an error calls it."""
-        return f"column {self.name!r} of `X`"
+    def wrong(self, cells: pd.Series, bad: Any, held: str, advice: str) -> ValueError:
+        """Return the error for the first cell that is not what the column held at `fit`."""
+        row = int(np.argmax(bad))
+        cell = cells.iloc[row]
+        text = repr(cell.item() if isinstance(cell, np.generic) else cell)
+        text = text if len(text) <= 60 else f"{text[:57]}..."
+        return ValueError(
+            f"column {self.name!r} of `X` held {held} when the encoder was fitted, but now row {row} holds {text}: "
+            f"{advice}."
+        )
 
 
-def as_cells(values: Any) -> Any:
-    """Return a native series as a narwhals series, an array of objects as an array of its natural type.
+def as_series(values: Any, name: Any) -> pd.Series:
+    """Return a column of an array or of a data frame of any library as a pandas series.
 
-    >>> as_cells(np.array([1, 2.5, None], dtype=object))
-    array([1. , 2.5, nan])
+    >>> as_series(np.array(["1.5", "2"]), 0).tolist()
+    [1.5, 2.0]
     """
-    if not isinstance(values, np.ndarray):
-        series = nw.from_native(values, series_only=True)
-        if isinstance(series.dtype, nw.Object | nw.Unknown):
-            return as_cells(np.array([*series.to_list(), None], dtype=object)[:-1])
-        return series
-    if values.dtype.kind != "O":
+    if isinstance(values, pd.Series):
         return values
-    present = [cell for cell, missing in zip(values, is_missing(values), strict=True) if not missing]
-    if present and all(isinstance(cell, Real | Decimal) and not isinstance(cell, bool | np.bool_) for cell in present):
-        return _parsed(values, "")
-    return values
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind in "US":  # an array of strings has made strings of its numbers, too
+            try:
+                return pd.Series(values.astype(np.float64))
+            except ValueError:
+                return pd.Series(values.astype(object))
+        return pd.Series(values)
+    series = nw.from_native(values, series_only=True)
+    dtype = series.dtype
+    if dtype.is_nested() or isinstance(dtype, nw.Binary):
+        raise TypeError(
+            f"column {name!r} of `X` holds values of type {dtype}, not single numbers or words: encode it first, or "
+            f"leave it out with drop=[{name!r}]."
+        )
+    if dtype.is_numeric():
+        return pd.Series(series.cast(nw.Float64).to_numpy())
+    if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
+        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    if isinstance(dtype, nw.Datetime | nw.Date | nw.Duration):
+        return pd.Series((series.cast(nw.Datetime("us")) if isinstance(dtype, nw.Date) else series).to_numpy())
+    if isinstance(dtype, nw.Enum):
+        return pd.Series(pd.Categorical(series.to_list(), categories=series.to_native().dtype.categories.to_list()))
+    return pd.Series(series.to_list(), dtype=object)
 
 
-def kind_of(cells: Any) -> str:
-    """Return "number", "date" or "nominal".
+def kind_of(cells: pd.Series) -> tuple[str, str]:
+    """Return "number", "date", "duration", "nominal" or "empty", and the format of dates written as strings.
 
-    >>> kind_of(np.array([3, 4])), kind_of(np.array(["3", "x"])), kind_of(np.array([True, False]))
-    ('number', 'nominal', 'nominal')
+    >>> kind_of(pd.Series(["31/12/2024", "01/02/2025", None])), kind_of(pd.Series([1, "2.5", None]))
+    (('date', '%d/%m/%Y'), ('number', ''))
     """
-    if not isinstance(cells, np.ndarray):
-        dtype = cells.dtype
-        if dtype.is_numeric():
-            return "number"
-        if isinstance(dtype, nw.Datetime | nw.Date | nw.Duration | nw.Time):
-            return "date"
-        if dtype.is_nested() or isinstance(dtype, nw.Binary):
-            raise TypeError(
-                f"column {cells.name!r} of `X` holds values of type {dtype}, which are no single numbers or words: "
-                f"encode it first, or leave it out with drop=[{cells.name!r}]."
-            )
-        return "nominal"
-    if cells.dtype.kind in "iuf":
-        return "number"
-    if cells.dtype.kind in "mM":
-        return "date"
-    if cells.dtype.kind in "US":  # an array of texts made texts of its numbers, too
-        try:
-            cells.astype(np.float64)
-        except ValueError:
-            return "nominal"
-        return "number"
-    present = cells[~is_missing(cells)]
-    times = datetime.date | datetime.time | datetime.timedelta | np.datetime64 | np.timedelta64
-    return "date" if len(present) and all(isinstance(cell, times) for cell in present) else "nominal"
+    present = cells.dropna()
+    if len(present) == 0:
+        return "empty", ""
+    dtype = cells.dtype
+    if dtypes.is_bool_dtype(dtype) or isinstance(dtype, pd.CategoricalDtype):
+        return "nominal", ""
+    if dtypes.is_numeric_dtype(dtype):
+        return "number", ""
+    if dtypes.is_datetime64_any_dtype(dtype) or isinstance(dtype, pd.PeriodDtype):
+        return "date", "ISO8601"
+    if dtypes.is_timedelta64_dtype(dtype):
+        return "duration", ""
+    kinds = {str} if isinstance(dtype, pd.StringDtype) else set(map(type, present))
+    for kind, allowed in (("duration", TIMES), ("date", DATES)):
+        if all(issubclass(one, allowed) for one in kinds):
+            return kind, "ISO8601"
+    if kinds & {bool, np.bool_}:
+        return "nominal", ""
+    if kinds == {str} and (found := _date_format(present.drop_duplicates())):
+        return "date", found
+    numbers = pd.to_numeric(present.astype(object), errors="coerce").notna()
+    if (numbers.all() and kinds != {str}) or (MOSTLY_NUMBERS <= numbers.mean() < 1 and not _padded(present).any()):
+        return "number", ""
+    return "nominal", ""
 
 
-def is_missing(values: np.ndarray) -> np.ndarray:
-    """Return which cells of an array are missing."""
-    if values.dtype.kind in "biuUS":
-        return np.zeros(len(values), dtype=bool)
-    import pandas as pd
-
-    return np.asarray(pd.isna(values), dtype=bool)
+def _padded(present: pd.Series) -> pd.Series:
+    """Return which cells are codes such as "02139", whose zeros would be lost in a number."""
+    return present.astype(str).str.match(r"0\d")
 
 
-def as_numbers(cells: Any, where: str) -> np.ndarray:
-    """Return the cells as float64, NaN where missing; `where` names the column if one of them is no number.
+def _date_format(present: pd.Series) -> str:
+    """Return the format that fits all strings of a column, "" if they are not dates."""
+    first = str(present.iloc[0])
+    if not DATE.match(first) or not present.str.match(DATE).all():
+        return ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about days that cannot be months
+        guesses = [pd.tseries.api.guess_datetime_format(first.strip(), dayfirst=dayfirst) for dayfirst in (False, True)]
+    for candidate in ["ISO8601", *guesses]:
+        if candidate and pd.to_datetime(present, format=candidate, errors="coerce", utc=True).notna().all():
+            return candidate
+    return ""
 
-    >>> as_numbers(np.array(["1.5", None, 3], dtype=object), "x")
-    array([1.5, nan, 3. ])
+
+def stray_words(cells: pd.Series) -> np.ndarray:
+    """Return which cells are neither numbers nor missing.
+
+    >>> stray_words(pd.Series([3, "4.5", "heavy", None])).tolist()
+    [False, False, True, False]
     """
-    if not isinstance(cells, np.ndarray):
-        dtype = cells.dtype
-        if dtype.is_numeric() or isinstance(dtype, nw.Boolean):
-            numbers = np.array(cells.cast(nw.Float64).to_numpy(), dtype=np.float64)
-        else:
-            numbers = _parsed(np.array([*cells.to_list(), None], dtype=object)[:-1], where)
-    elif cells.dtype.kind in "biuf":
-        numbers = cells.astype(np.float64)
-    else:
-        numbers = _parsed(cells.astype(object), where)
+    if dtypes.is_numeric_dtype(cells.dtype):
+        return np.zeros(len(cells), dtype=bool)
+    if not isinstance(cells.dtype, pd.CategoricalDtype) and kind_of(cells)[0] in ("date", "duration"):
+        return cells.notna().to_numpy()
+    return (cells.notna() & pd.to_numeric(cells.astype(object), errors="coerce").isna()).to_numpy()
+
+
+def to_numbers(cells: pd.Series, column: Column, *, tolerant: bool = False) -> np.ndarray:
+    """Return the cells as float64, NaN where missing; if `tolerant`, a few words count as missing."""
+    if (bad := stray_words(cells)).any():
+        error = column.wrong(cells, bad, "numbers", "give numbers, or NaN where a value is missing")
+        if not tolerant or not (column.repaired or bad.sum() <= (1 - MOSTLY_NUMBERS) * cells.notna().sum()):
+            raise error
+        if not column.repaired:
+            warnings.warn(f"{error} Words in this column count as missing.", stacklevel=2)
+    if not dtypes.is_numeric_dtype(cells.dtype):
+        cells = pd.to_numeric(cells.astype(object), errors="coerce")
+    numbers = cells.to_numpy(dtype=np.float64, na_value=np.nan)
     if np.isinf(numbers).any():
-        raise ValueError(f"{where} contains infinity: give finite numbers, or NaN where a value is not known.")
-    return numbers
-
-
-def _parsed(values: np.ndarray, where: str) -> np.ndarray:
-    numbers = np.full(len(values), np.nan)
-    for i in np.flatnonzero(~is_missing(values)):
-        cell = values[i]
-        try:
-            if isinstance(cell, datetime.date | datetime.timedelta | np.datetime64 | np.timedelta64):
-                raise TypeError
-            numbers[i] = float(cell)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"{where} held numbers when the encoder was fitted, but {_shown(cell)} stands in it now: give numbers, "
-                "or NaN where a value is not known."
-            ) from None
-    return numbers
-
-
-def as_days(cells: Any, where: str) -> np.ndarray:
-    """Return dates as days since 1970-01-01 (UTC), durations and times of day as days; NaN where missing.
-
-    >>> as_days(np.array(["1970-01-02T12:00"], dtype="datetime64[m]"), "x")
-    array([1.5])
-    """
-    if not isinstance(cells, np.ndarray):
-        dtype = cells.dtype
-        if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
-            cells = cells.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-        if isinstance(dtype, nw.Date):
-            cells = cells.cast(nw.Datetime("us"))
-        if isinstance(dtype, nw.Datetime | nw.Date | nw.Duration):
-            cells = np.asarray(cells.to_numpy())
-        elif dtype.is_numeric():
-            raise _no_date(where, next(iter(cells.drop_nulls().to_list()), None))
-        else:
-            cells = np.array([*cells.to_list(), None], dtype=object)[:-1]
-    if cells.dtype.kind in "mM":
-        missing = np.isnat(cells)
-        since = cells - np.datetime64(0, "D") if cells.dtype.kind == "M" else cells
-        days = since / np.timedelta64(1, "D")
-        return np.where(missing, np.nan, days)
-    days = np.full(len(cells), np.nan)
-    for i in np.flatnonzero(~is_missing(cells)):
-        days[i] = _day(cells[i], where)
-    return days
-
-
-def _day(cell: Any, where: str) -> float:
-    if isinstance(cell, np.datetime64 | np.timedelta64):
-        return float(as_days(np.array([cell]), where)[0])
-    try:
-        moment = datetime.datetime.fromisoformat(cell) if isinstance(cell, str) else cell
-    except ValueError:
-        raise _no_date(where, cell) from None
-    if isinstance(moment, datetime.time):
-        moment = datetime.datetime.combine(EPOCH, moment)
-    elif isinstance(moment, datetime.date) and not isinstance(moment, datetime.datetime):
-        moment = datetime.datetime.combine(moment, datetime.time())
-    if isinstance(moment, datetime.datetime):
-        if moment.tzinfo is not None:
-            moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
-        moment = moment - EPOCH
-    if not isinstance(moment, datetime.timedelta):
-        raise _no_date(where, cell)
-    return moment / datetime.timedelta(microseconds=DAY_IN_MICROSECONDS)
-
-
-def _no_date(where: str, cell: Any) -> ValueError:
-    return ValueError(
-        f"{where} held dates when the encoder was fitted, but {_shown(cell)} stands in it now: give dates, or texts "
-        "such as '2024-03-31'."
-    )
-
-
-def as_words(cells: Any) -> np.ndarray:
-    """Return the cells as texts, None where missing.
-
-    >>> as_words(np.array(["fair", None, 2.0], dtype=object)).tolist()
-    ['fair', None, '2']
-    """
-    codes, words = factors(cells)
-    return np.array([*words, None], dtype=object)[codes]
-
-
-def factors(cells: Any) -> tuple[np.ndarray, list[str]]:
-    """Return a code for each cell, -1 where missing, and the distinct cells as texts.
-
-    >>> codes, words = factors(np.array(["b", "a", None, "b"], dtype=object))
-    >>> codes.tolist(), words
-    ([0, 1, -1, 0], ['b', 'a'])
-    """
-    import pandas as pd
-
-    values: Any = cells
-    if not isinstance(cells, np.ndarray):
-        native = cells.to_native()
-        if isinstance(native, pd.Series):
-            if isinstance(native.dtype, pd.CategoricalDtype):
-                return _occurring(native.cat.codes.to_numpy(), native.cat.categories.tolist())
-            values = native
-        elif cells.dtype.is_numeric():
-            values = as_numbers(cells, "")
-        else:
-            values = np.array([*cells.to_list(), None], dtype=object)[:-1]
-    try:
-        codes, distinct = pd.factorize(values)
-    except TypeError:  # cells that cannot be hashed, such as dictionaries
-        present = ~is_missing(values)
-        texts = np.full(len(values), None, dtype=object)
-        texts[present] = [_word(cell) for cell in values[present]]
-        codes, distinct = pd.factorize(texts)
-    return np.asarray(codes, dtype=np.int64), [_word(value) for value in distinct.tolist()]
-
-
-def _occurring(codes: np.ndarray, categories: list[Any]) -> tuple[np.ndarray, list[str]]:
-    """Return codes that count only the categories that occur, and these as texts."""
-    occurring = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(categories)))
-    place = np.full(len(categories) + 1, -1)
-    place[occurring] = np.arange(len(occurring))
-    return place[codes], [_word(categories[code]) for code in occurring]
-
-
-def declared_categories(cells: Any) -> list[str] | None:
-    """Return the categories of a categorical type, in their order, or of truth values; None for other types.
-
-    A polars `Categorical` declares nothing: its categories are those of all frames together.
-    """
-    if isinstance(cells, np.ndarray):
-        is_boolean = cells.dtype.kind == "b" or (
-            cells.dtype.kind == "O" and all(isinstance(c, bool | np.bool_) for c in cells[~is_missing(cells)])
-        )
-        return list(BOOLEAN) if is_boolean else None
-    if isinstance(cells.dtype, nw.Boolean):
-        return list(BOOLEAN)
-    if isinstance(cells.dtype, nw.Categorical | nw.Enum):
-        native = cells.to_native()
-        if isinstance(cells.dtype, nw.Enum) or nw.dependencies.is_pandas_like_series(native):
-            return list(dict.fromkeys(_word(value) for value in native.dtype.categories.to_list()))
-    return None
-
-
-def codes_in(cells: Any, column: Column) -> np.ndarray:
-    """Return the place of each cell among the categories of a nominal column: -1 if missing, -2 if not there."""
-    codes, words = factors(cells)
-    place = {category: code for code, category in enumerate(column.categories)}
-    if column.categories == BOOLEAN:
-        words = [SPELLINGS.get(word.lower(), word) for word in words]
-    elif (number := _first_number(cells)) is not None and not any(map(_is_number, column.categories)):
         raise ValueError(
-            f"{column.label} held words when the encoder was fitted, such as {column.categories[0]!r}, but the number "
-            f"{number} stands in it now: give words, or None where nothing is known."
+            f"column {column.name!r} of `X` contains infinity: give finite numbers, or NaN where a value is missing."
         )
-    # The last entry is looked up by code -1.
-    return np.array([*(place.get(word, -2) for word in words), -1], dtype=np.int64)[codes]
+    return numbers
 
 
-def _first_number(cells: Any) -> str | None:
-    """Return a number that stands in the column, None if there is none."""
-    if isinstance(cells, np.ndarray) and cells.dtype.kind == "O":
-        return next((_word(c) for c in cells if isinstance(c, Real) and not isinstance(c, bool) and c == c), None)
-    if cells.dtype.kind in "iuf" if isinstance(cells, np.ndarray) else cells.dtype.is_numeric():
-        return next(iter(factors(cells)[1]), None)
-    return None
+def to_days(cells: pd.Series, column: Column) -> np.ndarray:
+    """Return dates as days since 1970-01-01 (UTC), and durations and times of day as days; NaN where missing."""
+    present, dtype = cells.notna().to_numpy(), cells.dtype
+    advice = "give dates, or strings such as '2024-03-31'"
+    if isinstance(dtype, pd.PeriodDtype):
+        cells = cells.dt.to_timestamp()
+    elif dtypes.is_numeric_dtype(dtype) and present.any():
+        raise column.wrong(cells, present, "dates", advice)
+    elif column.kind == "duration" and not dtypes.is_timedelta64_dtype(dtype):
+        texts = cells.map(lambda cell: str(cell) if isinstance(cell, datetime.time) else cell, na_action="ignore")
+        cells = pd.to_timedelta(texts, errors="coerce")
+    elif column.kind == "date" and not dtypes.is_datetime64_any_dtype(dtype):
+        texts = cells.astype(object).map(
+            lambda cell: cell if isinstance(cell, DATES) else str(cell), na_action="ignore"
+        )
+        cells = pd.to_datetime(texts, format=column.format, errors="coerce", utc=True)
+    if (bad := present & cells.isna().to_numpy()).any():
+        raise column.wrong(texts, bad, f"{column.kind}s", advice)
+    if isinstance(cells.dtype, pd.DatetimeTZDtype):
+        cells = cells.dt.tz_convert("UTC").dt.tz_localize(None)
+    since = cells.to_numpy() - np.datetime64(0, "D") if column.kind == "date" else cells.to_numpy()
+    return np.where(np.isnat(since), np.nan, since / np.timedelta64(1, "D"))
 
 
-def _is_number(word: str) -> bool:
+def cycles(days: np.ndarray) -> dict[str, np.ndarray]:
+    """Return how far each calendar cycle is at some days since 1970-01-01, as shares in [0, 1).
+
+    >>> {name: share.round(2).tolist() for name, share in cycles(np.array([0.25, 31.0])).items()}
+    {'year': [0.0, 0.08], 'month': [0.01, 0.0], 'week': [0.46, 0.86], 'day': [0.25, 0.0]}
+    """
+    whole = np.floor(np.nan_to_num(days)).astype("datetime64[D]")
+    month_start = whole.astype("datetime64[M]").astype("datetime64[D]")
+    year_start = whole.astype("datetime64[Y]").astype("datetime64[D]")
+    time = np.mod(days, 1.0)
+    return {
+        "year": ((whole - year_start).astype(float) + time) / 366,
+        "month": ((whole - month_start).astype(float) + time) / 31,
+        "week": np.mod(days + 3, 7) / 7,  # 1970-01-01 was a Thursday
+        "day": time,
+    }
+
+
+def to_words(cells: pd.Series, name: Any) -> tuple[np.ndarray, list[str]]:
+    """Return a code for each cell, -1 where missing, and the distinct cells as strings; 2.0 and 2 are the same.
+
+    >>> codes, words = to_words(pd.Series(["b", 2.0, None, "b"]), "x")
+    >>> codes.tolist(), words
+    ([0, 1, -1, 0], ['b', '2'])
+    """
     try:
-        float(word)
-    except ValueError:
-        return False
-    return True
-
-
-def _word(value: Any) -> str:
-    """Return a category as text: 2 and 2.0 are the same one."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
-
-
-def _shown(cell: Any) -> str:
-    text = repr(cell.item() if isinstance(cell, np.generic) else cell)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def commonest(codes: np.ndarray, categories: Sequence[str]) -> str:
-    """Return the category that most cells have, the first of them if several have as many."""
-    counts = np.bincount(codes[codes >= 0], minlength=len(categories))
-    return categories[int(counts.argmax())]
+        codes, distinct = pd.factorize(cells)
+    except TypeError:
+        raise TypeError(
+            f"column {name!r} of `X` holds cells that are not single numbers or words, such as "
+            f"{type(cells.dropna().iloc[0]).__name__}: encode it first, or leave it out with drop=[{name!r}]."
+        ) from None
+    words = [str(int(v) if isinstance(v, float) and v.is_integer() else v) for v in distinct.tolist()]
+    return np.asarray(codes, dtype=np.int64), words

@@ -262,8 +262,32 @@ def test_a_failed_fit_keeps_what_was_learned(table):
     pd.testing.assert_frame_equal(model.predict(X), before)
 
 
+def test_notes_about_columns_and_targets(table):
+    X, Y = table
+    strange = Y.assign(single="a", name=X["identity"], day=["2024-01-01", "2024-02-01"] * 80)
+    model = TableClassifier(SEEDED).fit(X, strange.assign(day=pd.to_datetime(strange["day"])))
+    assert model.notes_ == [
+        "column 'identity' looks like an identifier (160 different values in 160 rows) and is left out.",
+        "target 'single' has only one class, 'a', which is predicted for every row.",
+        "target 'name' has 160 classes in 160 rows: with so few rows for each class, expect poor predictions.",
+    ]
+    assert TableClassifier(SEEDED, encoder=encoder()).fit(X, Y).notes_ == []
+
+
+@pytest.mark.parametrize("as_objects", [False, True])
+def test_targets_that_are_dates_are_refused(table, as_objects):
+    X, Y = table
+    day = X["opened"].dt.date if as_objects else X["opened"]
+    with pytest.raises(ValueError, match=r"target 'day' holds \d+ different dates.* convert it to strings"):
+        TableClassifier(SEEDED).fit(X, Y.assign(day=day))
+    model = TableClassifier(SEEDED).fit(X, Y.assign(day=X["opened"].astype(str)))
+    assert "target 'day' has" in model.notes_[-1]
+
+
 def test_bad_input(table):
     X, Y = table
+    with pytest.raises(ValueError, match=r"only 1 row .* at least 2 rows"):
+        TableClassifier(SEEDED).fit(X.iloc[:1], Y.iloc[:1])
     with pytest.raises(TypeError, match=r"`classifier=.*ChainClassifier.* pass an instance"):
         TableClassifier(ChainClassifier).fit(X, Y)
     with pytest.raises(TypeError, match=r"`encoder='one-hot'` of TableClassifier is no transformer"):

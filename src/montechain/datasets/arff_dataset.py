@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from montechain._columns import as_words, is_missing
+from montechain._columns import to_words
 from montechain.datasets.arff import ArffTable, Attribute, read_arff
 from montechain.datasets.columns import categorical
 from montechain.datasets.dataset import Dataset
@@ -123,8 +123,8 @@ def _with_words(table: ArffTable, words: Collection[str]) -> pd.DataFrame:
     columns = {}
     for attribute in table.attributes:
         if attribute.name in words and attribute.kind != "nominal":
-            cells = as_words(table.data[attribute.name].to_numpy(dtype=object, na_value=None))
-            columns[attribute.name] = categorical(cells, is_missing(cells))
+            codes, found = to_words(table.data[attribute.name], attribute.name)
+            columns[attribute.name] = categorical(np.array([*found, None], dtype=object)[codes], codes < 0)
     return table.data.assign(**columns)
 
 

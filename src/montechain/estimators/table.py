@@ -21,6 +21,7 @@ from montechain.estimators.wrappers import innermost
 from montechain.inference import Decision, TopK
 from montechain.links.base import UNKNOWN
 from montechain.preparation import TableEncoder
+from montechain.targets import TargetCodec
 
 __all__ = ["TableClassifier"]
 
@@ -59,6 +60,8 @@ class TableClassifier(TargetsClassifier):
     classes_ : list of L ndarrays, or ndarray for a one-dimensional y
     target_names_ : list
         Names of the labels; only if y has names.
+    notes_ : list of str
+        What you should know about the table and its targets: columns that are left out, targets with one class.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Only if X is a data frame with names that are strings.
@@ -106,6 +109,10 @@ class TableClassifier(TargetsClassifier):
                     setattr(self, name, getattr(encoder, name))
             self.encoder_ = encoder
             codes = self._learn_classes(y, encoded.shape[0])
+            if encoded.shape[0] == 1:
+                raise ValueError("`X` has only 1 row (n_samples=1): give at least 2 rows to learn from.")
+            of_targets = TargetCodec(self._classes, self._target_format.names).notes(codes)
+            self.notes_ = [*getattr(encoder, "notes_", ()), *of_targets]
             targets = y if _takes_any_classes(classifier) else self._as_numbers(codes)
             options = self._fit_options(classifier, sample_weight, fit_params)
             self.classifier_ = classifier.fit(_acceptable(encoded, classifier), targets, **options)

@@ -20,7 +20,8 @@ OWN_TYPES = frozenset(
         "montechain.preparation.TableEncoder",
         # what they have learned
         "montechain._columns.Column",
-        "montechain._quantile_clip.QuantileClip",
+        "montechain._transformers.QuantileClip",
+        "montechain._transformers.WordSpelling",
         "montechain._targets.table.TargetFormat",
         "montechain._targets.types.ColumnType",
         "montechain.chain.Chain",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -27,6 +28,10 @@ __all__ = ["LIBRARIES", "ColumnType", "TargetCodec", "default_label_names", "nam
 
 LIBRARIES = ("pandas", "polars", "pyarrow", "modin.pandas", "cudf")
 """Modules of data frame libraries. The codec imports no others, whatever a model file says."""
+MANY_CLASSES = 20
+"""A target with more classes than this may not be a target of classes."""
+FEW_ROWS = 5
+"""With fewer rows than this for each class, a target with many classes is hard to predict."""
 
 
 @dataclass(eq=False)
@@ -100,6 +105,37 @@ class TargetCodec:
     def is_frame(self) -> bool:
         """Whether the table was a two-dimensional data frame, so that decoding gives one."""
         return self.library is not None and not self.is_1d
+
+    def notes(self, codes: np.ndarray) -> list[str]:
+        """Return what you should know about targets that are hard or pointless to predict.
+
+        Raises
+        ------
+        ValueError
+            If a target holds dates, too many of them to be classes.
+
+        Examples
+        --------
+        >>> codec, codes = TargetCodec.fit_encode([["a", 1], ["a", 2]])
+        >>> codec.notes(codes)
+        ["target 'label_0' has only one class, 'a', which is predicted for every row."]
+        """
+        said = []
+        for name, own, column in zip(named_labels(self.names, len(self.classes)), self.classes, codes.T, strict=True):
+            n_known, n_classes = int((column != UNKNOWN).sum()), len(own)
+            if n_classes > MANY_CLASSES and (own.dtype.kind == "M" or isinstance(own[0], datetime.date)):
+                raise ValueError(
+                    f"target {name!r} holds {n_classes} different dates, which are not classes. Predict the month or "
+                    "the weekday instead, or convert it to strings if each date is a class."
+                )
+            if n_classes == 1:
+                said.append(f"target {name!r} has only one class, {plain(own[0])!r}, which is predicted for every row.")
+            elif n_classes > MANY_CLASSES and n_known < FEW_ROWS * n_classes:
+                said.append(
+                    f"target {name!r} has {n_classes} classes in {n_known} rows: with so few rows for each class, "
+                    "expect poor predictions."
+                )
+        return said
 
     # -- to codes -----------------------------------------------------------------------------
 
