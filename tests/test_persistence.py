@@ -163,13 +163,13 @@ def test_a_table_comes_back_with_its_types(tmp_path):
     assert same.encoder_.get_feature_names_out().tolist() == model.encoder_.get_feature_names_out().tolist()
 
 
-@pytest.mark.parametrize("text", [(), ("remarks",)])
-def test_a_table_with_text_and_a_forest(text, tmp_path):
+@pytest.mark.parametrize("options", [{}, {"text": ("remarks",)}, {"max_categories": 2}])
+def test_a_table_with_text_and_a_forest(options, tmp_path):
     from montechain.preparation import TableEncoder
 
     inputs, targets = table()
     forest = ChainClassifier(RandomForestClassifier(2, max_depth=3), random_state=0, inference=Beam(width=2))
-    model = TableClassifier(forest, encoder=TableEncoder(text=text)).fit(inputs, targets)
+    model = TableClassifier(forest, encoder=TableEncoder(**options)).fit(inputs, targets)
     pd.testing.assert_frame_equal(round_trip(model, tmp_path).predict(inputs), model.predict(inputs))
 
 

@@ -199,6 +199,12 @@ def test_many_different_words_become_a_bounded_number_of_columns():
 def test_words_of_few_letters_have_a_spelling_too():
     X = pd.DataFrame({"unary": ["a" * (1 + i % 150) for i in range(400)], "x": np.arange(400.0)})
     assert np.isfinite(TableEncoder().fit_transform(X)).all()
+    few = (
+        TableEncoder(max_categories=3)
+        .set_output(transform="pandas")
+        .fit_transform(X.assign(unary=["a", "b", "c", "d"] * 100))
+    )
+    assert few.shape == (400, 1 + 3 + 30)
 
 
 @pytest.mark.parametrize(("strays", "dtype"), [(["heavy"], object), (["heavy", "n.a.", "?", "-", "x"], "str")])

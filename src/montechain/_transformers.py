@@ -118,4 +118,6 @@ class WordSpelling(TransformerMixin, BaseEstimator):
         """Return a row of components for each word."""
         check_is_fitted(self)
         codes, words = pd.factorize(np.asarray(X, dtype=object))
-        return self.pipeline_.transform(words)[codes]
+        components = self.pipeline_.transform(words)
+        # Fewer words than components leave some without a meaning.
+        return np.pad(components, ((0, 0), (0, self.n_components - components.shape[1])))[codes]

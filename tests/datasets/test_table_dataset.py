@@ -76,17 +76,17 @@ def test_columns_that_are_asked_for_wrongly():
 
 
 def test_identifiers_are_remarked_upon_once_and_by_the_encoder():
-    frame = pd.DataFrame({"key": [f"k{row}" for row in range(51)], "size": range(51), "label": [0, 1, 0] * 17})
+    frame = pd.DataFrame({"key": [f"k{row}" for row in range(51)], "size": range(2, 53), "label": [0, 1, 0] * 17})
     data = table_dataset(frame, targets=-1)  # a warning would be an error here
-    assert "'key' has 51 different values" in TableEncoder().fit(data.X).notes_[0]
+    assert "'key' looks like an identifier (51 different values" in TableEncoder().fit(data.X).notes_[0]
 
 
 def test_dates_are_dates_as_inputs_and_words_as_labels():
     days = pd.to_datetime(["1970-01-02T00:00", None, "1970-01-04T12:00"])
     frame = pd.DataFrame({"day": days, "zoned": days.tz_localize("UTC"), "label": [0, 1, 0]})
     data = table_dataset(frame, targets=["label"])
-    numbers = TableEncoder(missing="keep", scale=None).fit_transform(data.X)
-    np.testing.assert_array_equal(numbers, [[1, 1], [np.nan, np.nan], [3.5, 3.5]])
+    numbers = TableEncoder(missing="keep", scale=None).set_output(transform="pandas").fit_transform(data.X)
+    np.testing.assert_array_equal(numbers[["day", "zoned"]], [[1, 1], [np.nan, np.nan], [3.5, 3.5]])
     data = table_dataset(frame, targets=["day", "label"])
     assert data.classes == [["1970-01-02", "1970-01-04T12:00:00"], [0, 1]]
     assert data.Y["day"].isna().tolist() == [False, True, False]
