@@ -348,7 +348,7 @@ def classes_of_the_package() -> dict[str, type]:
     found = {}
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root).with_suffix("").parts
-        if parts[0] in ("cli", "evaluation", "experiments", "__main__"):  # these use models and hold none
+        if parts[0] in ("cli", "evaluation", "__main__"):  # these use models and hold none
             continue
         module = importlib.import_module(".".join(["montechain", *(part for part in parts if part != "__init__")]))
         for name, member in vars(module).items():

@@ -10,13 +10,11 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_multilabel_classification
 
 from montechain import ChainClassifier, OrderSearch
-from montechain.experiments.reproduction import Trace
 from montechain.plotting import (
     critical_difference_layout,
     plot_critical_difference,
     plot_search_trace,
     plot_time_against_accuracy,
-    plot_traces,
     search_curve,
 )
 
@@ -101,23 +99,3 @@ def test_methods_without_a_time_are_left_out(agg):
     axes = plot_time_against_accuracy(points, score="exact match")
     assert axes.get_lines()[0].get_xdata().tolist() == [0.2]
     assert (axes.get_xscale(), axes.get_ylabel()) == ("log", "exact match")
-
-
-def test_searches_of_two_seeds_on_two_axes(agg):
-    curve = {
-        "iteration": [0, 1, 5],
-        "payoff": [1.0, 2.0, 3.0],
-        "accepted": [True, True, True],
-        "J_Ham": [9.0, 8.0, 7.0],
-    }
-    traces = [Trace("payoff_traces", "yeast", "J_EM", "truth", seed, pd.DataFrame(curve), 3.5) for seed in (1, 2)]
-    axes = plot_traces(traces, "payoff", "J_Ham")
-    left, right = axes.figure.axes
-    assert left.get_title() == "yeast"
-    assert left.get_ylabel() == r"$J_{\mathrm{EM}}$"
-    np.testing.assert_array_equal(right.get_lines()[0].get_ydata(), curve["J_Ham"])
-    assert [line.get_linestyle() for line in left.get_lines()][-1] == ":"  # the optimum
-    with pytest.raises(ValueError, match="'J_X' was not recorded"):
-        plot_traces(traces, "J_X")
-    with pytest.raises(ValueError, match="empty"):
-        plot_traces([])

@@ -16,7 +16,6 @@ __all__ = [
     "plot_critical_difference",
     "plot_search_trace",
     "plot_time_against_accuracy",
-    "plot_traces",
     "search_curve",
 ]
 
@@ -98,59 +97,6 @@ def plot_search_trace(
     restarts = sorted({row["restart"] for row in trace})
     sides = [[search_curve(trace, name, restart) for restart in restarts] for name in (left, right) if name is not None]
     return _draw_search(sides, (left, right), title, ax)
-
-
-def plot_traces(
-    traces: Sequence[Any], left: str = "payoff", right: str | None = None, *, title: str | None = None, ax: Any = None
-) -> Any:
-    """Draw the searches of a reproduction: one payoff, from several seeds, on one or two vertical axes.
-
-    Parameters
-    ----------
-    traces : list of Trace
-        Of one data set and payoff: `montechain.experiments.reproduction.Trace`. The first seed is drawn strongest, and
-        the optimum, where it is known, as a dotted line.
-    left, right : str
-        Columns of their curves: the payoff that was maximised ("payoff"), or another that was recorded.
-    title : str, optional
-    ax : matplotlib axes, optional
-
-    Returns
-    -------
-    matplotlib axes
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from montechain.experiments.reproduction import Trace
-    >>> curve = pd.DataFrame({"iteration": [0, 1], "payoff": [1.0, 2.0], "accepted": [True, True]})
-    >>> axes = plot_traces([Trace("music_orders", "music", "J_EM", "truth", 0, curve, optimum=2.5)])
-    >>> axes.get_xscale()
-    'log'
-    """
-    if not traces:
-        raise ValueError("`traces` is empty: there is nothing to draw.")
-    names = [name for name in (left, right) if name is not None]
-    for trace in traces:
-        for name in names:
-            if name not in trace.curve:
-                raise ValueError(f"{name!r} was not recorded; the curve has {list(trace.curve.columns)}.")
-    sides = [
-        [
-            SearchCurve(
-                trace.curve["iteration"].to_numpy(),
-                trace.curve[name].to_numpy(dtype=float),
-                trace.curve["accepted"].to_numpy(dtype=bool),
-            )
-            for trace in traces
-        ]
-        for name in names
-    ]
-    words = [traces[0].payoff if name == "payoff" else name for name in names]
-    axes = _draw_search(sides, words, title or traces[0].dataset, ax)
-    if left == "payoff" and traces[0].optimum is not None:
-        axes.axhline(traces[0].optimum, color=COLOURS[0], linestyle=":", linewidth=1.0)
-    return axes
 
 
 def _draw_search(
@@ -277,7 +223,7 @@ def plot_critical_difference(
     critical_difference : float
         By how much they must differ.
     groups : list of tuples
-        Methods that do not differ, such as `groups` of `montechain.experiments.statistics.Nemenyi`.
+        Methods that do not differ.
     title : str, optional
     ax : matplotlib axes, optional
 

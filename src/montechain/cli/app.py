@@ -14,7 +14,6 @@ from montechain.cli.fit import fit
 from montechain.cli.inspect import inspect
 from montechain.cli.methods import methods
 from montechain.cli.predict import predict
-from montechain.cli.reproduce import reproduce
 
 __all__ = ["app"]
 
@@ -69,5 +68,4 @@ app.command()(predict)
 app.command()(evaluate)
 app.command()(inspect)
 app.command()(methods)
-app.command()(reproduce)
 app.add_typer(data, name="data")
