@@ -1,10 +1,14 @@
-"""Model files for tests: small fitted models of every kind, and files changed with their checksum made right again."""
+"""Model files for tests: small fitted models of every kind, and files that are changed but have the right checksum."""
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import io
 import json
+import math
+import tempfile
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -13,6 +17,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
+from numpy.lib import format as npy_format
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -61,6 +68,7 @@ from montechain import (
     TemperedSwap,
     Vote,
 )
+from montechain.errors import ModelFileError
 from montechain.estimators import (
     ClusteringForestClassifier,
     DependencyNetworkClassifier,
@@ -69,8 +77,7 @@ from montechain.estimators import (
 )
 from montechain.estimators.table import TableClassifier
 from montechain.ordering.acceptance import NotWorse, Strict
-
-Node = dict[str, Any]
+from montechain.persistence import load, save
 
 
 @cache
@@ -88,7 +95,7 @@ def data() -> tuple[np.ndarray, np.ndarray]:
 def table() -> tuple[pd.DataFrame, pd.DataFrame]:
     """The same as people have it, with words, text and missing cells, and targets of several types."""
     X, Y = data()
-    inputs = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    inputs = pd.DataFrame(X.copy(), columns=["a", "b", "c", "d"])
     inputs.loc[3, "a"] = np.nan
     inputs["river"] = np.array(["A", "M", "O"])[Y[:, 1]]
     inputs["wet"] = Y[:, 0].astype(bool)
@@ -174,6 +181,77 @@ def unfitted() -> Iterator[tuple[str, Any]]:
     yield "random state", ChainClassifier(random_state=np.random.RandomState(3))
 
 
+class Opened:
+    """A model file taken apart: change its nodes and arrays, and get a file with the right checksum."""
+
+    def __init__(self, content: bytes):
+        self.entries = entries_of(content)
+        self.nodes: list[Any] = json.loads(self.entries["structure.json"])
+        self.root = len(self.nodes) - 1
+        self.arrays: dict[int, np.ndarray] = {}
+        position = 0
+        for place, node in enumerate(self.nodes):
+            for descr, shape, is_fortran in (node[kind] for kind in ("array", "scalar") if kind in node):
+                dtype = npy_format.descr_to_dtype(descr if isinstance(descr, str) else list(map(tuple, descr)))
+                flat = np.frombuffer(self.entries["arrays.bin"], dtype, math.prod(shape), position).copy()
+                self.arrays[place] = flat.reshape(shape, order="F" if is_fortran else "C")
+                position += flat.nbytes
+
+    def _slot(self, place: int, step: Any) -> tuple[list[Any], int]:
+        """Return where a node holds a part: a list, and the index in it."""
+        ((kind, content),) = self.nodes[place].items()
+        if kind in ("object", "dict"):
+            return next(pair for pair in content[1] if pair[0] == step), 1
+        return content[-1], step
+
+    def places(self, *path: Any) -> list[int]:
+        """Return the places of the nodes on a path through attributes, keys and indices, beginning with the model."""
+        found = [self.root]
+        for step in path:
+            parts, index = self._slot(found[-1], step)
+            found += parts[index]
+        return found
+
+    def add(self, kind: str, *content: Any) -> list[int]:
+        self.nodes.append({kind: list(content)})
+        return [len(self.nodes) - 1]
+
+    def replace(self, child: Any, *path: Any) -> Opened:
+        """Put another part at the end of a path. Nodes refer backwards, so those on the path are repeated."""
+        if not isinstance(child, list):
+            parts, index = self._slot(self.places(*path[:-1])[-1], path[-1])
+            parts[index] = child
+            return self
+        for place, step in zip(reversed(self.places(*path[:-1])), reversed(path), strict=True):
+            self.root = len(self.nodes)
+            self.nodes.append(copy.deepcopy(self.nodes[place]))
+            parts, index = self._slot(self.root, step)
+            parts[index], child = child, [self.root]
+        return self
+
+    def attach(self, child: Any) -> Opened:
+        """Give the model an attribute named "extra"."""
+        name, pairs = self.nodes[self.root]["object"]
+        (self.root,) = self.add("object", name, [*pairs, ["extra", child]])
+        return self
+
+    def change(self, change: Callable[[np.ndarray], Any], *path: Any) -> Opened:
+        """Change an array in place, or put what `change` returns in its place."""
+        place = self.places(*path)[-1]
+        changed = change(self.arrays[place])
+        self.arrays[place] = self.arrays[place] if changed is None else changed
+        return self
+
+    def content(self) -> bytes:
+        block = b""
+        for place, node in enumerate(self.nodes):
+            if place in self.arrays:
+                array = self.arrays[place]
+                node[next(iter(node))] = [npy_format.dtype_to_descr(array.dtype), list(array.shape), False]
+                block += array.tobytes()
+        return packed({**self.entries, "structure.json": json.dumps(self.nodes).encode(), "arrays.bin": block})
+
+
 def entries_of(content: bytes) -> dict[str, bytes]:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
@@ -187,42 +265,54 @@ def zipped(entries: dict[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def with_payload(content: bytes, payload: bytes) -> bytes:
-    """Return a model file with another payload, and the manifest that belongs to it."""
-    manifest = json.loads(entries_of(content)["manifest.json"])
-    manifest["payload"] = {
-        "name": "model.skops",
-        "size": len(payload),
-        "sha256": hashlib.sha256(payload).hexdigest(),
-    }
-    return zipped({"manifest.json": json.dumps(manifest).encode(), "model.skops": payload})
-
-
-def edited(content: bytes, change: Callable[[Node, dict[str, bytes]], Any]) -> bytes:
-    """Return a model file whose plan and arrays were changed by ``change(schema, files)``, with the right checksum."""
-    files = entries_of(entries_of(content)["model.skops"])
-    schema = json.loads(files.pop("schema.json"))
-    changed = change(schema, files)
-    if isinstance(changed, dict):
-        schema = changed
-    return with_payload(content, zipped({"schema.json": json.dumps(schema).encode(), **files}))
-
-
-def attributes(node: Node) -> dict[str, Node]:
-    """Return the nodes of an object's attributes."""
-    return node["content"]["content"]
-
-
-def read_array(files: dict[str, bytes], node: Node) -> np.ndarray:
-    return np.load(io.BytesIO(files[node["file"]]), allow_pickle=False)
-
-
-def write_array(files: dict[str, bytes], node: Node, array: np.ndarray) -> None:
-    buffer = io.BytesIO()
-    np.save(buffer, array, allow_pickle=False)
-    files[node["file"]] = buffer.getvalue()
+def packed(entries: dict[str, bytes], **changes: Any) -> bytes:
+    """Return a model file with the right checksum, and with changes of its manifest."""
+    manifest = json.loads(entries["manifest.json"])
+    digest = hashlib.sha256()
+    for name in sorted(entries.keys() - {"manifest.json"}):
+        digest.update(f"{name} {len(entries[name])}\n".encode() + entries[name])
+    manifest |= {"sha256": digest.hexdigest(), **changes}
+    return zipped({**entries, "manifest.json": json.dumps(manifest).encode()})
 
 
 def write(path: Path, content: bytes) -> Path:
     path.write_bytes(content)
     return path
+
+
+def refuse(content: bytes, tmp_path: Path, message: str = ".") -> None:
+    """Assert that a file is refused as a model."""
+    with pytest.raises(ModelFileError, match=message):
+        load(write(tmp_path / "attack.mchain", content))
+
+
+@cache
+def fitted(model: Any, n_labels: int = 3) -> Any:
+    """Return a copy of the model, fitted to the first labels of the example."""
+    X, Y = data()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        return clone(model).fit(X, Y[:, :n_labels])
+
+
+@cache
+def saved(model: Any, n_labels: int = 3) -> bytes:
+    """Return the file of a copy of the model, fitted to the first labels of the example."""
+    with tempfile.TemporaryDirectory() as folder:
+        save(fitted(model, n_labels), Path(folder) / "model.mchain")
+        return (Path(folder) / "model.mchain").read_bytes()
+
+
+CHAIN = ChainClassifier(order=None)
+POPULATION = ChainPopulationClassifier(n_chains=2, random_state=0)
+POWERSET = LabelPowersetClassifier(random_state=0)
+NETWORK = DependencyNetworkClassifier(n_iterations=3, n_collected=2, random_state=0)
+FOREST = ClusteringForestClassifier(2, max_depth=2, random_state=0)
+TREES = ChainClassifier(DecisionTreeClassifier(max_depth=2), order=None, random_state=0)
+FORESTS = ChainClassifier(RandomForestClassifier(2, max_depth=2), order=None, random_state=0)
+BOOSTING = ChainClassifier(GradientBoostingClassifier(n_estimators=2, max_depth=1), order=[1, 0, 2], random_state=0)
+HISTOGRAMS = ChainClassifier(
+    HistGradientBoostingClassifier(max_iter=1, max_leaf_nodes=3, max_bins=8), order=None, random_state=0
+)
+MACHINES = ChainClassifier(CalibratedClassifierCV(SVC(), cv=2, ensemble=False), order=None)
+NEIGHBORS = ChainClassifier(KNeighborsClassifier(algorithm="brute"), order=None)

@@ -1,4 +1,4 @@
-"""The file: what it says of itself, how damage and other kinds of files are told, and that it is never half there."""
+"""The file itself: its manifest, damage, other kinds of files, and writing in one step."""
 
 from __future__ import annotations
 
@@ -25,10 +25,8 @@ from sklearn.naive_bayes import GaussianNB
 import montechain
 from montechain import ChainClassifier
 from montechain.errors import ModelFileError, OutputError
-from montechain.persistence import describe, load, save
-from montechain.persistence.model_files import FORMAT
-from tests.attacked_models import CHAIN, POPULATION, fitted, saved
-from tests.saved_models import data, edited, entries_of, write, zipped
+from montechain.persistence import FORMAT, describe, load, save
+from tests.saved_models import CHAIN, POPULATION, Opened, data, entries_of, fitted, packed, saved, write, zipped
 
 
 def test_the_manifest_tells_what_the_file_is(tmp_path):
@@ -42,9 +40,9 @@ def test_the_manifest_tells_what_the_file_is(tmp_path):
     assert facts["untrusted"] == []
     assert facts["versions"]["montechain"] == montechain.__version__
     assert set(facts["versions"]) == {"python", "montechain", "numpy", "scipy", "scikit-learn", "skops"}
-    assert facts["payload"]["size"] == len(entries_of(path.read_bytes())["model.skops"])
+    assert len(facts["sha256"]) == 64
     with zipfile.ZipFile(path) as archive:
-        assert archive.namelist() == ["manifest.json", "model.skops"]
+        assert archive.namelist() == ["manifest.json", "structure.json", "arrays.bin"]
         assert {info.compress_type for info in archive.infolist()} == {zipfile.ZIP_STORED}
 
 
@@ -72,36 +70,52 @@ def test_a_large_chain_takes_little_more_than_its_numbers(tmp_path):
     assert size < 1.1 * len(pickle.dumps(model)) + 40_000
 
 
+def with_manifest(**changes) -> bytes:
+    manifest = json.loads(entries_of(saved(CHAIN))["manifest.json"])
+    versions = {**manifest["versions"], **changes.pop("versions", {})}
+    return packed(entries_of(saved(CHAIN)), versions=versions, **changes)
+
+
 def test_an_older_montechain_of_the_same_format_is_read(tmp_path):
-    entries = entries_of(saved(CHAIN))
-    manifest = json.loads(entries["manifest.json"])
-    manifest["versions"]["montechain"] = "0.0.1"
-    manifest["something of a later version"] = True
-    path = write(tmp_path / "old.mchain", zipped({**entries, "manifest.json": json.dumps(manifest).encode()}))
+    content = with_manifest(versions={"montechain": "0.0.1"}, something="of a later version")
+    path = write(tmp_path / "old.mchain", content)
     np.testing.assert_array_equal(load(path).predict(data()[0]), fitted(CHAIN).predict(data()[0]))
-    # If such a file cannot be built, the versions are part of the explanation.
-    broken = edited(path.read_bytes(), lambda schema, files: schema.update(content=None))
+    # If such a file cannot be rebuilt, the versions are part of the explanation.
+    broken = Opened(content).replace(None, "chain_", "order").content()
     with pytest.raises(ModelFileError, match=r"It was saved with montechain 0\.0\.1 \(here "):
         load(write(path, broken))
 
 
-def test_a_newer_format_is_refused(tmp_path):
-    entries = entries_of(saved(CHAIN))
-    manifest = json.loads(entries["manifest.json"])
-    manifest["format"], manifest["versions"]["montechain"] = FORMAT + 1, "9.1"
-    path = write(tmp_path / "new.mchain", zipped({**entries, "manifest.json": json.dumps(manifest).encode()}))
+@pytest.mark.parametrize(
+    ("number", "version", "advice"),
+    [(FORMAT + 1, "9.1", "Upgrade it: pip install"), (1, "0.1.0", "Fit the model again and save it")],
+)
+def test_another_format_is_refused(number, version, advice, tmp_path):
+    path = write(tmp_path / "other.mchain", with_manifest(format=number, versions={"montechain": version}))
     for read in (load, describe):
-        with pytest.raises(ModelFileError, match=rf"made by montechain 9\.1 with format {FORMAT + 1}.*upgrade"):
+        with pytest.raises(ModelFileError, match=rf"saved by montechain {version} in format {number}.*{advice}"):
             read(path)
 
 
-def test_another_scikit_learn_is_warned_about(tmp_path):
-    def age(schema, files):
-        return json.loads(json.dumps(schema).replace(f'\\"{sklearn.__version__}\\"', '\\"0.1\\"'))
-
-    content = edited(saved(ChainClassifier(GaussianNB())), age)
-    with pytest.warns(InconsistentVersionWarning):
+def test_a_file_of_version_0_1_0_says_to_fit_again(tmp_path):
+    manifest = {
+        "format": 1,
+        "class": "montechain.estimators.chain.ChainClassifier",
+        "versions": {"python": "3.11.7", "montechain": "0.1.0", "skops": "0.16.0"},
+        "payload": {"name": "model.skops", "size": 3, "sha256": "0" * 64},
+        "untrusted": [],
+        "about": {},
+    }
+    content = zipped({"manifest.json": json.dumps(manifest).encode(), "model.skops": b"old"})
+    with pytest.raises(ModelFileError, match=r"saved by montechain 0\.1\.0.*Fit the model again"):
         load(write(tmp_path / "old.mchain", content))
+
+
+def test_another_scikit_learn_is_warned_about(tmp_path):
+    entries = entries_of(saved(ChainClassifier(GaussianNB())))
+    older = entries["structure.json"].replace(f'"{sklearn.__version__}"'.encode(), b'"0.1"')
+    with pytest.warns(InconsistentVersionWarning):
+        load(write(tmp_path / "old.mchain", packed({**entries, "structure.json": older})))
 
 
 @pytest.mark.parametrize("protocol", range(6))
@@ -112,7 +126,7 @@ def test_a_pickle_is_not_opened(protocol, tmp_path):
 
     content = pickle.dumps([Trap()], protocol=protocol)
     for read in (load, describe):
-        with pytest.raises(ModelFileError, match=r"this is a pickle.*it was not opened.*joblib\.load"):
+        with pytest.raises(ModelFileError, match=r"is a pickle.*it was not opened.*joblib\.load"):
             read(write(tmp_path / "model.mchain", content))
     assert not (tmp_path / "sprung").exists()
 
@@ -120,7 +134,7 @@ def test_a_pickle_is_not_opened(protocol, tmp_path):
 @pytest.mark.parametrize("compress", [0, "gzip", "zlib", "bz2", "lzma", "xz"])
 def test_a_file_of_joblib_is_not_opened(compress, tmp_path):
     joblib.dump(fitted(CHAIN), tmp_path / "model.mchain", compress=compress)
-    with pytest.raises(ModelFileError, match=r"pickle, which can run any code when it is loaded; it was not opened"):
+    with pytest.raises(ModelFileError, match=r"is a pickle.* can run any code when it is loaded, so it was not opened"):
         load(tmp_path / "model.mchain")
 
 
@@ -133,12 +147,12 @@ def test_other_kinds_of_files_are_named(tmp_path):
     buffer = io.BytesIO()
     np.savez(buffer, a=np.arange(3))
     refused(b"", "is empty")
-    refused(b"@relation music", "does not begin as a .mchain file does")
-    refused(buffer.getvalue(), "zip file of another kind")
-    refused(skops.io.dumps(fitted(CHAIN)), r"file of skops.*skops\.io\.load")
-    refused(b"PK\x03\x04 and nothing else", "damaged or cut off")
-    refused(saved(CHAIN)[:-10], "damaged or cut off")
-    refused(saved(CHAIN)[: len(saved(CHAIN)) // 2], "damaged or cut off")
+    refused(b"@relation music", "is not a model. Give a file written by")
+    refused(buffer.getvalue(), "is not a model but is a zip file")
+    refused(skops.io.dumps(fitted(CHAIN)), r"written by skops.*skops\.io\.load")
+    refused(b"PK\x03\x04 and nothing else", "cannot be read .* damaged")
+    refused(saved(CHAIN)[:-10], "cannot be read .* damaged")
+    refused(saved(CHAIN)[: len(saved(CHAIN)) // 2], "cannot be read .* damaged")
 
 
 def test_a_stream_that_cannot_be_searched_is_refused():
@@ -155,20 +169,18 @@ def test_a_stream_that_cannot_be_searched_is_refused():
 def test_damage_is_found(tmp_path):
     path = tmp_path / "model.mchain"
     entries = entries_of(saved(CHAIN))
-    flipped = bytearray(entries["model.skops"])
-    flipped[len(flipped) // 2] ^= 1
-    with pytest.raises(ModelFileError, match="checksum is wrong: the file was tampered with or damaged"):
-        load(write(path, zipped({**entries, "model.skops": bytes(flipped)})))
-    with pytest.raises(ModelFileError, match="not as large as its manifest says"):
-        load(write(path, zipped({**entries, "model.skops": entries["model.skops"] + b"x"})))
-    for name, other in [
-        ("extra", {**entries, "extra.txt": b"x"}),
-        ("less", {"manifest.json": entries["manifest.json"]}),
-    ]:
-        with pytest.raises(ModelFileError, match="does not hold what a model file holds"):
-            load(write(path.with_name(name), zipped(other)))
-    for manifest in (b"[]", b"{}", b'{"format": "1"}', b'{"format": true}', b'{"format": 1}', b"\xff", b"[" * 100_000):
-        with pytest.raises(ModelFileError, match=r"manifest|damaged"):
+    for name in ("structure.json", "arrays.bin"):
+        flipped = bytearray(entries[name])
+        flipped[len(flipped) // 2] ^= 1
+        for other in (bytes(flipped), entries[name] + b"x", entries[name][:-1]):
+            with pytest.raises(ModelFileError, match="checksum is wrong: it is damaged or was manipulated"):
+                load(write(path, zipped({**entries, name: other})))
+        with pytest.raises(ModelFileError, match="does not hold the entries of a model file"):
+            load(write(path, zipped({key: value for key, value in entries.items() if key != name})))
+    with pytest.raises(ModelFileError, match="does not hold the entries of a model file"):
+        load(write(path, zipped({**entries, "extra.txt": b"x"})))
+    for manifest in (b"[]", b"{}", b'{"format": "2"}', b'{"format": true}', b'{"format": 2}', b"\xff", b"[" * 100_000):
+        with pytest.raises(ModelFileError, match=r"manifest|cannot be read"):
             describe(write(path, zipped({**entries, "manifest.json": manifest})))
 
 
@@ -204,7 +216,7 @@ def test_an_interruption_leaves_the_old_file(error, tmp_path, monkeypatch):
     original = zipfile.ZipFile.writestr
 
     def interrupted(self, info, content, *args, **options):
-        if getattr(info, "filename", info) == "model.skops":
+        if getattr(info, "filename", info) == "arrays.bin":
             raise error
         return original(self, info, content, *args, **options)
 

@@ -10,8 +10,6 @@ import pickle
 import subprocess
 import sys
 import tempfile
-import warnings
-from dataclasses import is_dataclass
 from pathlib import Path
 
 import joblib
@@ -21,7 +19,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -30,22 +28,14 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import montechain
 from montechain import Beam, ChainClassifier, ChainPopulationClassifier
+from montechain._savable import is_savable
 from montechain._targets import as_columns
 from montechain.errors import ModelFileError
 from montechain.estimators.table import TableClassifier
 from montechain.persistence import describe, load, save
-from montechain.persistence.trust import OWN_TYPES
-from tests.saved_models import data, table, unfitted
+from tests.saved_models import data, fitted, table, unfitted
 
 UNFITTED = dict(unfitted())
-
-
-@functools.cache
-def fitted(name: str):
-    X, Y = data()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
-        return clone(UNFITTED[name]).fit(X, Y)
 
 
 def content_of(model, **options) -> bytes:
@@ -70,7 +60,7 @@ def assert_same_answers(one, other, X):
 
 @pytest.mark.parametrize("name", UNFITTED)
 def test_every_kind_of_model_comes_back(name, tmp_path):
-    model = fitted(name)
+    model = fitted(UNFITTED[name])
     X, Y = data()
     save(model, tmp_path / "model.mchain")
     same = load(tmp_path / "model.mchain")
@@ -100,7 +90,7 @@ def test_every_kind_of_model_comes_back(name, tmp_path):
 @pytest.mark.parametrize("name", ["order None", "combine mixture", "network", "estimator RandomForest", "forest"])
 @pytest.mark.parametrize("way", ["pickle", "joblib"])
 def test_pickle_and_joblib_work_as_well(name, way, tmp_path):
-    model = fitted(name)
+    model = fitted(UNFITTED[name])
     if way == "pickle":
         same = pickle.loads(pickle.dumps(model))
     else:
@@ -113,7 +103,7 @@ def test_another_process_answers_the_same(tmp_path):
     X, _ = data()
     names = ["order None", "combine mixture", "network", "powerset", "forest", "estimator RandomForest"]
     for i, name in enumerate(names):
-        save(fitted(name), tmp_path / f"{i}.mchain")
+        save(fitted(UNFITTED[name]), tmp_path / f"{i}.mchain")
     inputs, targets = table()
     whole = TableClassifier(ChainClassifier(random_state=0)).fit(inputs, targets)
     save(whole, tmp_path / "table.mchain")
@@ -136,7 +126,7 @@ load(folder / "table.mchain").predict(pd.read_pickle(folder / "inputs.pkl")).to_
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     for i, name in enumerate(names):
-        model = fitted(name)
+        model = fitted(UNFITTED[name])
         with np.load(tmp_path / f"{i}.npz") as answer:
             np.testing.assert_array_equal(model.predict(X), answer["labels"])
             np.testing.assert_array_equal(np.hstack(model.predict_proba(X)), answer["proba"])
@@ -263,7 +253,7 @@ def module_level_loss(y, y_hat):
 @pytest.mark.parametrize(
     ("loss", "message"),
     [
-        (lambda y, y_hat: 0.0, r"<lambda>, which cannot be found by name in another process"),
+        (lambda y, y_hat: 0.0, r"<lambda> cannot be found by name in another process"),
         (module_level_loss, r"module_level_loss, which load\(\) does not trust by itself.*allow_untrusted=True"),
         (functools.partial(module_level_loss), r"functools.partial.*module_level_loss"),
     ],
@@ -317,18 +307,18 @@ def test_compiled_parts_that_are_not_checked_are_refused():
 
 @pytest.mark.parametrize("model", [ChainClassifier(), ChainPopulationClassifier(), TableClassifier()])
 def test_an_unfitted_model_is_refused(model, tmp_path):
-    with pytest.raises(NotFittedError, match=f"this {type(model).__name__} is not fitted yet.*call fit first"):
+    with pytest.raises(NotFittedError, match=f"this {type(model).__name__} is not fitted yet.*Call fit first"):
         save(model, tmp_path / "model.mchain")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_wrong_arguments(tmp_path):
-    model = fitted("order None")
-    with pytest.raises(TypeError, match="`model` is a dict: give a fitted estimator"):
+    model = fitted(UNFITTED["order None"])
+    with pytest.raises(TypeError, match=r"`model` is a dict.* a fitted estimator"):
         save({"a": 1}, tmp_path / "x.mchain")
-    with pytest.raises(TypeError, match="`about` must be a dictionary that JSON can say"):
+    with pytest.raises(TypeError, match="`about` must be a dictionary that JSON can hold"):
         save(model, tmp_path / "x.mchain", about={"rows": np.arange(3)})
-    with pytest.raises(TypeError, match="`about` must be a dictionary that JSON can say"):
+    with pytest.raises(TypeError, match="`about` must be a dictionary that JSON can hold"):
         save(model, tmp_path / "x.mchain", about=["rows"])
     with pytest.raises(TypeError, match="must be a list of full names"):
         load(tmp_path / "x.mchain", trusted="os.system")
@@ -340,59 +330,29 @@ def test_wrong_arguments(tmp_path):
         load(tmp_path)
 
 
-# -- the list of trusted types ------------------------------------------------------------------------
+# -- what may be in a file ----------------------------------------------------------------------------
 
 
-def classes_of_the_package() -> dict[str, type]:
+def classes_of_the_package() -> list[type]:
     root = Path(montechain.__file__).parent
-    found = {}
+    found = []
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root).with_suffix("").parts
-        if parts[0] in ("cli", "evaluation", "__main__"):  # these use models and hold none
-            continue
-        module = importlib.import_module(".".join(["montechain", *(part for part in parts if part != "__init__")]))
-        for name, member in vars(module).items():
-            if inspect.isclass(member) and member.__module__ == module.__name__:
-                found[f"{module.__name__}.{name}"] = member
+        if parts[0] not in ("cli", "evaluation", "__main__"):  # these use models and hold none
+            name = ".".join(["montechain", *(part for part in parts if part != "__init__")])
+            members = vars(importlib.import_module(name)).values()
+            found += [member for member in members if inspect.isclass(member) and member.__module__ == name]
     return found
 
 
-NEVER_SAVED = {
-    "montechain.ordering.candidate.CandidateClassifier",  # lives during a search only
-    "montechain.population.vote.InOrder",  # lives during a decision only
-}
-
-
-def test_every_estimator_strategy_and_link_is_trusted():
-    classes = classes_of_the_package()
-    estimators = {
-        name
-        for name, member in classes.items()
-        if issubclass(member, BaseEstimator) and not inspect.isabstract(member) and not member.__name__.startswith("_")
-    }
-    bases = {
-        "TargetsClassifier", "LinksClassifier", "JointClassifier", "ChainsClassifier", "SeenVectorsClassifier",
-    }  # fmt: skip
-    missing = {name for name in estimators - OWN_TYPES - NEVER_SAVED if name.rpartition(".")[2] not in bases}
-    assert not missing, "these are not in montechain.persistence.trust.OWN_TYPES"
-    assert {
-        f"{c.__module__}.{c.__name__}" for c in map(montechain.__dict__.get, montechain.__all__) if _is_kept(c)
-    } <= (OWN_TYPES)
-
-
-def _is_kept(member) -> bool:
-    return inspect.isclass(member) and issubclass(member, BaseEstimator)
-
-
-def test_only_classes_of_montechain_are_on_the_list():
-    classes = classes_of_the_package()
-    for name in OWN_TYPES:
-        assert name in classes, f"{name} does not exist"
-        member = classes[name]
-        assert not inspect.isabstract(member)
-        assert issubclass(member, BaseEstimator) or is_dataclass(member) or hasattr(member, "__getstate__")
+def test_every_public_estimator_is_savable_and_only_plain_classes_are():
+    savable = {cls for cls in classes_of_the_package() if is_savable(cls)}
+    public = [getattr(montechain, name) for name in montechain.__all__]
+    assert savable.issuperset(cls for cls in public if inspect.isclass(cls) and issubclass(cls, BaseEstimator))
+    assert montechain.chain.Chain in savable
+    for cls in savable:
         # What is built must not be something that can be called.
-        assert not any("__call__" in vars(base) for base in member.__mro__)
+        assert not any("__call__" in vars(base) for base in cls.__mro__), cls
 
 
 def test_importing_montechain_does_not_import_skops():

@@ -432,7 +432,8 @@ def test_dates_of_every_kind():
     encoder = TableEncoder(missing="keep", **PLAIN).fit(X)
     days = [encoder.get_feature_names_out().tolist().index(name) for name in X]
     np.testing.assert_allclose(encoder.transform(X)[:, days], expected, rtol=1e-12)
-    frame = pl.DataFrame({name: X[name].astype(object).where(X[name].notna(), None).tolist() for name in X})
+    columns = {name: X[name].astype(object).where(X[name].notna(), None).tolist() for name in X}
+    frame = pl.DataFrame({**columns, "span": [datetime.timedelta(hours=36), None]})
     frame = frame.with_columns(pl.col("zoned").dt.convert_time_zone("Europe/Paris"))
     of_polars = TableEncoder(missing="keep", **PLAIN).fit_transform(frame)
     np.testing.assert_allclose(of_polars, encoder.transform(X), rtol=1e-12)

@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 from pandas.api import types as dtypes
 
+from montechain._savable import savable
+
 __all__ = ["Column", "as_series", "cycles", "kind_of", "stray_words", "to_days", "to_numbers", "to_words"]
 
 BOOLEAN = ("False", "True")
@@ -26,6 +28,7 @@ DATES = (datetime.date, np.datetime64)
 DATE = re.compile(r"\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})(?!\d)")
 
 
+@savable
 @dataclass(frozen=True)
 class Column:
     """What a column of a table holds.

@@ -18,6 +18,7 @@ from montechain._compat import take_rows
 from montechain._kernels.joint import log_joint as log_joint_kernel
 from montechain._kernels.joint import sample as sample_kernel
 from montechain._kernels.ties import on_grid
+from montechain._savable import savable
 from montechain.errors import NonFiniteError
 from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem
 from montechain.links.design import as_matrix
@@ -123,6 +124,7 @@ class ChainBase(ABC):
         return labels.reshape(n_rows, n_samples, -1), log_weight.reshape(n_rows, n_samples)
 
 
+@savable
 class Chain(ChainBase):
     """A learned chain.
 

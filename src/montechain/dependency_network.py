@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from montechain._kernels.gibbs import gibbs as gibbs_kernel
+from montechain._savable import savable
 from montechain.chain import Chain, draw_classes, no_knowledge
 from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem
 from montechain.links.linear import FittedLinearLink, LinearScorer
@@ -26,6 +27,7 @@ MAX_REMEMBERED = 2**18
 """At most so many conditionals of links of any kind are kept, to be used again, in one call."""
 
 
+@savable
 class DependencyNetwork:
     """A learned dependency network.
 

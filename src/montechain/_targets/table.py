@@ -9,12 +9,14 @@ import narwhals.stable.v1 as nw
 import numpy as np
 import scipy.sparse as sp
 
-from montechain._targets.types import describe_type
+from montechain._savable import require, savable
+from montechain._targets.types import LIBRARIES, describe_type
 from montechain._targets.values import equals
 
 __all__ = ["TargetFormat", "TargetTable", "as_columns"]
 
 
+@savable
 @dataclass(frozen=True)
 class TargetFormat:
     """The outer shape of a target: all that is needed to return predictions in it. Can be pickled.
@@ -43,6 +45,12 @@ class TargetFormat:
     def is_frame(self) -> bool:
         """Whether the target was a two-dimensional data frame."""
         return self.namespace is not None and not self.is_1d
+
+    def _check_loaded(self) -> None:
+        for name in ("names", "dtypes"):
+            require(isinstance(getattr(self, name), list | None), f"the {name} of the targets are not a list")
+        known = self.namespace is None or self.namespace in LIBRARIES
+        require(known, f"{self.namespace!r} is not a library of data frames")
 
     def describe(self, column: int) -> str:
         """Return how an error names a column: by index, and by name if it has one."""

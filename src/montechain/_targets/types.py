@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from montechain._savable import savable
 from montechain._targets.values import natural_array
 
 __all__ = ["LIBRARIES", "ColumnType", "describe_type", "library", "native_type"]
@@ -17,6 +18,7 @@ LIBRARIES = ("pandas", "polars", "pyarrow", "modin.pandas", "cudf")
 PLAIN = (str, int, float, bool)
 
 
+@savable
 @dataclass(frozen=True)
 class ColumnType:
     """A column's type in words.

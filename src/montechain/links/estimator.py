@@ -14,6 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
 from montechain._frames import is_frame
+from montechain._savable import savable
 from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem
 from montechain.links.design import augment, canonical, parent_columns, parent_names
 from montechain.links.folding import fold
@@ -23,6 +24,7 @@ from montechain.targets import default_label_names
 __all__ = ["EstimatorLink", "FittedEstimatorLink"]
 
 
+@savable
 @dataclass(frozen=True)
 class FittedEstimatorLink:
     """A fitted classifier as a link.

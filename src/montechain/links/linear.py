@@ -18,6 +18,7 @@ from montechain._kernels.conditional import ONE_VERSUS_REST, PAIRWISE, SOFTMAX, 
 from montechain._kernels.lanes import N_BYTES
 from montechain._kernels.sparse import sparse_scores
 from montechain._kernels.ties import on_grid
+from montechain._savable import require, savable
 from montechain.links.design import as_matrix, ranges
 
 __all__ = [
@@ -52,6 +53,7 @@ def smoothed_log_proba(counts: np.ndarray) -> np.ndarray:
     return np.log(smoothed / smoothed.sum())
 
 
+@savable
 @dataclass(frozen=True)
 class FittedLinearLink:
     """A fitted link whose scores are ``x @ coef + intercept + sum_j parent_effects[j][y_j]``.
@@ -78,6 +80,24 @@ class FittedLinearLink:
     intercept: np.ndarray
     parent_effects: tuple[np.ndarray, ...] = ()
     score_weight: np.ndarray | None = None
+
+    def _check_loaded(self) -> None:
+        width = n_scores(self.response, self.n_classes)
+        arrays = (
+            self.coef,
+            self.intercept,
+            *self.parent_effects,
+            *(() if self.score_weight is None else [self.score_weight]),
+        )
+        require(
+            self.response in (SOFTMAX, ONE_VERSUS_REST, PAIRWISE) and self.n_classes >= 1, "a link has an unknown kind"
+        )
+        require(all(type(a) is np.ndarray and a.dtype == np.float64 for a in arrays), "a link does not hold numbers")
+        require(all(np.isfinite(array).all() for array in arrays), "a link holds numbers that are not finite")
+        fits = self.coef.ndim == 2 and all(e.ndim == 2 and e.shape[1] == width and len(e) for e in self.parent_effects)
+        flat = [self.intercept, *([] if self.score_weight is None else [self.score_weight])]
+        require(fits and self.coef.shape[1] == width, "the coefficients of a link do not match its classes")
+        require(all(array.shape == (width,) for array in flat), "the intercepts of a link do not match its classes")
 
     def log_proba(self, X: Any, parent_codes: np.ndarray) -> np.ndarray:
         """Return log-probabilities of shape (n, n_classes); `parent_codes` has one column per parent."""

@@ -1,8 +1,7 @@
-"""Whether parts that numpy, scipy and scikit-learn have made hold together.
+"""Parts of scikit-learn and skrub models: which a file may hold, and what their compiled code needs to be safe.
 
-Their compiled code reads as far as it is told to, and a file can tell it anything. What is checked here is what the
-estimators with compiled parts rely on: trees and their ensembles, support vector machines, nearest neighbours,
-sparse matrices, and generators of random numbers.
+Compiled code follows the sizes and indices that it is given, and a file can hold any. So everything that estimators
+hand to compiled code unchecked is checked here: trees and their ensembles, support vectors, stored neighbors.
 """
 
 from __future__ import annotations
@@ -10,133 +9,165 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.dummy import DummyClassifier
-from sklearn.ensemble._forest import BaseForest
-from sklearn.ensemble._gb import BaseGradientBoosting
-from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
-from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
-from sklearn.neighbors._base import NeighborsBase
-from sklearn.svm._base import BaseLibSVM
-from sklearn.tree import BaseDecisionTree
-from sklearn.tree._tree import Tree
+from sklearn.base import BaseEstimator
 
-from montechain.persistence.trees import check_nodes, check_predictor
+from montechain._savable import require
 
-__all__ = ["FOREIGN_CHECKS", "require"]
+__all__ = ["COMPILED_LOSSES", "FUNCTIONS", "TREE", "check_loaded", "is_library_class", "make_tree"]
 
-TWISTER_LENGTH = 624
-"""Words in the state of numpy's older generator."""
+PARTS = {
+    "sklearn._loss.link",
+    "sklearn._loss.loss",
+    "sklearn.calibration._CalibratedClassifier",
+    "sklearn.compose._column_transformer._RemainderColsList",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.neural_network._stochastic_optimizers",
+    "sklearn.utils._bunch.Bunch",
+    "skrub._table_vectorizer.ShortReprDict",
+    "skrub.selectors._base",
+}
+"""Classes, and modules of classes, that fitted estimators hold without being estimators themselves."""
+FUNCTIONS = {
+    "sklearn.feature_selection._univariate_selection.chi2",
+    "sklearn.feature_selection._univariate_selection.f_classif",
+    "skrub._dataframe._common.is_any_date",
+    "skrub._dataframe._common.is_categorical",
+    "skrub._dataframe._common.is_numeric",
+    "skrub._table_vectorizer._created_by_predicate",
+    "skrub.selectors._selectors._cardinality_below",
+}
+"""Functions that a model may refer to, besides numpy's ufuncs. They only compute."""
+TREE = "sklearn.tree._tree.Tree"
+COMPILED_LOSSES = ("sklearn._loss._loss", "sklearn.linear_model._sgd_fast", "_loss")
+"""Modules of compiled loss functions, which are made from a few numbers."""
+LEAF, N_BITSET_WORDS = -1, 8
 
 
-def require(condition: Any, what: str) -> None:
-    """Raise a ValueError that says what is wrong unless the condition holds."""
-    if not condition:
-        raise ValueError(what)
+def is_library_class(cls: type) -> bool:
+    """Return whether a class is an estimator of scikit-learn or skrub, or a known part of one, written in Python."""
+    is_known = issubclass(cls, BaseEstimator) or {cls.__module__, f"{cls.__module__}.{cls.__qualname__}"} & PARTS
+    is_plain = cls.__reduce__ is object.__reduce__ and cls.__reduce_ex__ is object.__reduce_ex__
+    return bool(cls.__module__.startswith(("sklearn.", "skrub.")) and is_known and is_plain)
 
 
-def _check_tree(tree: Tree) -> None:
-    check_nodes(tree.n_features, np.atleast_1d(tree.n_classes), tree.n_outputs, tree.__getstate__())
+def check_loaded(part: Any) -> None:
+    """Raise a ValueError if a fitted estimator holds arrays that its compiled code would read beyond."""
+    for base in type(part).__mro__:
+        attribute, check = CHECKS.get(base.__name__, ("", None))
+        if check is not None and hasattr(part, attribute):
+            check(part)
 
 
-def _check_decision_tree(tree: BaseDecisionTree) -> None:
-    if hasattr(tree, "tree_"):
-        require(isinstance(tree.tree_, Tree), "a tree has no nodes")
-        require(tree.tree_.n_features == tree.n_features_in_, "a tree has nodes for other features")
+def make_tree(n_features: Any, n_classes: Any, n_outputs: Any, state: Any) -> Any:
+    """Return a tree of scikit-learn, if every path through it ends and stays inside its arrays.
+
+    All is checked first: the constructor already reads as many numbers of classes as `n_outputs` says.
+    """
+    from sklearn.tree._tree import Tree
+
+    counts, nodes, values = (n_features, n_outputs, state["node_count"]), state["nodes"], state["values"]
+    require(all(type(n) is int and n >= 0 for n in (*counts, state["max_depth"])), f"a tree has the sizes {counts}")
+    require(all(type(a) is np.ndarray for a in (nodes, values, n_classes)), "the nodes of a tree are not an array")
+    fits = n_classes.shape == (n_outputs,) and n_classes.dtype == np.intp and n_classes.min(initial=0) >= 0
+    require(fits and n_classes.min() >= 1, f"a tree with {n_outputs} outputs has the classes {n_classes}")
+    require(nodes.shape == (state["node_count"],) and len(nodes), "a tree does not have the nodes that it announces")
+    shape = (len(nodes), n_outputs, n_classes.max())
+    require(values.shape == shape and values.dtype == np.float64, f"the values of a tree are not of shape {shape}")
+    is_inner = nodes["left_child"] != LEAF
+    require((nodes["right_child"][~is_inner] == LEAF).all(), "a node of a tree has a right child only")
+    _check_paths(is_inner, (nodes["left_child"], nodes["right_child"]), nodes["feature"], n_features)
+    tree = Tree(n_features, n_classes, n_outputs)
+    tree.__setstate__(state)
+    return tree
 
 
-def _check_forest(forest: Any) -> None:
-    """Check that all trees know the features: they are handed rows without a further look."""
-    if hasattr(forest, "estimators_"):
-        for tree in np.ravel(np.array(forest.estimators_, dtype=object)):
-            require(isinstance(tree, BaseDecisionTree), "an ensemble of trees holds what is no tree")
-            require(tree.n_features_in_ == forest.n_features_in_, "a tree of an ensemble has other features")
+def _check_paths(is_inner: np.ndarray, children: tuple[np.ndarray, ...], feature: np.ndarray, n_features: int) -> None:
+    places, asked = np.flatnonzero(is_inner), feature[is_inner]
+    for child in (child[is_inner] for child in children):
+        # If every child comes after its parent, every path ends.
+        require(((child > places) & (child < len(is_inner))).all(), "a child in a tree does not come after its parent")
+    require(((asked >= 0) & (asked < n_features)).all(), "a node of a tree uses a feature that does not exist")
+
+
+def _is_tree(model: Any) -> bool:
+    return type(model).__module__ == "sklearn.tree._classes" and hasattr(model, "tree_")
+
+
+def _check_tree(model: Any) -> None:
+    fits = f"{type(model.tree_).__module__}.{type(model.tree_).__name__}" == TREE
+    require(fits and model.tree_.n_features == model.n_features_in_, "a tree has nodes for other features")
+
+
+def _check_forest(model: Any) -> None:
+    """Check that all trees know the features: they receive rows that nobody checks again."""
+    for tree in np.ravel(np.array(model.estimators_, dtype=object)):
+        fits = _is_tree(tree) and tree.n_features_in_ == model.n_features_in_
+        require(fits, "a tree of an ensemble has other features")
 
 
 def _check_boosting(model: Any) -> None:
-    """Check also that the trees' values are added to columns that exist: nobody counts them again."""
+    """Check also that the values of the trees are added to columns that exist."""
     _check_forest(model)
-    if not hasattr(model, "estimators_"):
-        return
     n_columns = 1 if len(model.classes_) == 2 else len(model.classes_)
-    stages = model.estimators_
+    stages, start = model.estimators_, model.init_
     fits = isinstance(stages, np.ndarray) and stages.ndim == 2 and stages.shape[1] == n_columns
-    require(fits and model.n_trees_per_iteration_ == n_columns, "boosted trees do not fit the classes")
-    require(
-        all(tree.tree_.n_outputs == 1 and tree.tree_.max_n_classes == 1 for tree in stages.ravel()), "too many values"
-    )
-    if not (isinstance(model.init_, str) and model.init_ == "zero"):
-        require(isinstance(model.init_, DummyClassifier), f"boosting starts from a {type(model.init_).__name__}")
-        require(np.shape(model.init_.class_prior_) == (len(model.classes_),), "boosting starts from other classes")
-        require(model._loss.is_multiclass == (n_columns > 1), "boosting has the loss of another problem")
+    require(fits and model.n_trees_per_iteration_ == n_columns, "boosted trees do not match the classes")
+    single = all(tree.tree_.n_outputs == 1 == tree.tree_.max_n_classes for tree in stages.ravel())
+    require(single, "a node of a boosted tree has several values")
+    if not (isinstance(start, str) and start == "zero"):
+        fits = type(start).__name__ == "DummyClassifier" and np.shape(start.class_prior_) == np.shape(model.classes_)
+        require(fits and model._loss.is_multiclass == (n_columns > 1), "boosting starts from other classes")
 
 
 def _check_histograms(model: Any) -> None:
-    if not hasattr(model, "_predictors"):
-        return
-    is_categorical = model._bin_mapper.is_categorical_
-    require(np.shape(is_categorical) == (model.n_features_in_,), "the bins are those of other features")
-    for predictor in (tree for stage in model._predictors for tree in stage):
-        require(isinstance(predictor, TreePredictor), "boosting holds what is no tree")
-        check_predictor(predictor.nodes, predictor.raw_left_cat_bitsets, np.asarray(is_categorical, dtype=bool))
+    is_categorical = np.asarray(model._bin_mapper.is_categorical_, dtype=bool)
+    require(is_categorical.shape == (model.n_features_in_,), "the bins belong to other features")
+    for tree in (tree for stage in model._predictors for tree in stage):
+        nodes, bitsets = tree.nodes, tree.raw_left_cat_bitsets
+        fits = bitsets.shape[1:] == (N_BITSET_WORDS,) and bitsets.dtype == np.uint32 and nodes.ndim == 1 and len(nodes)
+        require(fits and type(tree).__name__ == "TreePredictor", "the trees of boosting are incomplete")
+        is_inner = nodes["is_leaf"] == 0
+        _check_paths(is_inner, (nodes["left"], nodes["right"]), nodes["feature_idx"], len(is_categorical))
+        chosen = nodes[is_inner & (nodes["is_categorical"] != 0)]
+        exists = (chosen["bitset_idx"] < len(bitsets)).all() and is_categorical[chosen["feature_idx"]].all()
+        require(exists, "a node uses categories that do not exist")
 
 
 def _check_support_vectors(model: Any) -> None:
-    if not hasattr(model, "support_vectors_"):
-        return
-    n_vectors, n_classes = len(model.support_), len(getattr(model, "classes_", (0, 1)))
-    n_pairs = n_classes * (n_classes - 1) // 2
-    require(model.support_vectors_.shape == (n_vectors, model.shape_fit_[1]), "support vectors of another width")
-    require(model.shape_fit_[1] == model.n_features_in_ or model.kernel == "precomputed", "support vectors do not fit")
-    require(model._dual_coef_.shape == (n_classes - 1, n_vectors), "support vectors lack coefficients")
-    require(model._intercept_.shape == (n_pairs,), "the intercepts are not one for each pair of classes")
-    counts = np.asarray(model._n_support)
-    require(
-        counts.shape == (n_classes,) and (counts >= 0).all() and counts.sum() == n_vectors,
-        "vectors are missing",
+    n_vectors, n_classes, width = len(model.support_), len(getattr(model, "classes_", (0, 1))), model.shape_fit_[1]
+    n_pairs, counts = n_classes * (n_classes - 1) // 2, np.asarray(model._n_support)
+    calibration = {np.shape(model._probA), np.shape(model._probB)}
+    fits = (
+        model.support_vectors_.shape == (n_vectors, width)
+        and (width == model.n_features_in_ or model.kernel == "precomputed")
+        and model._dual_coef_.shape == (n_classes - 1, n_vectors)
+        and model._intercept_.shape == (n_pairs,)
+        and counts.shape == (n_classes,)
+        and (counts >= 0).all()
+        and counts.sum() == n_vectors
+        and calibration <= {(0,), (n_pairs,)}
     )
-    for name in ("_probA", "_probB"):
-        require(np.shape(getattr(model, name)) in ((0,), (n_pairs,)), "the calibration does not fit the classes")
+    require(fits, "the support vectors do not match the features and classes")
 
 
-def _check_neighbours(model: Any) -> None:
-    if not hasattr(model, "_fit_X"):
-        return
+def _check_neighbors(model: Any) -> None:
     n_rows = model._fit_X.shape[0]
-    require(model._fit_X.shape == (n_rows, model.n_features_in_), "the rows remembered have another width")
-    require(getattr(model, "n_samples_fit_", n_rows) == n_rows, "the rows remembered are not as many as announced")
-    codes = getattr(model, "_y", None)
-    if codes is not None:
-        require(len(codes) == n_rows, "the rows remembered have not one class each")
+    fits = model._fit_X.shape == (n_rows, model.n_features_in_) and getattr(model, "n_samples_fit_", n_rows) == n_rows
+    require(fits, "the stored rows do not have the announced shape")
+    if getattr(model, "_y", None) is not None:
+        require(len(model._y) == n_rows, "the stored rows do not have one class each")
         classes = model.classes_ if isinstance(model.classes_, list) else [model.classes_]
-        for column, own in zip(np.reshape(codes, (n_rows, -1)).T, classes, strict=True):
-            require(column.dtype.kind in "iu" and (column >= 0).all() and (column < len(own)).all(), "unknown classes")
+        for codes, own in zip(np.reshape(model._y, (n_rows, -1)).T, classes, strict=True):
+            exists = codes.dtype.kind in "iu" and (codes >= 0).all() and (codes < len(own)).all()
+            require(exists, "a stored row has a class that does not exist")
 
 
-def _check_generator(generator: np.random.RandomState) -> None:
-    position = generator.get_state(legacy=False)["state"]["pos"]
-    require(0 <= position <= TWISTER_LENGTH, f"a generator of random numbers stands at {position}")
-
-
-def _check_sparse(matrix: Any) -> None:
-    if matrix.format in ("csr", "csc"):
-        matrix.check_format(full_check=True)
-    else:
-        require(matrix.format == "coo", f"a sparse matrix has the format {matrix.format}")
-        for indices, length in zip(matrix.coords, matrix.shape, strict=True):
-            require(indices.shape == matrix.data.shape, "a sparse matrix has not one place for each number")
-            require(not len(indices) or (indices.min() >= 0 and indices.max() < length), "a place outside of a matrix")
-
-
-FOREIGN_CHECKS: dict[Any, Any] = {
-    Tree: _check_tree,
-    BaseDecisionTree: _check_decision_tree,
-    BaseForest: _check_forest,
-    BaseGradientBoosting: _check_boosting,
-    BaseHistGradientBoosting: _check_histograms,
-    BaseLibSVM: _check_support_vectors,
-    NeighborsBase: _check_neighbours,
-    np.random.RandomState: _check_generator,
-    (sp.sparray, sp.spmatrix): _check_sparse,
+CHECKS: dict[str, tuple[str, Any]] = {
+    "BaseDecisionTree": ("tree_", _check_tree),
+    "BaseForest": ("estimators_", _check_forest),
+    "BaseGradientBoosting": ("estimators_", _check_boosting),
+    "BaseHistGradientBoosting": ("_predictors", _check_histograms),
+    "BaseLibSVM": ("support_vectors_", _check_support_vectors),
+    "NeighborsBase": ("_fit_X", _check_neighbors),
 }
-"""The types that are checked, and how."""
+"""For a base class of scikit-learn: an attribute that a fitted one has, and its check."""

@@ -14,6 +14,7 @@ from typing import Any, Protocol, cast, overload
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from montechain._savable import require, savable
 from montechain.chain import CODE, ChainBase
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference import enumeration
@@ -56,6 +57,7 @@ class StackedScores(LinearScores):
     """
 
 
+@savable
 class Population:
     """Several chains over the same labels, with weights: p(y | x) = sum_j w_j p(y | x, s_j).
 
@@ -127,6 +129,15 @@ class Population:
         self.orders = np.array([orders[j] for j in kept], dtype=np.int64)
         self.positions = np.argsort(self.orders, axis=1)
         self.n_classes = by_label[0]
+
+    def _check_loaded(self) -> None:
+        require(all(isinstance(chain, ChainBase) for chain in self.chains), "a population does not hold chains")
+        again = Population(self.chains, self.weights)
+        fits = self.n_classes == again.n_classes and self.weights.shape == again.weights.shape
+        for name in ("orders", "positions"):
+            own, true = getattr(self, name), getattr(again, name)
+            fits = fits and own.dtype == true.dtype and np.array_equal(own, true)
+        require(fits, "the orders, classes or weights of a population do not match its chains")
 
     @property
     def n_labels(self) -> int:

@@ -1,0 +1,42 @@
+"""The minimum versions in pyproject.toml are those that `.ci/run` installs for the core tests."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+UNTESTED = {"lint", "dask", "bench", "dev"}
+"""Extras for developers and benchmarks, which are not installed with the minimum versions."""
+
+pytestmark = pytest.mark.skipif(not (ROOT / "constraints").is_dir(), reason="outside the project's folder")
+
+
+def declared() -> dict[str, str]:
+    """Return the minimum version of each dependency in pyproject.toml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    found: dict[str, str] = {}
+    for requirement in [*project["dependencies"], *(r for name in extras.keys() - UNTESTED for r in extras[name])]:
+        match = re.fullmatch(r"([A-Za-z0-9_.-]+)(?:\[.*\])?>=([0-9.]+)", requirement)
+        assert match, f"{requirement!r} has no minimum version: write 'package>=version'"
+        name, version = match.groups()
+        assert found.setdefault(name, version) == version, f"{name} has two minimum versions in pyproject.toml"
+    return found
+
+
+def tried() -> dict[str, str]:
+    """Return the versions that `.ci/run` installs."""
+    lines = (ROOT / "constraints" / "minimum.txt").read_text(encoding="utf-8").splitlines()
+    return dict(line.split("==") for line in lines if line and not line.startswith("#"))
+
+
+def test_the_minimum_versions_are_the_ones_that_are_tested():
+    assert declared() == tried()
+
+
+def test_the_continuous_integration_installs_them():
+    assert "--constraint constraints/minimum.txt" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
