@@ -112,7 +112,7 @@ def test_a_missing_input_is_not_taken_for_one_that_is_there(tmp_path):
 def test_notes_speak_of_options(folder):
     answer = run("fit", "bridges.csv", "--targets", TARGETS, "-o", "noted.mchain", folder=folder)
     assert answer.code == 0, answer.err
-    assert "--drop id" in answer.err
+    assert "column 'id' looks like an identifier" in answer.err
     assert "drop=" not in answer.err
 
 
