@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
-from montechain._targets import as_columns, encode
+from montechain.targets import TargetCodec, TargetTable, as_columns
 
 __all__ = ["LabelStratifiedKFold", "assign_folds"]
 
@@ -173,7 +172,7 @@ def _label_class_pairs(y: Any) -> tuple[np.ndarray, int]:
     known = np.flatnonzero(table.known.any(axis=0)).tolist()
     if not known:
         return np.full((table.shape[0], 1), UNKNOWN), 0
-    table = replace(table, columns=[table.columns[j] for j in known], known=table.known[:, known], names=None)
-    codes, classes = encode(table)
-    starts = np.concatenate([[0], np.cumsum([len(own) for own in classes])])
+    table = TargetTable([table.columns[j] for j in known], table.known[:, known], "y")
+    codec, codes = TargetCodec.fit_encode(table)
+    starts = np.concatenate([[0], np.cumsum(codec.n_classes)])
     return np.where(codes >= 0, codes + starts[:-1], UNKNOWN), int(starts[-1])

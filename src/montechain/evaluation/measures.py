@@ -18,10 +18,10 @@ from sklearn.base import clone
 
 from montechain._compilation import watch_compilation
 from montechain._messages import nearest
-from montechain._targets import as_columns, factorise
 from montechain.datasets import Dataset
 from montechain.evaluation.identity import describe_parameters
 from montechain.metrics import SCORERS
+from montechain.targets import as_columns, factorise
 
 __all__ = ["MEASURES", "FoldWork", "Measure", "check_measures", "warm_up"]
 

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from montechain._targets import default_label_names
 from montechain.links.base import (
     FittedLink,
     LinkLearner,
@@ -24,6 +23,7 @@ from montechain.links.base import (
 from montechain.links.design import ParentLayout, name_labels, parent_columns, split_effects
 from montechain.links.linear import SOFTMAX, FittedLinearLink, n_scores, smoothed_log_proba
 from montechain.links.solver import LogisticProblems, Solution, class_counts
+from montechain.targets import default_label_names
 
 __all__ = ["LogisticLink"]
 

@@ -14,7 +14,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from montechain._kernels.hinge import fit_hinge
-from montechain._targets import default_label_names
 from montechain.links.base import (
     FittedLink,
     LinkLearner,
@@ -27,6 +26,7 @@ from montechain.links.base import (
 from montechain.links.design import n_columns, name_labels, parent_columns, rescaled, split_effects
 from montechain.links.linear import PAIRWISE, SOFTMAX, FittedLinearLink, smoothed_log_proba
 from montechain.links.solver import class_counts
+from montechain.targets import default_label_names
 
 __all__ = ["SVMLink", "fit_sigmoid"]
 

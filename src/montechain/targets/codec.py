@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from montechain._frames import is_frame
+from montechain._savable import savable
 from montechain.targets.columns import (
     CODE,
     UNKNOWN,
@@ -34,6 +35,7 @@ FEW_ROWS = 5
 """With fewer rows than this for each class, a target with many classes is hard to predict."""
 
 
+@savable
 @dataclass(eq=False)
 class TargetCodec:
     """Convert between a user's label table and int32 codes of shape (n, L).
@@ -348,6 +350,7 @@ def _refuse_other_names(own: Sequence[Any], names: Sequence[Any], what: str) -> 
 # -- data frames and their types --------------------------------------------------------------
 
 
+@savable
 @dataclass(frozen=True)
 class ColumnType:
     """A data frame column's type in words, so that it can be saved.
