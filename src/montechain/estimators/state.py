@@ -22,7 +22,7 @@ class StateMixin:
         model: Any = self
         if not hasattr(model, "classes_"):
             return
-        layout = getattr(model, "_target_format", None)
+        layout: Any = getattr(model, "_target_format", None)
         require(type(layout).__name__ == "TargetFormat", "a classifier does not know the format of its targets")
         require(
             isinstance(model.classes_, np.ndarray if layout.is_1d else list), "the classes are not a list of arrays"

@@ -125,11 +125,12 @@ class _Encoder:
             where = value.coords if value.format == "coo" else (value.indices, value.indptr)
             return "sparse", cls.__name__, list(value.shape), self._children((value.data, *where))
         if isinstance(value, np.random.RandomState | np.random.Generator):
-            generator = getattr(value, "bit_generator", None) or value._bit_generator
+            generator: Any = getattr(value, "_bit_generator", None) or getattr(value, "bit_generator", None)
             if type(generator).__name__ in GENERATORS:
                 return "random", cls.__name__, self.child(generator.state)
-        if isinstance(value, np.ufunc | type) and getattr(np, value.__name__, None) is value:
-            return "name", f"numpy.{value.__name__}"
+        name = getattr(value, "__name__", "")
+        if isinstance(value, np.ufunc | type) and getattr(np, name, None) is value:
+            return "name", f"numpy.{name}"
         if hasattr(value, "__qualname__") and full_name(value) in foreign.FUNCTIONS | BUILTINS.keys():
             return "name", full_name(value)
         if cls is slice:
@@ -209,7 +210,8 @@ class _Decoder:
         for name, kind in fields:
             is_padding = name == "" and re.fullmatch(r"\|V[0-9]+", kind) and descr is not kind
             require(is_padding or DTYPE.fullmatch(kind), f"an array has the type {descr}")
-        dtype = npy_format.descr_to_dtype(descr if isinstance(descr, str) else fields)
+        as_numpy: Any = descr if isinstance(descr, str) else fields
+        dtype = npy_format.descr_to_dtype(as_numpy)
         require(_is_plain(dtype), f"an array has the type {descr}")
         return dtype
 
