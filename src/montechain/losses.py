@@ -131,6 +131,7 @@ class Hamming(Loss):
         given: np.ndarray | None = None,
         *,
         lower: Sequence[np.ndarray] | None = None,
+        labels: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the same triple as `decide` from the marginals alone.
 
@@ -144,17 +145,22 @@ class Hamming(Loss):
             Known classes, -1 elsewhere.
         lower : sequence of L arrays of shape (n, K), optional
             Proven mass of each class: no probability is below this, nor above this plus `unresolved`.
-            By default the marginals themselves.
+            By default the marginals themselves. Estimates outside these bounds are moved to them.
+        labels : int32 ndarray of shape (n, L), optional
+            A decision that is already made; by default each label's best class.
         """
         n_rows, n_labels = unresolved.shape
-        labels = np.zeros((n_rows, n_labels), dtype=np.int32)
+        decided = np.zeros((n_rows, n_labels), dtype=np.int32)
         expected_loss = np.zeros(n_rows)
         regret = np.zeros(n_rows)
         for j, (mass, proven) in enumerate(zip(marginals, marginals if lower is None else lower, strict=True)):
-            code = first_largest(mass)
+            if labels is None:
+                code = first_largest(np.clip(mass, proven, proven + unresolved[:, [j]]))
+            else:
+                code = labels[:, j]
             if given is not None:
                 code = np.where(given[:, j] >= 0, given[:, j], code)
-            labels[:, j] = code
+            decided[:, j] = code
             top = np.take_along_axis(mass, code[:, None], axis=1)[:, 0]
             total = mass.sum(axis=1)
             share = np.where(total > 0.0, top / np.where(total > 0.0, total, 1.0), 1.0 / mass.shape[1])
@@ -168,7 +174,7 @@ class Hamming(Loss):
                 lead = np.where(np.abs(lead) <= TIE, 0.0, lead)
                 behind = np.clip(unresolved[:, j] - lead, 0.0, 1.0)
                 regret += behind if given is None else np.where(given[:, j] >= 0, 0.0, behind)
-        return labels, expected_loss / n_labels, regret / n_labels
+        return decided, expected_loss / n_labels, regret / n_labels
 
 
 class _SetLoss(Loss):

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montechain.chain import Chain
-from montechain.inference import enumeration
+from montechain.chain import Chain, PrefixTree
 from montechain.inference.branch_and_bound import BranchAndBound
+from montechain.inference.enumeration import Effort, distribution, evidence, top_k
 from montechain.inference.greedy import Greedy
+from montechain.inference.marginals import marginals
 from montechain.links.linear import SOFTMAX, FittedLinearLink
 from montechain.losses import check_loss
 from random_chains import (
@@ -78,7 +79,7 @@ def test_generic_search_calls_each_link_a_few_times_for_all_rows():
     BranchAndBound().most_probable(chain, X, rng=np.random.default_rng(0))
     assert chain.n_calls <= 2 * chain.n_labels
     chain.n_calls = 0
-    enumeration.top_k(chain, X, 3)
+    top_k(PrefixTree(chain, X), 3)
     assert chain.n_calls <= 2 * chain.n_labels
 
 
@@ -100,7 +101,7 @@ def test_top_k_is_sorted_distinct_and_best(seed, parents, is_known, is_generic, 
 
 def test_top_k_of_a_generic_chain_is_not_certified_when_the_budget_cuts_prefixes_off():
     chain, X = random_table_chain(np.random.default_rng(1), [3] * 5, n_rows=30, concentration=5.0)
-    top = enumeration.top_k(chain, X, 2, max_nodes=1)
+    top = top_k(PrefixTree(chain, X), 2, max_nodes=1)
     assert not top.certified.all()
     _, table = log_proba_table(chain, X)
     best = -np.sort(-table, axis=1)[:, :2]
@@ -122,7 +123,7 @@ def test_marginals_and_hamming_decisions_are_within_their_bounds(
     chain, X, known, vectors, table, rng = make_case(seed, parents, is_known, is_generic)
     expected = true_marginals(chain, vectors, table)
     strategy = BranchAndBound(max_nodes=max_nodes, residual=residual, frontier_samples=30)
-    found = enumeration.marginals(chain, X, given=known, residual=residual, max_nodes=max_nodes, n_samples=30, rng=rng)
+    found = marginals(PrefixTree(chain, X, known), Effort(residual, max_nodes, 30), rng=rng)
     for k, exact in enumerate(expected):
         assert (found.lower[k] <= exact + 1e-9).all()
         assert (exact <= found.lower[k] + found.unresolved[:, [k]] + 1e-9).all()
@@ -152,9 +153,7 @@ def test_generic_distribution_is_within_its_residual(seed, parents, is_known, re
     exact = np.exp(table - np.logaddexp.reduce(table, axis=1, keepdims=True))
     place = {tuple(vector): v for v, vector in enumerate(vectors.tolist())}
     for max_nodes in (3, NO_LIMIT):
-        found = enumeration.distribution(
-            chain, X, given=known, residual=residual, max_nodes=max_nodes, n_samples=20, rng=rng
-        )
+        found = distribution(PrefixTree(chain, X, known), Effort(residual, max_nodes, 20), rng=rng)
         assert max_nodes == 3 or not found.estimated.any()
         for i in range(N_ROWS):
             weights = np.zeros(len(vectors))
@@ -171,7 +170,7 @@ def test_generic_distribution_is_within_its_residual(seed, parents, is_known, re
 @settings(deadline=None, max_examples=60)
 def test_evidence_is_the_mass_that_agrees(seed, parents, is_generic):
     chain, X, known, _, table, rng = make_case(seed, parents, True, is_generic)
-    found = enumeration.log_evidence(chain, X, known, rng=rng)
+    found = evidence(PrefixTree(chain, X, known), rng=rng)[0]
     np.testing.assert_allclose(found, np.logaddexp.reduce(table, axis=1), rtol=0, atol=2e-6)
 
 
@@ -183,12 +182,12 @@ def test_draws_from_the_frontier_estimate_without_bias(is_generic):
     known = np.array([[-1, -1, -1, 1, -1]], dtype=np.int32)
     vectors, table = log_proba_table(chain, X, known)
     view = as_generic(chain) if is_generic else chain
-    found = enumeration.marginals(view, X, given=known, residual=0.0, max_nodes=4, n_samples=20_000, rng=rng)
+    found = marginals(PrefixTree(view, X, known), Effort(0.0, 4, 20_000), rng=rng)
     assert found.estimated.all()
     for proba, exact in zip(found.proba, true_marginals(chain, vectors, table), strict=True):
         np.testing.assert_allclose(proba, exact, atol=0.015)
-    evidence = enumeration.log_evidence(view, X, known, max_nodes=4, n_samples=20_000, rng=rng)
-    np.testing.assert_allclose(evidence, np.logaddexp.reduce(table, axis=1), atol=0.02)
+    found, _ = evidence(PrefixTree(view, X, known), Effort(1e-6, 4, 20_000), rng=rng)
+    np.testing.assert_allclose(found, np.logaddexp.reduce(table, axis=1), atol=0.02)
 
 
 @pytest.mark.parametrize("is_generic", [False, True])
@@ -215,7 +214,7 @@ def test_marginals_in_blocks_equal_those_at_once(monkeypatch, is_generic):
     view = as_generic(chain) if is_generic else chain
     X = rng.normal(size=(9, 3))
     at_once = BranchAndBound().marginals(view, X, rng=np.random.default_rng(0)).proba
-    monkeypatch.setattr(enumeration, "ROWS_AT_ONCE", 4)
+    monkeypatch.setattr("montechain.inference.marginals.ROWS_AT_ONCE", 4)
     for a, b in zip(at_once, BranchAndBound().marginals(view, X, rng=np.random.default_rng(0)).proba, strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-12)
 
@@ -240,7 +239,7 @@ def test_known_classes_that_are_impossible_are_kept(is_generic):
     first, second = BranchAndBound().marginals(chain, X, given=known, rng=rng).proba
     np.testing.assert_array_equal(first, [[0.0, 1.0]])
     np.testing.assert_allclose(second.sum(axis=1), 1.0)
-    assert enumeration.log_evidence(chain, X, known, rng=rng)[0] == -np.inf
+    assert evidence(PrefixTree(chain, X, known), rng=rng)[0][0] == -np.inf
 
 
 def impossible_table():
@@ -300,13 +299,13 @@ def test_bad_k_is_refused(k):
 def test_marginals_of_forests_are_exact_whatever_the_budget(parents, is_known, is_generic):
     for seed in range(10):
         chain, X, known, vectors, table, rng = make_case(seed, parents, is_known, is_generic)
-        found = enumeration.marginals(chain, X, given=known, residual=0.5, max_nodes=1, rng=rng)
+        found = marginals(PrefixTree(chain, X, known), Effort(0.5, max_nodes=1), rng=rng)
         for proba, wanted in zip(found.proba, true_marginals(chain, vectors, table), strict=True):
             np.testing.assert_allclose(proba, wanted, rtol=0, atol=1e-10)
         assert (found.unresolved == 0.0).all()
         if known is not None:
-            evidence = enumeration.log_evidence(chain, X, known, max_nodes=1, n_samples=1, rng=rng)
-            np.testing.assert_allclose(evidence, np.logaddexp.reduce(table, axis=1), rtol=0, atol=1e-9)
+            found, _ = evidence(PrefixTree(chain, X, known), Effort(1e-6, max_nodes=1, n_samples=1), rng=rng)
+            np.testing.assert_allclose(found, np.logaddexp.reduce(table, axis=1), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("is_generic", [False, True])

@@ -10,10 +10,10 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montechain.chain import Chain
+from montechain.chain import Chain, PrefixTree
 from montechain.errors import NonFiniteError
 from montechain.inference import Beam, BranchAndBound, EpsilonApproximate, Exhaustive, Greedy, MonteCarlo
-from montechain.inference.enumeration import evidence, log_evidence, top_k
+from montechain.inference.enumeration import evidence, top_k
 from montechain.links.linear import SOFTMAX, FittedLinearLink
 from montechain.losses import F1, CallableLoss, Jaccard, check_loss
 from random_chains import (
@@ -125,7 +125,7 @@ def test_a_larger_budget_never_raises_the_bound(problem, budgets):
 def test_top_k_is_the_head_of_the_sorted_enumeration(problem, k):
     chain, X, known = problem
     _, table, _ = table_of(chain, X, known)
-    top = top_k(chain, X, k, given=known)
+    top = top_k(PrefixTree(chain, X, known), k)
     width = top.log_proba.shape[1]
     expected = -np.sort(-table, axis=1)[:, :width]
     assert width == min(k, table.shape[1])  # rows with fewer vectors that agree are padded
@@ -276,7 +276,7 @@ def test_expected_loss_and_regret_are_conditional_on_what_is_known(strategy, nam
     assert (truth[decision.certified] - best[decision.certified] <= 1e-8).all()
     if name == "exact_match":
         if known is not None:
-            sharper = decision.relative_to(*evidence(chain, X, known, rng=generator()))
+            sharper = decision.relative_to(*evidence(PrefixTree(chain, X, known), rng=generator()))
             assert (sharper.regret <= decision.regret).all()
             assert (truth - best <= sharper.regret + TOLERANCE).all()
             decision = sharper
@@ -298,7 +298,7 @@ def test_regret_is_divided_by_the_probability_of_what_is_known():
     decision = Greedy().decide(chain, X, loss=by_name("exact_match", chain), given=known, rng=generator())
     p = 1 / (1 + np.exp(-0.1))
     right, wrong = (1 - p) / (1 + np.exp(-3.0)), p / (1 + np.exp(3.0))
-    decision = decision.relative_to(*evidence(chain, X, known, rng=generator()))
+    decision = decision.relative_to(*evidence(PrefixTree(chain, X, known), rng=generator()))
     np.testing.assert_array_equal(decision.labels[:, 0], 1)
     assert decision.regret[0] >= (right - wrong) / (right + wrong) - 1e-9
     assert decision.expected_loss[0] == pytest.approx(right / (right + wrong))
@@ -312,7 +312,7 @@ def test_the_probability_of_what_is_known_is_the_mass_that_agrees(problem):
         known = np.full((N_ROWS, len(chain.n_classes)), -1, dtype=np.int32)
     _, table, _ = table_of(chain, X, known)
     expected = np.logaddexp.reduce(table, axis=1)
-    np.testing.assert_allclose(log_evidence(chain, X, known, rng=generator()), expected, atol=1e-5)
+    np.testing.assert_allclose(evidence(PrefixTree(chain, X, known), rng=generator())[0], expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)

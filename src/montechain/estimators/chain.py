@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from montechain.chain import Chain
+from montechain.chain import Chain, PrefixTree
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.estimators.base import remembered
 from montechain.estimators.chains import EVIDENCE_RESIDUAL, SAMPLING_RESIDUAL, ChainsClassifier
 from montechain.estimators.progress import link_progress
 from montechain.inference import BranchAndBound, Decision, TopK, check_inference
-from montechain.inference.enumeration import evidence, log_evidence
+from montechain.inference.enumeration import Effort, evidence
 from montechain.links import LinkLearner
 from montechain.links.base import UNKNOWN
 from montechain.ordering import OrderFinder, check_order
@@ -154,14 +154,13 @@ class ChainClassifier(ChainsClassifier):
         by_position = codes[:, self.order_]
         if (codes != UNKNOWN).all():
             return self.chain_.log_joint(rows, by_position)
-        return log_evidence(self.chain_, rows, np.ascontiguousarray(by_position), rng=rng)
+        return evidence(PrefixTree(self.chain_, rows, np.ascontiguousarray(by_position)), rng=rng)[0]
 
     def _evidence_of_rows(
         self, rows: Any, known: np.ndarray, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        return evidence(
-            self.chain_, rows, np.ascontiguousarray(known[:, self.order_]), residual=EVIDENCE_RESIDUAL, rng=rng
-        )
+        tree = PrefixTree(self.chain_, rows, self._by_position(known))
+        return evidence(tree, Effort(EVIDENCE_RESIDUAL), rng=rng)
 
     def _sample_of_rows(self, rows: Any, n_samples: int, rng: np.random.Generator) -> np.ndarray:
         uniforms = rng.random((rows.shape[0], n_samples, self.chain_.n_labels))

@@ -14,7 +14,8 @@ from montechain.distributions import LabelDistribution, Marginals
 from montechain.errors import EstimateWarning
 from montechain.estimators.links import LinksClassifier
 from montechain.inference import Decision, TopK
-from montechain.inference.branch_and_bound import ROWS_AT_ONCE, blocks
+from montechain.inference.decision import blocks
+from montechain.inference.marginals import ROWS_AT_ONCE
 
 __all__ = ["JointClassifier"]
 

@@ -16,6 +16,7 @@ from montechain.distributions import LabelDistribution, Marginals
 from montechain.estimators.chains import EVIDENCE_RESIDUAL, SAMPLING_RESIDUAL, ChainsClassifier
 from montechain.estimators.progress import link_progress
 from montechain.inference import BranchAndBound, Decision, TopK, check_inference
+from montechain.inference.enumeration import Effort
 from montechain.links import LinkLearner, LinkProblem
 from montechain.links.base import UNKNOWN
 from montechain.ordering import OrderFinder, SearchResult, check_order
@@ -252,7 +253,7 @@ class ChainPopulationClassifier(ChainsClassifier):
     def _evidence_of_rows(
         self, rows: Any, known: np.ndarray, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        return self.population_.evidence(rows, known, residual=EVIDENCE_RESIDUAL, rng=rng)
+        return self.population_.evidence(rows, known, rng=rng, effort=Effort(EVIDENCE_RESIDUAL))
 
     def _sample_of_rows(self, rows: Any, n_samples: int, rng: np.random.Generator) -> np.ndarray:
         shape = rows.shape[0], n_samples

@@ -3,74 +3,102 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from montechain.chain import ChainBase
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference import enumeration
 from montechain.inference.decision import TIGHT, Decision, TopK, blocks, concatenated
+from montechain.inference.marginals import marginals
 from montechain.losses import Loss
+from montechain.prefix_tree import ChainBase, PrefixTree
 
 __all__ = ["TIGHT", "Decision", "Inference", "TopK", "blocks", "concatenated"]
 
 
 class Inference(BaseEstimator, ABC):
-    """From a chain and x to a label vector. One strategy, one file.
+    """A strategy: from a chain and x to label vectors.
 
-    A member says how it finds a probable vector (`most_probable`) and, if it finds more than one,
-    which weighted vectors a loss is minimised over (`distribution`). All arguments and results are
-    in chain positions and codes. `rng` is a `numpy.random.Generator`.
+    A strategy says how it finds a probable vector (`search`) and, if it finds more than one, which weighted vectors a
+    loss is minimised over (`weigh`). Both get a `PrefixTree`: the chain, some rows, and what is known about
+    them. Everything is in chain positions and codes.
+
+    The public methods take the chain, X, the known classes (`given`, -1 elsewhere) and a `numpy.random.Generator`.
     """
 
     is_sampling = False
     """Whether marginals are estimated from draws by choice, not because a budget has ended."""
 
     @abstractmethod
+    def search(self, tree: PrefixTree, rng: np.random.Generator) -> Decision:
+        """Return the most probable label vectors that this strategy finds."""
+
+    def weigh(self, tree: PrefixTree, rng: np.random.Generator) -> LabelDistribution:
+        """Return the weighted label vectors over which a loss is minimised: by default, the one found."""
+        one = np.ones(tree.n_rows)
+        return LabelDistribution(np.arange(tree.n_rows + 1), self.search(tree, rng).labels, one, one, one > 0.0)
+
+    def minimise(self, tree: PrefixTree, loss: Loss, rng: np.random.Generator) -> Decision:
+        """Return the label vectors of least expected loss, for losses other than exact match."""
+        labels, expected_loss, regret = loss.decide(self.weigh(tree, rng), given=tree.given)
+        if type(self).weigh is Inference.weigh:
+            # A single vector without its probability says nothing about the expected loss.
+            expected_loss = np.full(len(labels), np.nan)
+        return Decision.least_loss(labels, tree.log_joint(labels), expected_loss, regret)
+
+    def rows_at_once(self, tree: PrefixTree) -> int:
+        """Return how many rows may have their weighted vectors in memory together; by default all."""
+        return tree.n_rows
+
+    def blocks(self, tree: PrefixTree, rng: np.random.Generator) -> Iterator[PrefixTree]:
+        """Yield `rows_at_once` at a time.
+
+        Each block starts from the same state of `rng`, so that the draws of a row do not depend on its place.
+        """
+        state = rng.bit_generator.state
+        for block in tree.blocks(self.rows_at_once(tree)):
+            rng.bit_generator.state = state
+            yield block
+
+    def find_marginals(self, tree: PrefixTree, rng: np.random.Generator) -> Marginals:
+        """Return the marginals: by default from enumerating the most probable vectors.
+
+        They belong to the chain, not to the way in which one vector is searched for.
+        """
+        return marginals(tree, rng=rng)
+
+    # -- the public methods -----------------------------------------------------------------------
+
     def most_probable(
         self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
     ) -> Decision:
         """Return the most probable label vectors that this strategy finds."""
-
-    def distribution(
-        self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> LabelDistribution:
-        """Return the weighted label vectors over which a loss is minimised: here, the one found."""
-        decision = self.most_probable(chain, X, given=given, rng=rng)
-        n_rows = len(decision.labels)
-        return LabelDistribution(
-            indptr=np.arange(n_rows + 1),
-            labels=decision.labels,
-            weights=np.ones(n_rows),
-            residual=np.ones(n_rows),
-            estimated=np.ones(n_rows, dtype=bool),
-        )
+        return self.search(PrefixTree(chain, X, given), rng)
 
     def decide(
         self, chain: ChainBase, X: Any, *, loss: Loss, given: np.ndarray | None = None, rng: np.random.Generator
     ) -> Decision:
         """Return the label vectors of least expected loss among those that this strategy considers."""
+        tree = PrefixTree(chain, X, given)
         if loss.is_exact_match:
-            return self.most_probable(chain, X, given=given, rng=rng)
-        distribution = self.distribution(chain, X, given=given, rng=rng)
-        labels, expected_loss, regret = loss.decide(distribution, given=given)
-        if type(self).distribution is Inference.distribution:
-            # A single vector without its probability says nothing about the expected loss.
-            expected_loss = np.full(len(labels), np.nan)
-        return Decision.least_loss(labels, chain.log_joint(X, labels), expected_loss, regret)
+            return self.search(tree, rng)
+        return concatenated([self.minimise(block, loss, rng) for block in self.blocks(tree, rng)])
+
+    def distribution(
+        self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
+    ) -> LabelDistribution:
+        """Return the weighted label vectors over which a loss is minimised."""
+        return self.weigh(PrefixTree(chain, X, given), rng)
 
     def marginals(
         self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
     ) -> Marginals:
-        """Return the probabilities of each label's classes, given what is known, with bounds.
-
-        They belong to the chain, not to the way in which one vector is searched for; so, unless a
-        strategy says otherwise, they come from enumerating the most probable vectors.
-        """
-        return enumeration.marginals(chain, X, given=given, rng=rng)
+        """Return the probabilities of each label's classes, given what is known, with bounds."""
+        return self.find_marginals(PrefixTree(chain, X, given), rng)
 
     def top_k(self, chain: ChainBase, X: Any, k: int, *, given: np.ndarray | None = None) -> TopK:
         """Return the k most probable label vectors, best first; see `montechain.inference.enumeration.top_k`."""
-        return enumeration.top_k(chain, X, k, given=given)
+        return enumeration.top_k(PrefixTree(chain, X, given), k)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from montechain._kernels.beam import beam
 from montechain._messages import check_positive_integer
-from montechain.chain import CODE, ChainBase, PrefixTree, no_knowledge
-from montechain.inference._frontier import allowed_children, append, best_first
-from montechain.inference.base import Decision, Inference
-from montechain.losses import LabelDistribution
+from montechain.distributions import LabelDistribution
+from montechain.inference.base import Inference
+from montechain.inference.decision import Decision
+from montechain.inference.sweep import best_first, sweep
+from montechain.prefix_tree import PrefixTree
+from montechain.targets import CODE
 
 __all__ = ["Beam"]
 
@@ -52,17 +53,13 @@ class Beam(Inference):
     def __init__(self, width: int = 5):
         self.width = width
 
-    def most_probable(  # noqa: D102
-        self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> Decision:
-        labels, log_proba, dropped_log, _ = self._search(chain, X, given, n_wanted=1)
-        upper_bound = np.maximum(log_proba[:, 0], dropped_log)
-        return Decision.most_probable(labels[:, 0], log_proba[:, 0], upper_bound, given=given)
+    def search(self, tree: PrefixTree, rng: np.random.Generator) -> Decision:  # noqa: D102
+        labels, log_proba, dropped, _ = self._keep(tree, 1)
+        upper_bound = np.maximum(log_proba[:, 0], dropped)
+        return Decision.most_probable(labels[:, 0], log_proba[:, 0], upper_bound, given=tree.given)
 
-    def distribution(  # noqa: D102
-        self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> LabelDistribution:
-        labels, log_proba, _, dropped = self._search(chain, X, given, n_wanted=None)
+    def weigh(self, tree: PrefixTree, rng: np.random.Generator) -> LabelDistribution:  # noqa: D102
+        labels, log_proba, _, dropped = self._keep(tree, None)
         found = np.exp(log_proba)
         # A dropped prefix may owe some of its mass to vectors that disagree with what is known: the mass that
         # agrees is at most this total, and what the beam holds is at least this share of it.
@@ -78,34 +75,17 @@ class Beam(Inference):
             estimated=np.zeros(len(labels), dtype=bool),
         )
 
-    def _search(self, chain: ChainBase, X: Any, given: np.ndarray | None, n_wanted: int | None):
+    def _keep(self, tree: PrefixTree, n_wanted: int | None) -> tuple[np.ndarray, ...]:
+        """Return the last beam, (n, w, L) and (n, w), and the largest log-probability and mass of what was dropped."""
         # No beam can hold more prefixes than there are vectors.
-        width = min(check_positive_integer(self, "width", 5), math.prod(chain.n_classes))
-        scores = chain.scores(X)
-        if scores is not None:
-            known = no_knowledge(chain.n_labels) if given is None else given
-            return beam(*scores.arrays, known, width, width if n_wanted is None else n_wanted)
-        return _beam(PrefixTree(chain, X, given), width, width if n_wanted is None else n_wanted)
-
-
-def _beam(tree: PrefixTree, width: int, n_wanted: int):
-    """Do what the kernel does, level by level, for a chain of any kind."""
-    dropped_log, dropped_mass = np.full(tree.n_rows, -np.inf), np.zeros(tree.n_rows)
-    rows = np.arange(tree.n_rows)
-    prefix, partial = np.zeros((tree.n_rows, 0), dtype=CODE), np.zeros(tree.n_rows)
-    rank = np.zeros(tree.n_rows, dtype=int)
-    for _ in range(tree.chain.n_labels):
-        origin, classes, log_proba = allowed_children(tree, rows, prefix)
-        candidates = partial[origin] + log_proba
-        order, rank = best_first(rows[origin], candidates)
-        dropped = order[rank >= width]
-        np.maximum.at(dropped_log, rows[origin[dropped]], candidates[dropped])
-        np.add.at(dropped_mass, rows[origin[dropped]], np.exp(candidates[dropped]))
-        kept, rank = order[rank < width], rank[rank < width]
-        rows, prefix, partial = rows[origin[kept]], append(prefix, origin[kept], classes[kept]), candidates[kept]
-    labels = np.zeros((tree.n_rows, n_wanted, tree.chain.n_labels), dtype=CODE)
-    log_proba = np.full((tree.n_rows, n_wanted), -np.inf)
-    wanted = rank < n_wanted
-    labels[rows[wanted], rank[wanted]] = prefix[wanted]
-    log_proba[rows[wanted], rank[wanted]] = partial[wanted]
-    return labels, log_proba, dropped_log, dropped_mass
+        width = min(check_positive_integer(self, "width", 5), math.prod(tree.chain.n_classes))
+        n_wanted = n_wanted or width
+        if tree.scores is not None:
+            return beam(*tree.arrays, width, n_wanted)
+        found = sweep(tree, width=width)
+        _, rank = best_first(found.vectors.rows, found.vectors.log_mass)  # sorted already
+        last, rank = found.vectors.take(rank < n_wanted), rank[rank < n_wanted]
+        labels = np.zeros((tree.n_rows, n_wanted, tree.chain.n_labels), dtype=CODE)
+        log_proba = np.full((tree.n_rows, n_wanted), -np.inf)
+        labels[last.rows, rank], log_proba[last.rows, rank] = last.labels, last.log_mass
+        return labels, log_proba, found.dropped, found.dropped_mass

@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from montechain._compat import take_rows
 from montechain._kernels.branch_and_bound import most_probable as most_probable_kernel
 from montechain._messages import check_positive_argument
-from montechain.chain import ChainBase, no_knowledge
 from montechain.distributions import LabelDistribution, Marginals
-from montechain.inference import enumeration
-from montechain.inference.base import Decision, Inference, TopK, blocks, concatenated
+from montechain.inference.base import Inference
+from montechain.inference.decision import Decision, TopK
+from montechain.inference.enumeration import Effort, distribution, top_k
+from montechain.inference.marginals import ROWS_AT_ONCE, marginals
+from montechain.inference.sweep import sweep
 from montechain.losses import Hamming, Loss
+from montechain.prefix_tree import ChainBase, PrefixTree
 
 __all__ = ["BranchAndBound"]
 
@@ -28,9 +30,6 @@ microseconds in the mean with a patience of 1,000, and 5 with this one."""
 INCUMBENT_WIDTH = 5
 """Width of the beam that gives the generic search its first vector; the same for all budgets, so that a larger
 budget never has the larger upper bound."""
-
-ROWS_AT_ONCE = 256
-"""Rows whose enumerated vectors are held in memory together."""
 
 
 class BranchAndBound(Inference):
@@ -93,83 +92,55 @@ class BranchAndBound(Inference):
         self.residual = residual
         self.frontier_samples = frontier_samples
 
-    def most_probable(  # noqa: D102
-        self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> Decision:
+    def search(self, tree: PrefixTree, rng: np.random.Generator) -> Decision:  # noqa: D102
         self._check()
-        scores = chain.scores(X)
-        if scores is None:
-            labels, log_proba, upper_bound = enumeration.sweep_for_best(
-                chain, X, given, self.max_nodes, INCUMBENT_WIDTH
-            )
+        if tree.scores is not None:
+            found = most_probable_kernel(*tree.arrays, max_nodes=self.max_nodes, patience=PATIENCE)[:3]
         else:
-            knowledge = no_knowledge(chain.n_labels) if given is None else given
-            labels, log_proba, upper_bound, _ = most_probable_kernel(
-                *scores.arrays, knowledge, max_nodes=self.max_nodes, patience=PATIENCE
-            )
-        return Decision.most_probable(labels, log_proba, upper_bound, given=given)
+            found = self._sweep(tree)
+        return Decision.most_probable(*found, given=tree.given)
 
-    def distribution(  # noqa: D102
-        self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> LabelDistribution:
-        self._check()
-        return enumeration.distribution(
-            chain,
-            X,
-            given=given,
-            residual=self.residual,
-            max_nodes=self.max_nodes,
-            n_samples=self.frontier_samples,
-            rng=rng,
-        )
+    def weigh(self, tree: PrefixTree, rng: np.random.Generator) -> LabelDistribution:  # noqa: D102
+        return distribution(tree, self._effort(self.residual), rng=rng)
 
-    def decide(  # noqa: D102
-        self, chain: ChainBase, X: Any, *, loss: Loss, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> Decision:
-        if loss.is_exact_match:
-            return self.most_probable(chain, X, given=given, rng=rng)
-        if isinstance(loss, Hamming):
-            return self._decide_hamming(chain, X, loss, given, rng)
-        # A row can have as many vectors as the budget has nodes, so only some rows are held at a time. Each block
-        # starts from the same state, so that the draws of a row do not depend on its place.
-        state = rng.bit_generator.state
-        parts = []
-        for rows in blocks(X.shape[0], ROWS_AT_ONCE):
-            rng.bit_generator.state = state
-            part_given = None if given is None else given[rows]
-            parts.append(super().decide(chain, take_rows(X, rows), loss=loss, given=part_given, rng=rng))
-        return concatenated(parts)
-
-    def _decide_hamming(
-        self, chain: ChainBase, X: Any, loss: Hamming, given: np.ndarray | None, rng: np.random.Generator
-    ) -> Decision:
+    def minimise(self, tree: PrefixTree, loss: Loss, rng: np.random.Generator) -> Decision:  # noqa: D102
+        if not isinstance(loss, Hamming):
+            return super().minimise(tree, loss, rng)
         # The wrong side of a probability that is off by so much costs twice that.
-        found = self._marginals(chain, X, given, rng, self.residual / 2.0)
-        labels, expected_loss, regret = loss.decide_marginals(found.proba, found.unresolved, lower=found.lower)
-        return Decision.least_loss(labels, chain.log_joint(X, labels), expected_loss, regret)
-
-    def marginals(  # noqa: D102
-        self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> Marginals:
-        return self._marginals(chain, X, given, rng, self.residual)
-
-    def _marginals(
-        self, chain: ChainBase, X: Any, given: np.ndarray | None, rng: np.random.Generator, residual: float
-    ) -> Marginals:
-        self._check()
-        return enumeration.marginals(
-            chain,
-            X,
-            given=given,
-            residual=residual,
-            max_nodes=self.max_nodes,
-            n_samples=self.frontier_samples,
-            rng=rng,
+        found = marginals(tree, self._effort(self.residual / 2.0), rng=rng)
+        labels, expected_loss, regret = loss.decide_marginals(
+            found.proba, found.unresolved, tree.given, lower=found.lower
         )
+        return Decision.least_loss(labels, tree.log_joint(labels), expected_loss, regret)
+
+    def rows_at_once(self, tree: PrefixTree) -> int:  # noqa: D102
+        return ROWS_AT_ONCE
+
+    def find_marginals(self, tree: PrefixTree, rng: np.random.Generator) -> Marginals:  # noqa: D102
+        return marginals(tree, self._effort(self.residual), rng=rng)
 
     def top_k(self, chain: ChainBase, X: Any, k: int, *, given: np.ndarray | None = None) -> TopK:  # noqa: D102
         self._check()
-        return enumeration.top_k(chain, X, k, given=given, max_nodes=self.max_nodes)
+        return top_k(PrefixTree(chain, X, given), k, max_nodes=self.max_nodes)
+
+    def _effort(self, residual: float) -> Effort:
+        self._check()
+        return Effort(residual, self.max_nodes, self.frontier_samples)
+
+    def _sweep(self, tree: PrefixTree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the best labels found for each row, their log-probability, and an upper bound on that of all vectors.
+
+        A beam gives a first vector. Then one sweep keeps, at each level, all prefixes more probable than that vector,
+        at most ``max_nodes // L`` in a row. What is dropped bounds what is missed; since the first vector
+        does not depend on `max_nodes`, the bound never rises with it.
+        """
+        first = sweep(tree, width=INCUMBENT_WIDTH).best()
+        labels, log_proba = first.labels, first.log_mass
+        swept = sweep(tree, above=log_proba, width=max(1, self.max_nodes // max(1, tree.chain.n_labels)))
+        # All that the second sweep returns is better than the first vector.
+        better = swept.best()
+        labels[better.rows], log_proba[better.rows] = better.labels, better.log_mass
+        return labels, log_proba, np.maximum(log_proba, swept.dropped)
 
     def _check(self) -> None:
         check_positive_argument("max_nodes", self.max_nodes, "BranchAndBound(max_nodes=20_000)")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from numbers import Real
-from typing import Any
 
 import numpy as np
 
 from montechain._kernels.epsilon import epsilon_approximate
 from montechain._kernels.ties import level
-from montechain.chain import CODE, ChainBase, PrefixTree, no_knowledge
-from montechain.inference._frontier import allowed_children, append, best_first, is_free
-from montechain.inference.base import TIGHT, Decision, Inference
-from montechain.inference.greedy import greedy_paths
+from montechain.inference.base import Inference
+from montechain.inference.decision import TIGHT, Decision
+from montechain.inference.sweep import Prefixes, best_first, sweep
+from montechain.prefix_tree import PrefixTree
 
 __all__ = ["EpsilonApproximate"]
 
@@ -64,24 +63,20 @@ class EpsilonApproximate(Inference):
     def __init__(self, epsilon: float = 0.25):
         self.epsilon = epsilon
 
-    def most_probable(  # noqa: D102
-        self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> Decision:
+    def search(self, tree: PrefixTree, rng: np.random.Generator) -> Decision:  # noqa: D102
         if not isinstance(self.epsilon, Real) or isinstance(self.epsilon, bool) or not 0 <= self.epsilon <= 1:
             raise ValueError(
                 f"`epsilon={self.epsilon!r}` of EpsilonApproximate must be a number from 0 to 1, "
                 "e.g. EpsilonApproximate(epsilon=0.25)."
             )
         log_epsilon = math.log(self.epsilon) if self.epsilon > 0 else -math.inf
-        scores = chain.scores(X)
-        if scores is not None:
-            known = no_knowledge(chain.n_labels) if given is None else given
-            *found, overfull = epsilon_approximate(*scores.arrays, known, log_epsilon, MAX_NODES)
+        if tree.scores is not None:
+            *found, overfull = epsilon_approximate(*tree.arrays, log_epsilon, MAX_NODES)
             if overfull >= 0:
                 raise self._overfull()
         else:
-            found = self._by_level(PrefixTree(chain, X, given), log_epsilon)
-        return Decision.most_probable(*found, given=given)
+            found = self._by_level(tree, log_epsilon)
+        return Decision.most_probable(*found, given=tree.given)
 
     def _overfull(self) -> RuntimeError:
         return RuntimeError(
@@ -89,36 +84,29 @@ class EpsilonApproximate(Inference):
             "Use a larger `epsilon`, or BranchAndBound(), which needs little memory."
         )
 
-    def _by_level(self, tree: PrefixTree, log_epsilon: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _by_level(self, tree: PrefixTree, log_epsilon: float) -> list[np.ndarray]:
         """Search level by level: the same prefixes survive, and the best complete one is the first met best-first."""
-        _, greedy_log, _, greedy_free = greedy_paths(tree)
+        greedy = sweep(tree, width=1).vectors
         # If the greedy vector is not cut, a prefix less probable than it would never be expanded.
-        floor = np.where(greedy_free >= log_epsilon, greedy_log, -np.inf)
-        cut = np.full(tree.n_rows, -np.inf)
-        rows = np.arange(tree.n_rows)
-        prefix = np.zeros((tree.n_rows, 0), dtype=CODE)
-        partial, free_log = np.zeros(tree.n_rows), np.zeros(tree.n_rows)
-        stuck = np.zeros(tree.n_rows, dtype=bool)
-        for k in range(tree.chain.n_labels):
-            origin, classes, log_proba = allowed_children(tree, rows, prefix)
-            child_log = partial[origin] + log_proba
-            child_free = free_log[origin] + np.where(is_free(tree, rows[origin], k), log_proba, 0.0)
-            survives = (child_free >= log_epsilon) & ~stuck[origin]
+        floor = np.where(greedy.free >= log_epsilon, greedy.log_mass, -np.inf)
+        best_cut = np.full(tree.n_rows, -np.inf)
+        prefixes, stuck = Prefixes.empty(np.arange(tree.n_rows)), np.zeros(tree.n_rows, dtype=bool)
+        for _ in range(tree.chain.n_labels):
+            children = prefixes.grow(tree)
+            origin, log_mass = children.origin, children.log_mass
+            survives = (children.free >= log_epsilon) & ~stuck[origin]
             is_cut = ~survives & ~stuck[origin]
-            np.maximum.at(cut, rows[origin[is_cut]], child_log[is_cut])
-            # A prefix without surviving children goes on greedily.
-            has_survivor = np.zeros(len(rows), dtype=bool)
-            has_survivor[origin[survives]] = True
-            order, rank = best_first(origin, child_log)
+            np.maximum.at(best_cut, children.rows[is_cut], log_mass[is_cut])
+            # A prefix without surviving children is continued greedily.
+            has_survivor = np.bincount(origin[survives], minlength=len(stuck)) > 0
+            order, rank = best_first(origin, log_mass)
             is_best = np.zeros(len(origin), dtype=bool)
             is_best[order[rank == 0]] = True
-            keep = (survives | (is_best & ~has_survivor[origin])) & (child_log >= floor[rows[origin]] - TIGHT)
+            keep = (survives | (is_best & ~has_survivor[origin])) & (log_mass >= floor[children.rows] - TIGHT)
             if keep.sum() > MAX_NODES:
                 raise self._overfull()
-            origin, classes = origin[keep], classes[keep]
-            prefix, rows, stuck = append(prefix, origin, classes), rows[origin], ~has_survivor[origin]
-            partial, free_log = child_log[keep], child_free[keep]
+            prefixes, stuck = children.take(keep), ~has_survivor[origin[keep]]
         # Vectors that survived come before those found greedily, whatever their probability.
-        order = np.lexsort((-level(partial), stuck, rows))
-        best = order[np.r_[True, np.diff(rows[order]) > 0]] if len(rows) else order
-        return prefix[best], partial[best], np.maximum(partial[best], cut)
+        order = np.lexsort((-level(prefixes.log_mass), stuck, prefixes.rows))
+        best = prefixes.take(order[np.diff(prefixes.rows[order], prepend=-1) > 0])
+        return [best.labels, best.log_mass, np.maximum(best.log_mass, best_cut)]

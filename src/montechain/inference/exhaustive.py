@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-from montechain._compat import take_rows
 from montechain._kernels.exhaustive import all_vectors, exhaustive
 from montechain._messages import check_positive_integer
-from montechain.chain import CODE, ChainBase, PrefixTree, no_knowledge
 from montechain.distributions import LabelDistribution, Marginals
-from montechain.inference._frontier import allowed_children, append, best_first
-from montechain.inference.base import Decision, Inference, blocks, concatenated
-from montechain.losses import Loss
+from montechain.inference.base import Inference
+from montechain.inference.decision import Decision
+from montechain.inference.sweep import Prefixes, log_sum_by_row, sweep
+from montechain.prefix_tree import PrefixTree
 
 __all__ = ["Exhaustive"]
 
@@ -58,81 +55,58 @@ class Exhaustive(Inference):
     def __init__(self, max_vectors: int = 2**16):
         self.max_vectors = max_vectors
 
-    def most_probable(  # noqa: D102
-        self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> Decision:
-        n_vectors = self._count(chain, X, given)
-        scores = chain.scores(X)
-        if scores is not None:
-            labels, log_proba = exhaustive(*scores.arrays, no_knowledge(chain.n_labels) if given is None else given)
+    def search(self, tree: PrefixTree, rng: np.random.Generator) -> Decision:  # noqa: D102
+        self._count(tree)
+        if tree.scores is not None:
+            labels, log_proba = exhaustive(*tree.arrays)
         else:
-            tree = PrefixTree(chain, X, given)
-            labels, log_proba = np.zeros((tree.n_rows, chain.n_labels), dtype=CODE), np.zeros(tree.n_rows)
-            for block in _blocks(n_vectors):
-                rows, vectors, vector_log = _enumerate(tree, block)
-                order, rank = best_first(rows, vector_log)
-                labels[block], log_proba[block] = vectors[order[rank == 0]], vector_log[order[rank == 0]]
-        return Decision.most_probable(labels, log_proba, log_proba, given=given)
+            found = Prefixes.join([sweep(block).best() for block in self.blocks(tree, rng)])
+            labels, log_proba = found.labels, found.log_mass
+        return Decision.most_probable(labels, log_proba, log_proba, given=tree.given)
 
-    def distribution(  # noqa: D102
-        self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> LabelDistribution:
-        n_vectors = self._count(chain, X, given)
-        scores = chain.scores(X)
-        if scores is not None:
-            known = no_knowledge(chain.n_labels) if given is None else given
-            labels, log_proba = all_vectors(*scores.arrays, known, n_vectors)
+    def weigh(self, tree: PrefixTree, rng: np.random.Generator) -> LabelDistribution:  # noqa: D102
+        n_vectors = self._count(tree)
+        if tree.scores is not None:
+            labels, log_proba = all_vectors(*tree.arrays, n_vectors)
         else:
-            _, labels, log_proba = _enumerate(PrefixTree(chain, X, given), np.arange(len(n_vectors)))
-        starts = np.cumsum(n_vectors) - n_vectors
-        best = np.maximum.reduceat(log_proba, starts) if len(starts) else np.empty(0)
-        largest = np.repeat(best, n_vectors)
+            vectors = sweep(tree).vectors
+            labels, log_proba = vectors.labels, vectors.log_mass
+        rows = np.repeat(np.arange(tree.n_rows), n_vectors)
+        total = log_sum_by_row(rows, log_proba, tree.n_rows)
         # What is known may be impossible under the chain; then all completions count alike, and nothing is proven.
-        impossible = np.isneginf(best)
-        weights = np.where(largest > -np.inf, np.exp(log_proba - np.maximum(largest, -1e300)), 1.0)
-        weights /= np.repeat(np.add.reduceat(weights, starts), n_vectors) if len(starts) else 1.0
+        impossible = np.isneginf(total)
+        weights = np.exp(log_proba - np.where(impossible, 0.0, total)[rows])
+        weights[impossible[rows]] = 1.0 / n_vectors[rows[impossible[rows]]]
         positive = weights > 0
-        counts = np.add.reduceat(positive, starts, dtype=np.int64) if len(starts) else np.empty(0, dtype=np.int64)
+        counts = np.bincount(rows[positive], minlength=tree.n_rows)
         return LabelDistribution(
-            indptr=np.r_[0, np.cumsum(counts)],
-            labels=labels[positive],
-            weights=weights[positive],
-            residual=np.where(impossible, 1.0, 0.0),
-            estimated=impossible,
+            np.r_[0, np.cumsum(counts)], labels[positive], weights[positive], impossible.astype(float), impossible
         )
 
-    def decide(  # noqa: D102
-        self, chain: ChainBase, X: Any, *, loss: Loss, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> Decision:
-        decide = super().decide
-        if loss.is_exact_match:
-            return decide(chain, X, loss=loss, given=given, rng=rng)
-        # Only some rows at a time, since their distributions are large.
-        parts = [
-            decide(chain, take_rows(X, rows), loss=loss, given=None if given is None else given[rows], rng=rng)
-            for rows in _blocks(self._count(chain, X, given))
-        ]
-        return concatenated(parts)
+    def rows_at_once(self, tree: PrefixTree) -> int:  # noqa: D102
+        return max(1, BLOCK // int(self._count(tree).max(initial=1)))
 
-    def marginals(
-        self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> Marginals:
-        """Return the probabilities of each label's classes, given what is known, exactly."""
-        parts = []
-        for rows in _blocks(self._count(chain, X, given)):
-            known = None if given is None else given[rows]
-            distribution = self.distribution(chain, take_rows(X, rows), given=known, rng=rng)
-            parts.append(distribution.marginals(chain.n_classes))
-        return Marginals.exact([np.concatenate(columns) for columns in zip(*parts, strict=True)])
+    def find_marginals(self, tree: PrefixTree, rng: np.random.Generator) -> Marginals:
+        """Return the exact marginals."""
+        return Marginals.join([self._marginals(block, rng) for block in self.blocks(tree, rng)])
 
-    def _count(self, chain: ChainBase, X: Any, given: np.ndarray | None) -> np.ndarray:
+    def _marginals(self, tree: PrefixTree, rng: np.random.Generator) -> Marginals:
+        found = self.weigh(tree, rng)
+        proba = found.marginals(tree.chain.n_classes)
+        # Nothing is proven where the known classes are impossible.
+        lower = [np.where(found.estimated[:, None], 0.0, own) for own in proba]
+        return Marginals(proba, lower, np.repeat(found.residual[:, None], len(proba), axis=1), found.estimated)
+
+    def _count(self, tree: PrefixTree) -> np.ndarray:
         """Return the number of vectors to score in each row, or raise if some row has too many."""
         limit = check_positive_integer(self, "max_vectors", 65536)
-        free = np.ones((X.shape[0], chain.n_labels), dtype=bool) if given is None else given < 0
-        log_counts = free @ np.log(np.array(chain.n_classes, dtype=float))
+        n_classes = np.array(tree.chain.n_classes)
+        free = np.ones((tree.n_rows, len(n_classes)), dtype=bool) if tree.given is None else tree.given < 0
+        log_counts = free @ np.log(n_classes)
         if len(free):
-            worst = free[log_counts.argmax()]
-            count = math.prod(k for k, is_free in zip(chain.n_classes, worst, strict=True) if is_free)
+            count = math.prod(
+                k for k, is_free in zip(tree.chain.n_classes, free[log_counts.argmax()], strict=True) if is_free
+            )
             if count > limit:
                 raise ValueError(
                     f"Exhaustive() would score {count} label vectors per row, more than `max_vectors={limit}`. "
@@ -140,17 +114,3 @@ class Exhaustive(Inference):
                     f"Exhaustive(max_vectors={count})."
                 )
         return np.rint(np.exp(log_counts)).astype(np.int64)
-
-
-def _blocks(n_vectors: np.ndarray) -> Iterator[np.ndarray]:
-    """Split the rows into runs of about `BLOCK` vectors each."""
-    return blocks(len(n_vectors), max(1, BLOCK // int(n_vectors.max(initial=1))))
-
-
-def _enumerate(tree: PrefixTree, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return all vectors of `rows`, level by level, for a chain of any kind: their row, labels, log-probability."""
-    prefix, partial = np.zeros((len(rows), 0), dtype=CODE), np.zeros(len(rows))
-    for _ in range(tree.chain.n_labels):
-        origin, classes, log_proba = allowed_children(tree, rows, prefix)
-        rows, prefix, partial = rows[origin], append(prefix, origin, classes), partial[origin] + log_proba
-    return rows, prefix, partial

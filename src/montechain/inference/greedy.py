@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from montechain._kernels.greedy import greedy
-from montechain._kernels.ties import first_largest
-from montechain.chain import CODE, ChainBase, PrefixTree, no_knowledge
-from montechain.inference.base import Decision, Inference
+from montechain.inference.base import Inference
+from montechain.inference.decision import Decision
+from montechain.inference.sweep import sweep
+from montechain.prefix_tree import PrefixTree
 
 __all__ = ["Greedy"]
 
@@ -45,41 +44,13 @@ class Greedy(Inference):
     def __init__(self) -> None:
         pass
 
-    def most_probable(  # noqa: D102
-        self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> Decision:
-        scores = chain.scores(X)
-        if scores is not None:
-            found = greedy(*scores.arrays, no_knowledge(chain.n_labels) if given is None else given)
+    def search(self, tree: PrefixTree, rng: np.random.Generator) -> Decision:  # noqa: D102
+        if tree.scores is not None:
+            labels, log_proba, bound = greedy(*tree.arrays)
         else:
-            found = greedy_paths(PrefixTree(chain, X, given))[:3]
-        labels, log_proba, bound = found
-        if not any(chain.parents):  # the best of each label is the best of all, whatever the bound of the path says
+            found = sweep(tree, width=1)
+            labels, log_proba = found.vectors.labels, found.vectors.log_mass
+            bound = np.maximum(log_proba, found.dropped)
+        if not any(tree.chain.parents):  # the best class of each label makes the best vector
             bound = log_proba
-        return Decision.most_probable(labels, log_proba, bound, given=given)
-
-
-def greedy_paths(tree: PrefixTree) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the greedy vectors of all rows of a chain of any kind.
-
-    Also their log-probabilities, upper bounds on every log-probability, and the part of the greedy
-    log-probabilities that positions not known beforehand contribute.
-    """
-    rows = np.arange(tree.n_rows)
-    labels = np.zeros((tree.n_rows, tree.chain.n_labels), dtype=CODE)
-    log_proba, free_log = np.zeros(tree.n_rows), np.zeros(tree.n_rows)
-    bound = np.full(tree.n_rows, -np.inf)
-    for k in range(tree.chain.n_labels):
-        children = tree.expand(rows, labels[:, :k])
-        chosen = first_largest(children)
-        free = np.ones(tree.n_rows, dtype=bool)
-        if tree.given is not None:
-            free = tree.given[:, k] < 0
-            chosen = np.where(free, chosen, tree.given[:, k])
-        taken = children[rows, chosen]
-        others = np.where(np.arange(children.shape[1]) == chosen[:, None], -np.inf, children)
-        bound = np.maximum(bound, log_proba + others.max(axis=1))
-        labels[:, k] = chosen
-        log_proba += taken
-        free_log[free] += taken[free]
-    return labels, log_proba, np.maximum(bound, log_proba), free_log
+        return Decision.most_probable(labels, log_proba, bound, given=tree.given)

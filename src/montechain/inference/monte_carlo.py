@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 
-from montechain._compat import take_rows
-from montechain._kernels.joint import conditionals, log_joint
-from montechain._kernels.monte_carlo import drawn_vectors, monte_carlo
-from montechain._kernels.ties import first_largest
+from montechain._kernels.joint import conditionals
+from montechain._kernels.monte_carlo import monte_carlo
 from montechain._messages import check_positive_integer, nearest
-from montechain.chain import ChainBase, PrefixTree, no_knowledge
 from montechain.distributions import LabelDistribution, Marginals
-from montechain.inference._draws import Draws, draw_by_level
-from montechain.inference._frontier import best_first
-from montechain.inference.base import Decision, Inference, blocks, concatenated
-from montechain.inference.greedy import greedy_paths
-from montechain.links.linear import LinearScores
+from montechain.inference.base import Inference
+from montechain.inference.decision import Decision
+from montechain.inference.draws import Draws, draw, draw_by_level
+from montechain.inference.sweep import best_first, sweep
 from montechain.losses import Hamming, Loss
+from montechain.prefix_tree import PrefixTree
 
 __all__ = ["MonteCarlo"]
 
 CELLS_AT_ONCE = 2**22
-"""About so many numbers, those of all draws of some rows, are held in memory together."""
+"""Approximate number of cells, those of all draws of some rows, that are held in memory together."""
 
 EXACT = 1e-12
 """Mass that may be missing from sums by rounding."""
@@ -77,96 +71,49 @@ class MonteCarlo(Inference):
         self.initial = initial
         self.decision = decision
 
-    def most_probable(  # noqa: D102
-        self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> Decision:
-        uniforms = self._uniforms(chain, rng)
+    def search(self, tree: PrefixTree, rng: np.random.Generator) -> Decision:  # noqa: D102
+        uniforms = self._uniforms(tree, rng)
         start_greedy = self.initial == "greedy"
-        scores = chain.scores(X)
-        if scores is not None:
-            known = no_knowledge(chain.n_labels) if given is None else given
-            found = monte_carlo(*scores.arrays, known, uniforms, start_greedy)
-            return Decision.most_probable(*found, given=given)
-        tree = PrefixTree(chain, X, given)
-        labels, log_proba, _, _ = greedy_paths(tree)
-        if not start_greedy:
-            log_proba = np.full(tree.n_rows, -np.inf)
+        if tree.scores is not None:
+            found = monte_carlo(*tree.arrays, uniforms, start_greedy)
+            return Decision.most_probable(*found, given=tree.given)
+        greedy = sweep(tree, width=1).vectors
+        labels, log_proba = greedy.labels, greedy.log_mass if start_greedy else np.full(tree.n_rows, -np.inf)
         draws, unseen = draw_by_level(tree, uniforms, floor=log_proba)
         best = draws.best(log_proba)
         labels[draws.rows[best]], log_proba[draws.rows[best]] = draws.labels[best], draws.log_proba[best]
-        return Decision.most_probable(labels, log_proba, np.maximum(log_proba, unseen), given=given)
+        return Decision.most_probable(labels, log_proba, np.maximum(log_proba, unseen), given=tree.given)
 
-    def distribution(  # noqa: D102
-        self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> LabelDistribution:
-        return _as_distribution(self._draw(chain, X, given, rng)[0])
+    def weigh(self, tree: PrefixTree, rng: np.random.Generator) -> LabelDistribution:  # noqa: D102
+        draws, one = draw(tree, self._uniforms(tree, rng)), np.ones(tree.n_rows)
+        return LabelDistribution(draws.indptr, draws.labels, draws.weights(), one, one > 0.0)
 
-    def marginals(
-        self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> Marginals:
-        """Return the probabilities of each label's classes as estimated from the draws.
-
-        The vectors drawn and the mass of all others bound the error.
-        """
-        parts = [
-            _marginals(chain, *self._draw(chain, rows, known, rng), known)
-            for rows, known in self._blocks(chain, X, given, rng)
-        ]
-        proba, lower, unresolved = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        by_label = [[table[:, k, :n] for k, n in enumerate(chain.n_classes)] for table in (proba, lower)]
-        unresolved_by_label = np.repeat(unresolved[:, None], chain.n_labels, axis=1)
-        return Marginals(*by_label, unresolved_by_label, unresolved > 2 * EXACT)
-
-    def decide(  # noqa: D102
-        self, chain: ChainBase, X: Any, *, loss: Loss, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> Decision:
-        if loss.is_exact_match:
-            return self.most_probable(chain, X, given=given, rng=rng)
-        decide = self._decide_hamming if isinstance(loss, Hamming) else super().decide
-        parts = [
-            decide(chain, rows, loss=loss, given=known, rng=rng) for rows, known in self._blocks(chain, X, given, rng)
-        ]
-        return concatenated(parts)
-
-    def _decide_hamming(
-        self, chain: ChainBase, X: Any, *, loss: Loss, given: np.ndarray | None, rng: np.random.Generator
-    ) -> Decision:
-        draws, prepared = self._draw(chain, X, given, rng)
-        marginals, _, _ = _marginals(chain, draws, prepared, given)
-        proven_labels, proven = _proven_by_label(draws, chain.n_classes, given)
+    def minimise(self, tree: PrefixTree, loss: Loss, rng: np.random.Generator) -> Decision:  # noqa: D102
+        if not isinstance(loss, Hamming):
+            return super().minimise(tree, loss, rng)
+        draws = draw(tree, self._uniforms(tree, rng))
+        found = _marginals(tree, draws)
+        labels = None
         if self.decision == "best_sampled":
-            positions = np.arange(chain.n_labels)
-            sums = marginals[draws.rows[:, None], positions, draws.labels].sum(axis=1)
-            order, rank = best_first(draws.rows, sums)
+            sums = sum(proba[draws.rows, draws.labels[:, k]] for k, proba in enumerate(found.proba))
+            order, rank = best_first(draws.rows, np.asarray(sums))
             labels = draws.labels[order[rank == 0]]
-            regret = np.ones(len(labels))
-            proven &= (labels == proven_labels).all(axis=1)
-        else:
-            labels = first_largest(marginals).astype(draws.labels.dtype)
-            labels = np.where(proven[:, None], proven_labels, labels)
-            regret = np.ones(len(labels))
-        chosen = np.take_along_axis(marginals, labels[:, :, None].astype(np.intp), axis=2)[:, :, 0]
-        return Decision(
-            labels=labels,
-            log_proba=_log_joint(prepared, labels),
-            upper_bound=np.zeros(len(labels)),
-            expected_loss=1.0 - chosen.mean(axis=1),
-            regret=np.where(proven, 0.0, regret),
-            certified=proven,
+        labels, expected_loss, regret = loss.decide_marginals(
+            found.proba, found.unresolved, tree.given, lower=found.lower, labels=labels
+        )
+        return Decision.least_loss(labels, tree.log_joint(labels), expected_loss, regret)
+
+    def rows_at_once(self, tree: PrefixTree) -> int:  # noqa: D102
+        n_samples = check_positive_integer(self, "n_samples", 100)
+        return max(1, CELLS_AT_ONCE // (n_samples * tree.chain.n_labels * max(tree.chain.n_classes)))
+
+    def find_marginals(self, tree: PrefixTree, rng: np.random.Generator) -> Marginals:
+        """Return the marginals as estimated from the draws; the vectors drawn and what is left bound the error."""
+        return Marginals.join(
+            [_marginals(block, draw(block, self._uniforms(block, rng))) for block in self.blocks(tree, rng)]
         )
 
-    def _blocks(
-        self, chain: ChainBase, X: Any, given: np.ndarray | None, rng: np.random.Generator
-    ) -> Iterator[tuple[Any, np.ndarray | None]]:
-        """Yield some rows at a time, so few that their draws fit into memory; `rng` starts anew for each block."""
-        state = rng.bit_generator.state
-        self._uniforms(chain, rng)
-        n_cells = int(self.n_samples) * chain.n_labels * max(chain.n_classes)
-        for rows in blocks(X.shape[0], max(1, CELLS_AT_ONCE // n_cells)):
-            rng.bit_generator.state = state
-            yield take_rows(X, rows), None if given is None else given[rows]
-
-    def _uniforms(self, chain: ChainBase, rng: np.random.Generator) -> np.ndarray:
+    def _uniforms(self, tree: PrefixTree, rng: np.random.Generator) -> np.ndarray:
         """Check the parameters and draw the table of uniform numbers."""
         n_samples = check_positive_integer(self, "n_samples", 100)
         for name, allowed in (("initial", ("greedy", "random")), ("decision", ("marginals", "best_sampled"))):
@@ -176,37 +123,11 @@ class MonteCarlo(Inference):
                     f"`{name}={value!r}` of MonteCarlo must be {allowed[0]!r} or {allowed[1]!r}"
                     f"{nearest(value, allowed) or '.'}"
                 )
-        return rng.random((n_samples, chain.n_labels))
-
-    def _draw(
-        self, chain: ChainBase, X: Any, given: np.ndarray | None, rng: np.random.Generator
-    ) -> tuple[Draws, LinearScores | PrefixTree]:
-        """Return the draws, and what they were made from."""
-        uniforms = self._uniforms(chain, rng)
-        scores = chain.scores(X)
-        if scores is not None:
-            known = no_knowledge(chain.n_labels) if given is None else given
-            return Draws(*drawn_vectors(*scores.arrays, known, uniforms)), scores
-        tree = PrefixTree(chain, X, given)
-        return draw_by_level(tree, uniforms, np.full(X.shape[0], -np.inf))[0], tree
+        return rng.random((n_samples, tree.chain.n_labels))
 
 
-def _log_joint(prepared: LinearScores | PrefixTree, labels: np.ndarray) -> np.ndarray:
-    """Return log p(y | x) of one label vector per row."""
-    if isinstance(prepared, PrefixTree):
-        return prepared.log_joint(np.arange(len(labels)), labels)
-    return log_joint(*prepared.arrays, np.ascontiguousarray(labels))
-
-
-def _as_distribution(draws: Draws) -> LabelDistribution:
-    n_rows = len(draws.indptr) - 1
-    return LabelDistribution(draws.indptr, draws.labels, draws.weights(), np.ones(n_rows), np.ones(n_rows, dtype=bool))
-
-
-def _marginals(
-    chain: ChainBase, draws: Draws, prepared: LinearScores | PrefixTree, given: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the estimated marginals and lower bounds, of shape (n, L, largest K), and what is open, of shape (n,).
+def _marginals(tree: PrefixTree, draws: Draws) -> Marginals:
+    """Return the marginals as estimated from the draws, with bounds.
 
     The vectors drawn count with their own probability. What is left is estimated by the mean of
     p(label | x, the labels before it) over the draws, which varies less than their frequencies and
@@ -215,36 +136,22 @@ def _marginals(
     With E the mass of the vectors drawn and F a bound on that of all others that agree with what is known, the
     true probability of a class with drawn mass a lies between a / (E + F) and (a + F) / (E + F).
     """
-    is_free: np.ndarray = np.ones(len(draws.indptr) - 1, dtype=bool)
-    if given is not None:
-        is_free = np.asarray((given < 0).all(axis=1))
-    seen, unseen = draws.mass_by_class(np.exp(draws.log_proba), chain.n_classes), draws.unseen_mass()
+    n_classes, n_labels = tree.chain.n_classes, tree.chain.n_labels
+    seen, unseen = draws.mass_by_class(np.exp(draws.log_proba), n_classes), draws.unseen_mass()
     total = draws.sum_by_row(np.exp(draws.log_proba)) + unseen
-    lower, unresolved = seen / total[:, None, None], np.minimum(unseen / total + EXACT, 1.0)
-    frequencies = draws.mass_by_class(draws.weights(), chain.n_classes)
-    if not is_free.any():
-        return frequencies, lower, unresolved
-    if isinstance(prepared, PrefixTree):
-        # Of rows in which something is known, this is not used.
-        proba = np.zeros((len(draws.rows), chain.n_labels, max(chain.n_classes)))
-        for k, n_classes in enumerate(chain.n_classes):
-            proba[:, k, :n_classes] = np.exp(prepared.expand(draws.rows, draws.labels[:, :k]))
-    else:
-        proba = conditionals(*prepared.arrays, draws.rows, draws.labels)
-    averaged = np.add.reduceat(proba * draws.weights()[:, None, None], draws.indptr[:-1], axis=0)
-    return np.where(is_free[:, None, None], seen + unseen[:, None, None] * averaged, frequencies), lower, unresolved
-
-
-def _proven_by_label(
-    draws: Draws, n_classes: tuple[int, ...], given: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return each label's best class by the mass drawn, and whether no mass not drawn can change any of them."""
-    mass = draws.mass_by_class(np.exp(draws.log_proba), n_classes)
-    ranked = np.sort(mass, axis=2)
-    lead = ranked[:, :, -1] - ranked[:, :, -2] if mass.shape[2] > 1 else ranked[:, :, -1]
-    labels = first_largest(mass).astype(draws.labels.dtype)
-    if given is not None:
-        labels = np.where(given >= 0, given, labels)
-        lead = np.where(given >= 0, np.inf, lead)
-    proven: np.ndarray = np.all(lead > draws.unseen_mass()[:, None] + EXACT, axis=1)
-    return labels, proven
+    safe_total = np.where(total > 0.0, total, 1.0)
+    unresolved = np.where(total > 0.0, np.minimum(unseen / safe_total + EXACT, 1.0), 1.0)
+    proba = draws.mass_by_class(draws.weights(), n_classes)
+    is_free = np.ones(tree.n_rows, dtype=bool) if tree.given is None else (tree.given < 0).all(axis=1)
+    if is_free.any():
+        if tree.scores is not None:
+            conditional = conditionals(*tree.scores.arrays, draws.rows, draws.labels)
+        else:
+            conditional = np.zeros((len(draws.rows), n_labels, max(n_classes)))
+            for k, n in enumerate(n_classes):
+                conditional[:, k, :n] = np.exp(tree.expand(draws.rows, draws.labels[:, :k]))
+        averaged = np.add.reduceat(conditional * draws.weights()[:, None, None], draws.indptr[:-1], axis=0)
+        proba = np.where(is_free[:, None, None], seen + unseen[:, None, None] * averaged, proba)
+    tables = proba, seen / safe_total[:, None, None]
+    by_label = ([table[:, k, :n] for k, n in enumerate(n_classes)] for table in tables)
+    return Marginals(*by_label, np.repeat(unresolved[:, None], n_labels, axis=1), unresolved > 2 * EXACT)

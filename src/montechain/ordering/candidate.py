@@ -11,9 +11,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import _safe_indexing
 
-from montechain.chain import Chain, ChainBase
+from montechain.chain import Chain, ChainBase, PrefixTree
 from montechain.inference import Decision, Inference
-from montechain.inference.enumeration import log_evidence, marginals
+from montechain.inference.enumeration import evidence
+from montechain.inference.marginals import marginals
 from montechain.links.base import UNKNOWN
 from montechain.links.linear import LinearScores
 from montechain.losses import Loss
@@ -181,7 +182,7 @@ class CandidateClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> list[np.ndarray]:
         """Return the marginal probabilities of each label."""
         chain, X = self._chain_for(X)
-        proba = marginals(chain, X, rng=np.random.default_rng(self.seed)).proba
+        proba = marginals(PrefixTree(chain, X), rng=np.random.default_rng(self.seed)).proba
         return [proba[k] for k in np.argsort(self.order_)]
 
     def log_joint(self, X: Any, Y: Any) -> np.ndarray:
@@ -212,5 +213,6 @@ def log_joint_of_known(chain: ChainBase, X: Any, codes: np.ndarray, seed: int) -
     if complete.any():
         result[complete] = chain.log_joint(_safe_indexing(X, np.flatnonzero(complete)), codes[complete])
     rest = np.flatnonzero(~complete)
-    result[rest] = log_evidence(chain, _safe_indexing(X, rest), codes[rest], rng=np.random.default_rng(seed))
+    tree = PrefixTree(chain, _safe_indexing(X, rest), codes[rest])
+    result[rest] = evidence(tree, rng=np.random.default_rng(seed))[0]
     return result

@@ -15,9 +15,10 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
 from montechain._kernels.conditional import respond_rows
-from montechain.chain import Chain
+from montechain.chain import Chain, PrefixTree
 from montechain.inference import Decision, Inference, check_inference
-from montechain.inference.enumeration import marginals
+from montechain.inference.enumeration import Effort
+from montechain.inference.marginals import marginals
 from montechain.links import FittedLinearLink, LinkLearner, LinkProblem, LogisticLink
 from montechain.links.base import UNKNOWN
 from montechain.losses import Loss, check_loss
@@ -383,7 +384,7 @@ class ValidationView:
         parts = []
         for rows in self._chunks():
             rng = np.random.default_rng(self.evaluator.seed)
-            proba = marginals(self.chain, rows, residual=RESIDUAL, rng=rng).proba
+            proba = marginals(PrefixTree(self.chain, rows), Effort(RESIDUAL), rng=rng).proba
             codes = self.labels[rows[:, 0]]
             columns = [own[np.arange(len(own)), np.maximum(c, 0)] for own, c in zip(proba, codes.T, strict=True)]
             parts.append(np.where(codes == UNKNOWN, np.nan, np.column_stack(columns)))

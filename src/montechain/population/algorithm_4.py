@@ -8,13 +8,12 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from montechain._kernels.algorithm_4 import algorithm_4
-from montechain._kernels.monte_carlo import drawn_vectors
 from montechain._messages import check_positive_argument, nearest
 from montechain.chain import CODE, PrefixTree, no_knowledge
-from montechain.inference._draws import Draws, draw_by_level
 from montechain.inference.base import Decision, Inference, blocks, concatenated
-from montechain.inference.greedy import greedy_paths
+from montechain.inference.draws import draw, draw_by_level
 from montechain.inference.monte_carlo import CELLS_AT_ONCE
+from montechain.inference.sweep import sweep
 from montechain.losses import LabelDistribution, Loss
 from montechain.population.base import Combination, Population, joined
 
@@ -135,13 +134,14 @@ def _by_level(
         tree = trees[j]
         if t > 0:
             held = population.by_position(j, labels)
-            value = tree.log_joint(rows, held)
+            value = tree.log_joint(held, rows)
         elif start_greedy:
-            held, value, _, _ = greedy_paths(tree)
+            greedy = sweep(tree, width=1).vectors
+            held, value = greedy.labels, greedy.log_mass
         else:
             drawn, _ = tree.chain.sample(X, uniforms[:1, :1], tree.given)
             held = drawn[:, 0]
-            value = tree.log_joint(rows, held)
+            value = tree.log_joint(held, rows)
         draws, _ = draw_by_level(tree, uniforms[t], floor=value)
         best = draws.best(value)
         held[draws.rows[best]] = draws.labels[best]
@@ -156,15 +156,8 @@ def _draws(
     n_rows = X.shape[0]
     parts = []
     for j in np.unique(steps):
-        chain, known = population.chains[j], population.by_position(j, given)
-        table = uniforms[steps == j].reshape(-1, population.n_labels)
-        scores = chain.scores(X)
-        if scores is None:
-            draws, _ = draw_by_level(PrefixTree(chain, X, known), table, np.full(n_rows, -np.inf))
-        else:
-            draws = Draws(
-                *drawn_vectors(*scores.arrays, no_knowledge(population.n_labels) if known is None else known, table)
-            )
+        tree = PrefixTree(population.chains[j], X, population.by_position(j, given))
+        draws = draw(tree, uniforms[steps == j].reshape(-1, population.n_labels))
         parts.append((draws.rows, population.by_label(j, draws.labels), np.log(draws.counts) + draws.log_weight))
     largest = np.full(n_rows, -np.inf)
     for rows, _, log_weight in parts:

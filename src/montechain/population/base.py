@@ -15,10 +15,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from montechain._savable import require, savable
-from montechain.chain import CODE, ChainBase
+from montechain.chain import CODE, ChainBase, PrefixTree
 from montechain.distributions import LabelDistribution, Marginals
-from montechain.inference import enumeration
 from montechain.inference.base import Decision, Inference, TopK
+from montechain.inference.enumeration import PRECISE, Effort, evidence
 from montechain.links.linear import LinearScores
 from montechain.losses import Loss
 
@@ -192,21 +192,18 @@ class Population:
         return self.evidence(X, given, rng=rng)[0]
 
     def evidence(
-        self, X: Any, given: np.ndarray, *, rng: np.random.Generator, **settings: Any
+        self, X: Any, given: np.ndarray, *, rng: np.random.Generator, effort: Effort = PRECISE
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the mixture's log p(known labels | x) and its relative error, each of shape (n,).
-
-        `settings` are those of `montechain.inference.enumeration.evidence`.
-        """
-        log_evidence, errors = self._evidence(X, given, rng, settings)
+        """Return the mixture's log p(known labels | x) and its relative error, each of shape (n,)."""
+        log_evidence, errors = self._evidence(X, given, rng, effort)
         return log_sum(log_evidence + np.log(self.weights)), errors.max(axis=1)
 
     def _evidence(
-        self, X: Any, given: np.ndarray, rng: np.random.Generator, settings: dict[str, Any]
+        self, X: Any, given: np.ndarray, rng: np.random.Generator, effort: Effort
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return log p(known labels | x) under each chain and its relative error, each of shape (n, M)."""
         found = [
-            enumeration.evidence(chain, X, self.by_position(j, given), rng=rng, **settings)
+            evidence(PrefixTree(chain, X, self.by_position(j, given)), effort, rng=rng)
             for j, chain in enumerate(self.chains)
         ]
         return np.column_stack([value for value, _ in found]), np.column_stack([error for _, error in found])
@@ -229,7 +226,7 @@ class Population:
             return np.tile(self.weights, (X.shape[0], 1)), np.zeros(X.shape[0])
         # Nothing is drawn from `rng` for good: a row of which nothing is known must not depend on the others.
         state = rng.bit_generator.state
-        log_evidence, errors = self._evidence(X, given, rng, {})
+        log_evidence, errors = self._evidence(X, given, rng, PRECISE)
         rng.bit_generator.state = state
         log_weights = log_evidence + np.log(self.weights)
         total = log_sum(log_weights)

@@ -12,9 +12,8 @@ from montechain._kernels.mixture import mixture as mixture_kernel
 from montechain._messages import check_positive_argument
 from montechain.chain import CODE, PrefixTree, distinct, no_knowledge
 from montechain.distributions import LabelDistribution
-from montechain.inference import enumeration
-from montechain.inference._frontier import best_first
 from montechain.inference.base import TIGHT, Decision, Inference, TopK, blocks, concatenated
+from montechain.inference.sweep import best_first, sweep
 from montechain.losses import Hamming, Loss
 from montechain.population.base import Combination, Population, joined, log_sum
 
@@ -149,14 +148,14 @@ def _sweep(
     """
     n_rows, n_labels, n_chains = X.shape[0], population.n_labels, population.n_chains
     trees = [PrefixTree(chain, X, population.by_position(j, given)) for j, chain in enumerate(population.chains)]
-    beams = [enumeration.sweep(tree, None, max(k, FIRST_WIDTH)) for tree in trees]
-    found = [(beam.rows, population.by_label(j, beam.labels)) for j, beam in enumerate(beams)]
+    beams = [sweep(tree, width=max(k, FIRST_WIDTH)) for tree in trees]
+    found = [(beam.vectors.rows, population.by_label(j, beam.vectors.labels)) for j, beam in enumerate(beams)]
     threshold = _best(population, trees, found, k)[1][:, -1]
     width = max(k, max_nodes // max(1, n_labels * n_chains))
-    swept = [enumeration.sweep(tree, threshold, width) for tree in trees]
-    found += [(vectors.rows, population.by_label(j, vectors.labels)) for j, vectors in enumerate(swept)]
+    swept = [sweep(tree, above=threshold, width=width) for tree in trees]
+    found += [(part.vectors.rows, population.by_label(j, part.vectors.labels)) for j, part in enumerate(swept)]
     labels, log_proba = _best(population, trees, found, k)
-    unseen = np.column_stack([np.maximum(threshold, vectors.dropped) for vectors in swept])
+    unseen = np.column_stack([np.maximum(threshold, part.dropped) for part in swept])
     upper_bound = np.maximum(log_proba[:, -1], log_sum(unseen + np.log(population.weights)))
     assert len(labels) == n_rows
     return labels, log_proba, upper_bound
@@ -172,7 +171,7 @@ def _best(
     rows, vectors = rows[first], vectors[first]
     by_chain = np.empty((len(rows), len(trees)))
     for j, tree in enumerate(trees):
-        by_chain[:, j] = tree.log_joint(rows, population.by_position(j, vectors))
+        by_chain[:, j] = tree.log_joint(population.by_position(j, vectors), rows)
     value = log_sum(by_chain + np.log(population.weights))
     order, rank = best_first(rows, value)
     order, rank = order[rank < k], rank[rank < k]

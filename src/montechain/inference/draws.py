@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from montechain._kernels.monte_carlo import drawn_vectors
 from montechain._kernels.ties import TIE
-from montechain.chain import CODE, PrefixTree, draw_classes
+from montechain.prefix_tree import PrefixTree, draw_classes
+from montechain.targets import CODE
 
-__all__ = ["Draws", "draw_by_level"]
+__all__ = ["Draws", "draw", "draw_by_level"]
 
 
 @dataclass(frozen=True)
@@ -46,15 +48,6 @@ class Draws:
         """Return the sum of `values`, one per vector, over each row."""
         return np.bincount(self.rows, weights=values, minlength=len(self.indptr) - 1)
 
-    def best(self, floor: np.ndarray) -> np.ndarray:
-        """Return the most probable vector of each row that has one above `floor`, the one drawn first of equals."""
-        assert self.first is not None
-        rows, largest = self.rows, floor + TIE
-        np.maximum.at(largest, rows, self.log_proba)
-        found = np.flatnonzero((self.log_proba >= largest[rows] - TIE) & (self.log_proba > floor[rows] + TIE))
-        found = found[np.lexsort((self.first[found], rows[found]))]
-        return found[np.unique(rows[found], return_index=True)[1]]
-
     def weights(self) -> np.ndarray:
         """Return the share of each vector among the draws, weighted for what is known; sums to one in each row."""
         largest = np.full(len(self.indptr) - 1, -np.inf)
@@ -74,12 +67,28 @@ class Draws:
         drawn = np.where(certain, np.exp(self.log_proba - np.where(certain, self.log_weight, 0.0)), 0.0)
         return np.maximum(1.0 - self.sum_by_row(drawn), 0.0)
 
+    def best(self, floor: np.ndarray) -> np.ndarray:
+        """Return the most probable vector of each row that has one above `floor`, the one drawn first of equals."""
+        assert self.first is not None
+        rows, largest = self.rows, floor + TIE
+        np.maximum.at(largest, rows, self.log_proba)
+        found = np.flatnonzero((self.log_proba >= largest[rows] - TIE) & (self.log_proba > floor[rows] + TIE))
+        found = found[np.lexsort((self.first[found], rows[found]))]
+        return found[np.unique(rows[found], return_index=True)[1]]
+
     def mass_by_class(self, weights: np.ndarray, n_classes: tuple[int, ...]) -> np.ndarray:
         """Return the sum of `weights` over the vectors of each row that have each class: (n, L, largest K)."""
         n_rows, n_labels, most = len(self.indptr) - 1, len(n_classes), max(n_classes)
         cells = (self.rows[:, None] * n_labels + np.arange(n_labels)) * most + self.labels
         mass = np.bincount(cells.ravel(), np.repeat(weights, n_labels), minlength=n_rows * n_labels * most)
         return mass.reshape(n_rows, n_labels, most)
+
+
+def draw(tree: PrefixTree, uniforms: np.ndarray) -> Draws:
+    """Draw one vector of each row for each line of `uniforms`, of shape (S, L), which all rows share."""
+    if tree.scores is not None:
+        return Draws(*drawn_vectors(*tree.arrays, uniforms))
+    return draw_by_level(tree, uniforms, np.full(tree.n_rows, -np.inf))[0]
 
 
 def draw_by_level(tree: PrefixTree, uniforms: np.ndarray, floor: np.ndarray) -> tuple[Draws, np.ndarray]:

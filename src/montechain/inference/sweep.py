@@ -1,0 +1,150 @@
+"""One sweep over the levels of the prefix tree, for links of any kind.
+
+Greedy, beam and exhaustive search and branch and bound are settings of `sweep`. Searches with rules of their own
+(epsilon-approximate, enumeration) grow `Prefixes` themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from montechain._kernels.ties import level
+from montechain.prefix_tree import PrefixTree
+from montechain.targets import CODE
+
+__all__ = ["Prefixes", "Swept", "best_first", "log_sum_by_row", "sweep"]
+
+
+@dataclass(frozen=True)
+class Prefixes:
+    """Label prefixes of the same length, of several rows.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m,)
+    labels : int32 ndarray of shape (m, k)
+    free, known : ndarrays of shape (m,)
+        Sum of the log-probabilities of the classes that were free to choose, and of those known beforehand.
+    origin : ndarray of shape (m,)
+        Index of the prefix that each was grown from.
+    """
+
+    rows: np.ndarray
+    labels: np.ndarray
+    free: np.ndarray
+    known: np.ndarray
+    origin: np.ndarray
+
+    @classmethod
+    def empty(cls, rows: np.ndarray) -> Prefixes:
+        """Return the empty prefix of each of `rows`."""
+        return cls(rows, np.empty((len(rows), 0), dtype=CODE), np.zeros(len(rows)), np.zeros(len(rows)), rows)
+
+    @classmethod
+    def join(cls, parts: Sequence[Prefixes]) -> Prefixes:
+        """Return several of the same length as one."""
+        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
+
+    @property
+    def log_mass(self) -> np.ndarray:
+        """Log-probabilities of the prefixes."""
+        return self.free + self.known
+
+    def take(self, index: np.ndarray) -> Prefixes:
+        """Return the prefixes of an index or a mask, in this order."""
+        return Prefixes(*(getattr(self, field.name)[index] for field in fields(self)))
+
+    def grow(self, tree: PrefixTree) -> Prefixes:
+        """Return all prefixes that are longer by one class: in the order of the prefixes, then of the classes.
+
+        A known class is the only one that may follow.
+        """
+        log_proba = tree.expand(self.rows, self.labels)
+        allowed, is_known = np.ones(log_proba.shape, dtype=bool), np.zeros(len(self.rows), dtype=bool)
+        if tree.given is not None:
+            classes = tree.given[self.rows, self.labels.shape[1]]
+            is_known = classes >= 0
+            allowed = ~is_known[:, None] | (classes[:, None] == np.arange(log_proba.shape[1]))
+        origin, classes = np.nonzero(allowed)
+        step, is_known = log_proba[origin, classes], is_known[origin]
+        return Prefixes(
+            rows=self.rows[origin],
+            labels=np.column_stack([self.labels[origin], classes.astype(CODE)]),
+            free=self.free[origin] + np.where(is_known, 0.0, step),
+            known=self.known[origin] + np.where(is_known, step, 0.0),
+            origin=origin,
+        )
+
+
+@dataclass(frozen=True)
+class Swept:
+    """The complete vectors that a sweep has kept, and what it has dropped.
+
+    Parameters
+    ----------
+    vectors : Prefixes
+        Sorted by row; with a `width`, best first within a row.
+    dropped, dropped_mass : ndarrays of shape (n,)
+        Log-probability of the most probable prefix dropped for lack of width, and the mass of all of them.
+    """
+
+    vectors: Prefixes
+    dropped: np.ndarray
+    dropped_mass: np.ndarray
+
+    def best(self) -> Prefixes:
+        """Return the most probable vector of each row that has one."""
+        order, rank = best_first(self.vectors.rows, self.vectors.log_mass)
+        return self.vectors.take(order[rank == 0])
+
+
+def sweep(tree: PrefixTree, *, width: int | None = None, above: np.ndarray | None = None) -> Swept:
+    """Grow prefixes level by level, all rows together, and keep some of each row at every level.
+
+    Without a restriction this is exhaustive search.
+
+    Parameters
+    ----------
+    tree : PrefixTree
+    width : int, optional
+        Number of prefixes kept, the most probable ones: 1 is greedy search, more is a beam.
+    above : ndarray of shape (n,), optional
+        Only prefixes with a log-probability above this are kept: branch and bound.
+    """
+    prefixes = Prefixes.empty(np.arange(tree.n_rows))
+    dropped, dropped_mass = np.full(tree.n_rows, -np.inf), np.zeros(tree.n_rows)
+    for _ in range(tree.chain.n_labels):
+        prefixes = prefixes.grow(tree)
+        if above is not None:
+            prefixes = prefixes.take(prefixes.log_mass > above[prefixes.rows])
+        if width is not None:
+            order, rank = best_first(prefixes.rows, prefixes.log_mass)
+            cut = prefixes.take(order[rank >= width])
+            np.maximum.at(dropped, cut.rows, cut.log_mass)
+            dropped_mass += np.bincount(cut.rows, np.exp(cut.log_mass), minlength=tree.n_rows)
+            prefixes = prefixes.take(order[rank < width])
+    return Swept(prefixes, dropped, dropped_mass)
+
+
+def best_first(rows: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the order that sorts by row, then from the largest value down, and each entry's rank in its row.
+
+    Equal values keep their order.
+    """
+    order = np.lexsort((-level(values), rows))
+    sorted_rows = rows[order]
+    starts = np.flatnonzero(np.r_[True, sorted_rows[1:] != sorted_rows[:-1]]) if len(rows) else np.empty(0, int)
+    return order, np.arange(len(rows)) - np.repeat(starts, np.diff(np.r_[starts, len(rows)]))
+
+
+def log_sum_by_row(rows: np.ndarray, values: np.ndarray, n_rows: int) -> np.ndarray:
+    """Return the logarithm of the sum of exp(values) in each row."""
+    largest = np.full(n_rows, -np.inf)
+    np.maximum.at(largest, rows, values)
+    shift = np.where(np.isneginf(largest), 0.0, largest)
+    sums = np.bincount(rows, weights=np.exp(values - shift[rows]), minlength=n_rows)
+    with np.errstate(divide="ignore"):
+        return np.log(sums) + shift

@@ -1,0 +1,294 @@
+"""What inference sees of a chain: the conditionals of its links, and the tree of label prefixes over some rows.
+
+Everything here is in *positions*: position k holds the k-th label of the order. Label vectors are integer codes, one
+column per position.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from montechain._compat import take_rows
+from montechain._kernels.joint import log_joint as log_joint_kernel
+from montechain._kernels.joint import sample as sample_kernel
+from montechain._kernels.ties import on_grid
+from montechain.errors import NonFiniteError
+from montechain.links.linear import LinearScores
+from montechain.targets import CODE
+
+__all__ = ["ChainBase", "PrefixTree", "distinct", "draw_classes", "no_knowledge"]
+
+MAX_CACHED = 2**18
+"""Maximum number of cached answers of links while the prefixes of some rows are searched."""
+CELLS_AT_ONCE = 2**23
+"""Approximate number of cells of x that are repeated at a time, one row for each of its prefixes."""
+
+
+class ChainBase(ABC):
+    """The narrow view of a chain that every inference strategy works with.
+
+    Attributes
+    ----------
+    n_classes : tuple of int
+        Number of classes of the label at each position.
+    parents : tuple of tuples of int
+        For each position, the earlier positions that its link looks at.
+    """
+
+    n_classes: tuple[int, ...]
+    parents: tuple[tuple[int, ...], ...]
+
+    def label_at(self, k: int) -> int:
+        """Return the label that stands at position `k`, for error messages."""
+        return k
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels L."""
+        return len(self.n_classes)
+
+    @property
+    def n_scores(self) -> int:
+        """Number of label-linear scores of a row; 0 if some link is not label-linear."""
+        return 0
+
+    @abstractmethod
+    def conditional(self, X: Any, prefix: np.ndarray) -> np.ndarray:
+        """Return log p(class of position k | x, prefix), of shape (n, K), where k is the prefix's length.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of n rows
+        prefix : int ndarray of shape (n, k)
+            The classes of positions 0..k-1, one prefix per row.
+        """
+
+    def scores(self, X: Any) -> LinearScores | None:
+        """Return the label-linear scores of a batch, or None if some link is not label-linear."""
+        return None
+
+    def log_joint(self, X: Any, Y: np.ndarray) -> np.ndarray:
+        """Return log p(y | x) for each row; `Y` holds one complete label vector per row."""
+        return PrefixTree(self, X).log_joint(Y)
+
+    def sample(self, X: Any, uniforms: np.ndarray, given: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Draw label vectors from p(y | x), link by link.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of n rows
+        uniforms : ndarray of shape (n, S, L) or (1, S, L)
+            Uniform numbers in [0, 1): sample s of row i takes the class of position k at which the
+            cumulative probability first exceeds ``uniforms[i, s, k]``. With a first axis of length
+            one, all rows share one table.
+        given : int32 ndarray of shape (n, L), optional
+            Known classes, `UNKNOWN` elsewhere: a known class is taken, not drawn.
+
+        Returns
+        -------
+        labels : int32 ndarray of shape (n, S, L)
+        log_weight : ndarray of shape (n, S)
+            Sum of the log-probabilities of the known classes along each draw: the importance weight
+            of the draw for p(y | x, given). Zero where nothing is known.
+        """
+        tree = PrefixTree(self, X, given)
+        if tree.scores is not None:
+            return sample_kernel(*tree.arrays, uniforms)
+        n_rows, n_samples = tree.n_rows, uniforms.shape[1]
+        sample = np.arange(n_rows * n_samples)
+        labels = np.zeros((len(sample), self.n_labels), dtype=CODE)
+        table = uniforms.reshape(-1, self.n_labels)
+        log_weight = tree.complete(sample // n_samples, labels, table, sample % len(table), 0, self.n_labels)
+        return labels.reshape(n_rows, n_samples, -1), log_weight.reshape(n_rows, n_samples)
+
+
+class PrefixTree:
+    """The tree of label prefixes over a batch of rows: what every search works on.
+
+    Label-linear chains are searched by kernels, which take `arrays`. Chains of any kind are searched level by level
+    with `expand`. Answers of links are cached, up to `MAX_CACHED`, because most searches visit a prefix more than once.
+
+    Parameters
+    ----------
+    chain : ChainBase
+    X : array, CSR matrix or data frame of n rows
+    given : int32 ndarray of shape (n, L), optional
+        Known classes, `UNKNOWN` elsewhere.
+    """
+
+    def __init__(self, chain: ChainBase, X: Any, given: np.ndarray | None = None):
+        self.chain = chain
+        self.X = X
+        self.given = given
+        self.n_rows = X.shape[0]
+        self.n_cached = 0
+        # By position: the keys of the pairs that it was evaluated for, sorted, and their log-probabilities.
+        self.answers: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+
+    @cached_property
+    def scores(self) -> LinearScores | None:
+        """The label-linear scores of the rows, or None if some link is not label-linear."""
+        return self.chain.scores(self.X)
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """What kernels take: the arrays of the scores, and the known classes."""
+        assert self.scores is not None
+        return (*self.scores.arrays, no_knowledge(self.chain.n_labels) if self.given is None else self.given)
+
+    def blocks(self, size: int) -> Iterator[PrefixTree]:
+        """Yield the trees of at most `size` consecutive rows each; at least one."""
+        if size >= self.n_rows:
+            yield self
+            return
+        for start in range(0, self.n_rows, max(1, size)):
+            rows = np.arange(start, min(start + max(1, size), self.n_rows))
+            yield PrefixTree(self.chain, take_rows(self.X, rows), None if self.given is None else self.given[rows])
+
+    def expand(self, rows: np.ndarray, prefix: np.ndarray) -> np.ndarray:
+        """Return the log-probabilities of the classes that may follow each (row, prefix), of shape (m, K).
+
+        Each distinct pair of a row and its parents' classes is evaluated once, all of them in one
+        call. Classes other than a known one get minus infinity.
+        """
+        k = prefix.shape[1]
+        parents = list(self.chain.parents[k])
+        n_classes = [self.chain.n_classes[j] for j in parents]
+        if self.n_rows * math.prod(n_classes) < 2**62:
+            key, first, inverse = distinct(rows, prefix[:, parents], n_classes)
+            log_proba = self._answer(k, key, rows[first], prefix[first])[inverse]
+        else:  # too many for a key that is the same in each call
+            _, first, inverse = distinct(rows, prefix[:, parents], n_classes)
+            log_proba = self._conditional(rows[first], prefix[first])[inverse]
+        if self.given is not None:
+            known = self.given[rows, k][:, None]
+            log_proba = np.where((known >= 0) & (np.arange(log_proba.shape[1]) != known), -np.inf, log_proba)
+        return log_proba
+
+    def log_joint(self, Y: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """Return log p(y | x) of label vectors of `rows`, by default one for each row of the batch.
+
+        Vectors that disagree with `given` have minus infinity if links are asked one by one.
+        """
+        if rows is None:
+            if self.scores is not None:
+                return log_joint_kernel(*self.scores.arrays, np.ascontiguousarray(Y, dtype=CODE))
+            rows = np.arange(self.n_rows)
+        steps = (self.expand(rows, Y[:, :k])[np.arange(len(rows)), Y[:, k]] for k in range(self.chain.n_labels))
+        return sum(steps, np.zeros(len(rows)))
+
+    def complete(
+        self, rows: np.ndarray, labels: np.ndarray, uniforms: np.ndarray, sample: np.ndarray, start: Any, stop: Any
+    ) -> np.ndarray:
+        """Draw the classes of the positions from `start` to `stop` of some prefixes, link by link.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (m,)
+        labels : int32 ndarray of shape (m, L)
+            The prefixes; the classes drawn are written to it.
+        uniforms : ndarray of shape (S, L)
+        sample : ndarray of shape (m,)
+            Which row of `uniforms` each prefix uses.
+        start, stop : int or ndarray of shape (m,)
+
+        Returns
+        -------
+        log_weight : ndarray of shape (m,)
+            Sum of the log-probabilities of known classes, which are taken, not drawn.
+        """
+        log_weight = np.zeros(len(rows))
+        start, stop = np.broadcast_to(start, len(rows)), np.broadcast_to(stop, len(rows))
+        for k in range(self.chain.n_labels):
+            here = np.flatnonzero((start <= k) & (k < stop))
+            if len(here) == 0:
+                continue
+            log_proba = self.expand(rows[here], labels[here, :k])
+            classes = draw_classes(log_proba, uniforms[sample[here], k])
+            if self.given is not None:
+                known = self.given[rows[here], k]
+                classes = np.where(known >= 0, known, classes)
+                log_weight[here] += np.where(known >= 0, log_proba[np.arange(len(here)), classes], 0.0)
+            labels[here, k] = classes
+        return log_weight
+
+    def _answer(self, k: int, key: np.ndarray, rows: np.ndarray, prefix: np.ndarray) -> np.ndarray:
+        """Return the log-probabilities of distinct pairs in the order of their keys, asking for those not known yet."""
+        nothing = np.empty(0, dtype=np.int64), np.empty((0, self.chain.n_classes[k]))
+        known, answers = self.answers.get(k, nothing)
+        place = np.searchsorted(known, key)
+        is_new = np.ones(len(key), dtype=bool)
+        inside = place < len(known)
+        is_new[inside] = known[place[inside]] != key[inside]
+        if not is_new.any():
+            return answers[place]
+        new = np.flatnonzero(is_new)
+        found = self._conditional(rows[new], prefix[new])
+        if len(new) == len(key):
+            log_proba = found
+        else:
+            log_proba = np.empty((len(key), answers.shape[1]))
+            log_proba[new], log_proba[~is_new] = found, answers[place[~is_new]]
+        if self.n_cached + len(new) <= MAX_CACHED:
+            self.n_cached += len(new)
+            self.answers[k] = np.insert(known, place[new], key[new]), np.insert(answers, place[new], found, axis=0)
+        return log_proba
+
+    def _conditional(self, rows: np.ndarray, prefix: np.ndarray) -> np.ndarray:
+        if len(rows) == 0:  # classifiers refuse to answer for no rows
+            return np.empty((0, self.chain.n_classes[prefix.shape[1]]))
+        if len(rows) == self.n_rows and (rows == np.arange(self.n_rows)).all():
+            log_proba = self.chain.conditional(self.X, prefix)
+        else:
+            n_each = max(1, CELLS_AT_ONCE // max(1, self.X.shape[1]))
+            parts = [slice(start, start + n_each) for start in range(0, len(rows), n_each)]
+            log_proba = np.concatenate(
+                [self.chain.conditional(take_rows(self.X, rows[part]), prefix[part]) for part in parts]
+            )
+        if not (log_proba < np.inf).all():  # NaN or infinite
+            raise NonFiniteError(self.chain.label_at(prefix.shape[1]))
+        return on_grid(log_proba)
+
+
+def distinct(
+    rows: np.ndarray, codes: np.ndarray, n_classes: Sequence[int]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the distinct pairs of a row and a vector of codes: a key, the first place, and which one each pair is.
+
+    They are sorted by row, then by code. `n_classes` bounds the codes of each column. As long as all keys fit into 62
+    bits, a pair always has the same key.
+
+    Examples
+    --------
+    >>> distinct(np.array([1, 0, 1]), np.array([[0, 1], [1, 1], [0, 1]]), [2, 2])
+    (array([3, 5]), array([1, 0]), array([1, 0, 1]))
+    """
+    # One number for each pair: far quicker to sort than rows of a matrix.
+    key, size = rows.astype(np.int64), int(rows.max(initial=0)) + 1
+    for column, n in zip(codes.T, n_classes, strict=True):
+        if size > 2**62 // n:
+            found, key = np.unique(key, return_inverse=True)
+            size = len(found)
+        key = key * n + column
+        size *= n
+    if len(key) < 2 or (key[1:] > key[:-1]).all():
+        return key, np.arange(len(key)), np.arange(len(key))
+    return np.unique(key, return_index=True, return_inverse=True)
+
+
+def draw_classes(log_proba: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+    """Return for each row the class at which the cumulative probability first exceeds its uniform number."""
+    cumulative = np.cumsum(np.exp(log_proba), axis=1)
+    # The last class takes what rounding leaves: the sum may fall just short of a uniform near one.
+    return (cumulative[:, :-1] <= uniforms[:, None]).sum(axis=1)
+
+
+def no_knowledge(n_labels: int) -> np.ndarray:
+    """Return the `given` of kernels for "nothing is known": an array without rows."""
+    return np.empty((0, n_labels), dtype=CODE)
