@@ -398,6 +398,7 @@ def test_summaries_have_means_deviations_and_ranks():
     assert summary["std"].to_dict() == pytest.approx({"A": 0.02**0.5, "B": 0, "C": 0.02**0.5, "D": np.nan}, nan_ok=True)
     assert summary["rank"].to_dict() == pytest.approx({"A": 2.5, "B": 2.5, "C": 1.0, "D": np.nan}, nan_ok=True)
     assert summary.loc["D", ["status", "reason", "n"]].tolist() == ["DNF", "slow", 1]
+    assert summary_of({"A": [-np.inf, -1.0]}, "joint_log_likelihood")["std"].isna().all()  # without a warning
     assert summary_of({"A": [3.0], "B": [1.0]}, "fit_seconds")["rank"].tolist() == [2.0, 1.0]
     assert summary_of({"A": [3.0], "B": [1.0]}, protocol=["one", "other"])["rank"].tolist() == [1.0, 1.0]
     assert summarise(pd.DataFrame(columns=COLUMNS)).empty

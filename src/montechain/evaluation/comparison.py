@@ -44,7 +44,7 @@ def evaluate(
     retry: bool = False,
     limits: Limits | None = None,
     n_jobs: int = 1,
-    on_result: Callable[[pd.DataFrame], None] | None = None,
+    on_result: Callable[[pd.DataFrame], object] = lambda rows: None,
 ) -> pd.DataFrame:
     """Train and test methods on every fold of a data set.
 
@@ -113,8 +113,7 @@ def evaluate(
     )
 
     def on_done(number: int, outcome: dict[str, Any]) -> None:
-        if on_result is not None:
-            on_result(results_table([jobs[number]], [outcome], wanted))
+        on_result(results_table([jobs[number]], [outcome], wanted))
 
     outcomes = run_jobs(jobs, store=store, limits=limits, n_jobs=n_jobs, retry=retry, on_done=on_done)
     return results_table(jobs, outcomes, wanted)
@@ -229,7 +228,8 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
         values = group["value"] if failed.empty else pd.Series(dtype="float64")
         status, reason = (OK, "") if failed.empty else (worst["status"].iloc[0], worst["reason"].iloc[0])
         counted = int(group["value"].notna().sum())
-        return pd.Series({"mean": values.mean(), "std": values.std(), "n": counted, "status": status, "reason": reason})
+        std = values.std() if np.isfinite(values).all() else np.nan
+        return pd.Series({"mean": values.mean(), "std": std, "n": counted, "status": status, "reason": reason})
 
     columns = [*where, "method", "parameters", "mean", "std", "n", "status", "reason", "rank"]
     if results.empty:

@@ -64,14 +64,8 @@ class LabelStratifiedKFold(BaseCrossValidator):
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the positions of the training rows and of the test rows of each fold.
 
-        Parameters
-        ----------
-        X : array, sparse container, data frame or None
-            Only its number of rows is used.
-        y : array, sparse container or data frame of shape (n, L) or (n,)
-            Classes of any kind; NaN, None or NA where a label is unknown.
-        groups : None
-            Ignored; exists for scikit-learn.
+        Only the number of rows of `X` is used. `y` is a label table of any kind, with NaN, None or NA where a label is
+        unknown. `groups` is ignored.
         """
         fold = self.assign(y)
         n_rows = len(fold) if X is None else X.shape[0] if hasattr(X, "shape") else len(X)
@@ -100,24 +94,10 @@ def assign_folds(
 ) -> np.ndarray:
     """Return the fold of each row by iterative stratification.
 
-    Parameters
-    ----------
-    pairs : int ndarray of shape (n, L)
-        Identifiers of the pairs (label, class) that each row has; -1 for unknown.
-    n_folds : int
-    order : int ndarray of shape (n,)
-        Order in which rows are visited.
-    priority : int ndarray of shape (n_pairs,)
-        Among equally rare pairs, the one with the smallest priority comes first.
-    uniforms : ndarray of shape (n,)
-        Draws from [0, 1) that break a row's ties between folds.
+    `pairs` of shape (n, L) numbers the pairs (label, class) of each row, -1 for unknown. Rows are visited in `order`;
+    among equally rare pairs the one with the smallest `priority` comes first; `uniforms` in [0, 1), one for each row,
+    break ties between folds.
 
-    Returns
-    -------
-    int64 ndarray of shape (n,)
-
-    Examples
-    --------
     >>> pairs = np.array([[0, 1], [0, -1], [2, 1], [2, -1]])
     >>> assign_folds(pairs, 2, np.arange(4), np.arange(3), np.zeros(4)).tolist()
     [0, 1, 1, 0]

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from pickle import PicklingError
-from typing import Any, Protocol
+from typing import Any
 
 import psutil
 from threadpoolctl import threadpool_limits
@@ -25,7 +25,7 @@ from montechain._files import atomic_write
 from montechain.errors import DataError, OutputError
 from montechain.evaluation.identity import digest, library_versions
 
-__all__ = ["DNF", "OK", "Job", "Limits", "ResultStore", "Work", "run_jobs"]
+__all__ = ["DNF", "OK", "Job", "Limits", "ResultStore", "run_jobs"]
 
 OK, DNF = "ok", "DNF"
 POLL_SECONDS = 0.05
@@ -64,13 +64,6 @@ class Limits:
                 raise ValueError(f"`{name}={value!r}` of Limits {wanted}")
 
 
-class Work(Protocol):
-    """What a job does; it can be pickled. `prepare` is not timed, `run` returns what JSON can hold."""
-
-    def prepare(self) -> None: ...  # noqa: D102
-    def run(self) -> dict[str, Any]: ...  # noqa: D102
-
-
 @dataclass(frozen=True)
 class Job:
     """Work that is stored as a whole.
@@ -80,11 +73,12 @@ class Job:
     identity : dict
         Everything that the result depends on, as JSON can hold it.
     make_work : callable
-        Builds the work when its turn comes.
+        Builds the work when its turn comes: an object that can be pickled, with ``prepare()``, which is not timed, and
+        ``run()``, which returns a dict that JSON can hold.
     """
 
     identity: dict[str, Any]
-    make_work: Callable[[], Work]
+    make_work: Callable[[], Any]
 
 
 class ResultStore:
@@ -149,19 +143,9 @@ def run_jobs(
 ) -> list[dict[str, Any]]:
     """Run jobs and return their outcomes; those that finished before come from the store.
 
-    Parameters
-    ----------
-    jobs : sequence of Job
-    store : ResultStore, optional
-        Outcomes are written to it as soon as they exist.
-    limits : Limits, optional
-        With limits, or with more than one process, each job runs in a child process.
-    n_jobs : int, default=1
-        Number of jobs that run at the same time.
-    retry : bool, default=False
-        Run jobs again that failed before. Otherwise only those that exceeded a limit which is now wider.
-    on_done : callable, optional
-        Called with the position and the outcome of each job as soon as it is known.
+    With `limits`, or with `n_jobs` above 1, each job runs in a child process. `retry` runs failed jobs again; otherwise
+    only those run again that exceeded a limit which is now wider. `on_done` is called with the position and the
+    outcome of each job once it is stored.
 
     Returns
     -------
@@ -203,7 +187,7 @@ def _deserves_another_try(found: dict[str, Any], limits: Limits, retry: bool) ->
     return before is not None and (now is None or now > before)
 
 
-def _attempt(work: Work) -> dict[str, Any]:
+def _attempt(work: Any) -> dict[str, Any]:
     try:
         return {"status": OK, "values": work.run()}
     except MemoryError as error:
@@ -270,7 +254,7 @@ def _run_in_processes(
 class _Child:
     """A process that does one job. It dies with its parent, and Ctrl-C does not reach it."""
 
-    def __init__(self, work: Work, n_jobs: int):
+    def __init__(self, work: Any, n_jobs: int):
         context = multiprocessing.get_context("forkserver" if os.name == "posix" else "spawn")
         if os.name == "posix":
             context.set_forkserver_preload([__name__, "montechain.evaluation"])
@@ -303,7 +287,7 @@ class _Child:
         allowed = None if seconds is None else seconds if self.is_prepared else max(seconds, START_SECONDS)
         if allowed is not None and time.monotonic() - self.began > allowed:
             return _failed("time", f"exceeded the time limit of {seconds:g} s")
-        if memory is not None and sum(map(_resident_gb, self._processes())) > memory:
+        if memory is not None and self._resident_gb() > memory:
             return _failed("memory", f"exceeded the memory limit of {memory:g} GiB")
         return None
 
@@ -315,6 +299,13 @@ class _Child:
         self.process.join()
         self.connection.close()
 
+    def _resident_gb(self) -> float:
+        total = 0
+        for process in self._processes():
+            with suppress(psutil.Error):
+                total += process.memory_info().rss
+        return total / 2**30
+
     def _processes(self) -> list[psutil.Process]:
         with suppress(psutil.Error):
             process = psutil.Process(self.process.pid)
@@ -322,13 +313,7 @@ class _Child:
         return []
 
 
-def _resident_gb(process: psutil.Process) -> float:
-    with suppress(psutil.Error):
-        return process.memory_info().rss / 2**30
-    return 0.0
-
-
-def _serve(work: Work, connection: Connection, n_jobs: int) -> None:
+def _serve(work: Any, connection: Connection, n_jobs: int) -> None:
     """Do the work: what the child process runs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
