@@ -121,3 +121,7 @@ class WordSpelling(TransformerMixin, BaseEstimator):
         components = self.pipeline_.transform(words)
         # Fewer words than components leave some without a meaning.
         return np.pad(components, ((0, 0), (0, self.n_components - components.shape[1])))[codes]
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return names for the components."""
+        return np.array([f"spelling_{n}" for n in range(self.n_components)], dtype=object)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -20,18 +21,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from montechain._columns import (
-    BOOLEAN,
-    SPELLINGS,
-    Column,
-    as_series,
-    cycles,
-    kind_of,
-    stray_words,
-    to_days,
-    to_numbers,
-    to_words,
-)
+from montechain import _columns
+from montechain._columns import Column, as_series
 from montechain._frames import is_frame
 from montechain._messages import check_positive_integer, nearest
 from montechain._transformers import QuantileClip, WordSpelling
@@ -40,11 +31,6 @@ __all__ = ["TableEncoder"]
 
 WIDE = 1000
 """With more 0/1 columns than this the result is sparse."""
-MANY_VALUES = 50
-"""A column with more distinct values than this may be an identifier."""
-N_GRAM_COLUMNS = 30
-"""Number of columns that describe the spelling of a column with many different words."""
-UNUSED = ("dropped", "identifier", "empty")
 CHOICES: dict[str, tuple[str | None, ...]] = {
     "missing": ("impute", "keep"),
     "scale": ("standard", None),
@@ -68,9 +54,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     - Text columns, which you name in `text`: TF-IDF of their words.
     - Identifiers are left out with a note: columns of words with hardly any value twice, and row numbers.
 
-    A data frame's columns are matched by name at `transform`. Their order does not matter, and the frame may have
-    other columns. Arrays of numbers are tables of numbers. Sparse containers are passed through, except for their
-    missing values.
+    Columns of a data frame are matched by name at `transform`: their order does not matter, and there may be others.
+    Sparse containers are passed through, except for their missing values.
 
     Parameters
     ----------
@@ -159,34 +144,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X : data frame, array or sparse container of shape (n, n_features)
         y : ignored
         """
-        self._check_parameters()
-        table = self._read(X, reset=True)
-        names = list(range(table.shape[1])) if sp.issparse(table) else list(table)
-        text, dropped = self._chosen("text", names), self._chosen("drop", names)
-        if both := [name for name in text if name in dropped]:
-            raise ValueError(f"{both[0]!r} is in `text` and in `drop`: name it in one of them.")
-        self.notes_: list[str] = []
-        if sp.issparse(table):
-            if text:
-                raise ValueError(f"`text={self.text!r}`, but `X` is a sparse container of numbers: leave `text` out.")
-            self.columns_ = [Column(name, name, "dropped" if name in dropped else "number") for name in names]
-        else:
-            self.columns_ = [
-                Column(name, j, "dropped") if name in dropped else self._learn_column(name, j, table, name in text)
-                for j, name in enumerate(names)
-            ]
-        used = self._used
-        if not used:
-            raise ValueError("no column of `X` is left to learn from: all are dropped or without a value.")
-        wide = sum(len(column.categories) for column in used if not column.is_binary) > WIDE
-        self.is_sparse_ = sp.issparse(table) or wide or any(column.kind == "text" for column in used)
-        with config_context(transform_output="default"):  # whatever the user's setting, this is not the output yet
-            if sp.issparse(table):
-                imputer = SimpleImputer(strategy="median", keep_empty_features=True)
-                self.transformer_: Any = imputer.fit(table[:, [column.place for column in used]])
-            else:
-                self.transformer_ = self._blocks().fit(self._frame(table))
+        self._learn(X)
         return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Learn from the table and return it as numbers, with less work than `fit` and `transform`."""
+        return self._output(self._learn(X))
 
     def transform(self, X: Any) -> Any:
         """Return the table as numbers.
@@ -201,21 +164,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         table = self._read(X, reset=False)
-        of_sparse = isinstance(self.transformer_, SimpleImputer)
-        with config_context(transform_output="default"):
-            if not of_sparse:
-                result = self.transformer_.transform(self._frame(table))
-            else:
-                if not sp.issparse(table):
-                    table = sp.csr_array(np.column_stack([to_numbers(table[c.name], c) for c in self.columns_]))
-                result = table[:, [column.place for column in self._used]]
-                if self.missing == "impute" and np.isnan(result.data).any():
-                    result = self.transformer_.transform(result)
-        if not sp.issparse(result):
-            return result
-        # scikit-learn makes no data frames of sparse containers.
-        framed = _get_output_config("transform", self)["dense"] != "default"
-        return result.toarray() if framed else result if of_sparse else sp.csr_array(result)
+        if isinstance(self.transformer_, SimpleImputer):
+            places = [column.place for column in self._used]
+            return self._output(table[:, places] if sp.issparse(table) else sp.csr_array(self._frame(table)))
+        with config_context(transform_output="default"):  # whatever the user's setting, this is not the output yet
+            return self._output(self.transformer_.transform(self._frame(table)))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of the result: ``length``, ``river_A``, ``remarks_word``.
@@ -228,24 +181,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         inputs = _check_feature_names_in(self, input_features)
         used = [(inputs[column.place], column) for column in self._used]
-        names = []
-        for name, column in used:
-            if column.kind in ("number", "date", "duration"):
-                names += [name, *(f"{name}_{cycle}_{part}" for cycle in column.cycles for part in ("sin", "cos"))]
+        names = [name + suffix for name, column in used for suffix in column.suffixes]
         for name, column in used:
             if column.is_binary:
                 names.append("_".join([name, *(c for c in column.categories if c != column.reference)]))
+        names += [f"{name}_{category}" for name, c in used if not c.is_binary for category in c.categories]
         for name, column in used:
-            if not column.is_binary:
-                names += [f"{name}_{category}" for category in column.categories]
-        for name, column in used:
-            if column.kind == "words":
-                names += [f"{name}_spelling_{n}" for n in range(N_GRAM_COLUMNS)]
-        for name, column in used:
-            if column.kind == "text":
-                terms = self.transformer_.named_transformers_[f"text_{column.place}"].get_feature_names_out()
-                names += [f"{name}_{term}" for term in terms]
-        return np.array(_made_unique(names), dtype=object)
+            if column.kind in ("words", "text"):
+                outputs = self.transformer_.named_transformers_[f"{column.kind}_{column.place}"].get_feature_names_out()
+                names += [f"{name}_{output}" for output in outputs]
+        return np.array(_columns.made_unique(names), dtype=object)
 
     def __sklearn_tags__(self):
         """Return scikit-learn's description of what this takes and gives."""
@@ -264,9 +209,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if is_frame(X):
             return self._read_frame(X, reset)
         if sp.issparse(X):
-            X = validate_data(
-                self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite="allow-nan"
-            )
+            options = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": "allow-nan"}
+            X = validate_data(self, X, reset=reset, **options)
             if reset or isinstance(self.transformer_, SimpleImputer):
                 return X
             X = X.toarray()
@@ -274,17 +218,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if isinstance(X, list | tuple):  # numpy would make strings of all numbers if there is one string
                 X = np.array(X, dtype=object)
             X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
-        return dict(zip(self._places(X.shape[1], reset), (as_series(c, j) for j, c in enumerate(X.T)), strict=True))
-
-    def _places(self, n_columns: int, reset: bool) -> list[Any]:
-        """Return names for columns without: their positions, or the names at `fit`."""
-        return list(range(n_columns)) if reset else [column.name for column in self.columns_]
+        names = range(X.shape[1]) if reset else [column.name for column in self.columns_]
+        return {name: as_series(cells, name) for name, cells in zip(names, X.T, strict=True)}
 
     def _read_frame(self, X: Any, reset: bool) -> dict[Any, Any]:
         if X.shape[0] == 0:
-            raise ValueError(
-                f"Found array with 0 sample(s): `X` has shape {tuple(X.shape)}, a minimum of 1 is required."
-            )
+            raise ValueError(f"Found 0 sample(s): `X` has shape {tuple(X.shape)}, a minimum of 1 is required.")
         frame = None if hasattr(X, "iloc") else nw.from_native(X, eager_only=True)
         names: list[Any] = list(X.columns) if frame is None else frame.columns
         wanted = names
@@ -308,15 +247,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         repeated = next((name for name in wanted if names.count(name) > 1), None)
         if repeated is not None:
             raise ValueError(f"`X` has more than one column named {repeated!r}: give them different names.")
-        columns = {
-            name: as_series(X.iloc[:, names.index(name)] if frame is None else frame[name].to_native(), name)
-            for name in wanted
+        own = wanted if reset or self._named else [column.name for column in self.columns_]
+        return {
+            key: as_series(X.iloc[:, names.index(name)] if frame is None else frame[name].to_native(), name)
+            for key, name in zip(own, wanted, strict=True)
         }
-        return (
-            columns
-            if reset or self._named
-            else dict(zip(self._places(len(names), reset), columns.values(), strict=True))
-        )
 
     def _chosen(self, parameter: str, names: list[Any]) -> list[Any]:
         """Return the columns that a parameter names."""
@@ -333,80 +268,90 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     # -- learning -----------------------------------------------------------------------------
 
+    def _learn(self, X: Any) -> Any:
+        """Learn what the columns hold, and return the table as numbers."""
+        self._check_parameters()
+        table = self._read(X, reset=True)
+        names = list(range(table.shape[1])) if sp.issparse(table) else list(table)
+        text, dropped = self._chosen("text", names), self._chosen("drop", names)
+        if both := [name for name in text if name in dropped]:
+            raise ValueError(f"{both[0]!r} is in `text` and in `drop`: name it in one of them.")
+        if sp.issparse(table) and text:
+            raise ValueError(f"`text={self.text!r}`, but `X` is a sparse container of numbers: leave `text` out.")
+        self.notes_: list[str] = []
+        self.columns_ = [
+            Column(name, j, "dropped")
+            if name in dropped
+            else Column(name, j, "number")
+            if sp.issparse(table)
+            else self._learn_column(name, j, table[name], name in text)
+            for j, name in enumerate(names)
+        ]
+        used = self._used
+        if not used:
+            raise ValueError("no column of `X` is left to learn from: all are dropped or without a value.")
+        wide = sum(len(column.categories) for column in used if not column.is_binary) > WIDE
+        self.is_sparse_ = sp.issparse(table) or wide or any(column.kind == "text" for column in used)
+        with config_context(transform_output="default"):
+            if sp.issparse(table):
+                table = table[:, [column.place for column in used]]
+                self.transformer_: Any = SimpleImputer(strategy="median", keep_empty_features=True).fit(table)
+                return table
+            self.transformer_ = self._blocks()
+            return self.transformer_.fit_transform(self._frame(table))
+
+    def _output(self, result: Any) -> Any:
+        """Return the result in its final container, missing cells of a sparse one filled."""
+        if not sp.issparse(result):
+            return result
+        if isinstance(self.transformer_, SimpleImputer):
+            if self.missing == "impute" and np.isnan(result.data).any():
+                with config_context(transform_output="default"):
+                    result = self.transformer_.transform(result)
+        else:
+            result = sp.csr_array(result)
+        # scikit-learn makes no data frames of sparse containers.
+        return result.toarray() if _get_output_config("transform", self)["dense"] != "default" else result
+
     @property
     def _used(self) -> list[Column]:
-        return [column for column in self.columns_ if column.kind not in UNUSED]
+        return [column for column in self.columns_ if column.kind not in ("dropped", "identifier", "empty")]
 
-    def _learn_column(self, name: Any, place: int, table: dict[Any, pd.Series], is_text: bool) -> Column:
-        cells = table[name]
-        kind, date_format = kind_of(cells)
-        column = Column(name, place, "text" if is_text and kind != "empty" else kind, format=date_format)
-        if kind == "empty":
-            self.notes_.append(f"column {name!r} has no value and is left out.")
-            return column
+    def _learn_column(self, name: Any, place: int, cells: pd.Series, is_text: bool) -> Column:
+        column = _columns.learn_kind(cells, name, place)
+        if column.kind == "empty":
+            return self._left_out(column, "empty", "has no value")
         if is_text:
             analyse = self._vectorizer().build_analyzer()
-            if any(analyse(word) for word in to_words(cells, name)[1]):
-                return column
-            self.notes_.append(f"column {name!r} has no word of two letters or more and is left out.")
-            return Column(name, place, "empty")
-        if kind == "date":
-            shares = cycles(to_days(cells, column))
-            varying = tuple(cycle for cycle, share in shares.items() if np.nanmax(share) > np.nanmin(share))
-            return Column(name, place, kind, format=date_format, cycles=varying)
-        if kind == "number" and self._repair(cells, column):
-            column = Column(name, place, kind, repaired=True)
-        if self.identifiers == "drop" and (why := _looks_like_identifier(cells, kind, self._named)):
-            self.notes_.append(f"column {name!r} looks like an identifier ({why}) and is left out.")
-            return Column(name, place, "identifier")
-        return column if kind in ("number", "duration") else self._learn_categories(cells, name, place)
-
-    def _learn_categories(self, cells: pd.Series, name: Any, place: int) -> Column:
-        codes, words = to_words(cells, name)
-        if isinstance(cells.dtype, pd.CategoricalDtype):
-            declared = to_words(pd.Series(cells.dtype.categories), name)[1]
-        else:
-            is_boolean = pd.api.types.is_bool_dtype(cells.dropna().infer_objects().dtype)
-            declared = list(BOOLEAN) if is_boolean else sorted(set(words))
-        counts = pd.Series(np.bincount(codes[codes >= 0], minlength=len(words)), words).groupby(level=0).sum()
-        counts = counts.reindex(list(dict.fromkeys(declared)), fill_value=0)
-        if len(counts) > self.max_categories:
-            commonest = counts.sort_values(ascending=False, kind="stable").index[: self.max_categories]
+            if not any(analyse(word) for word in _columns.to_words(cells, name)[1]):
+                return self._left_out(column, "empty", "has no word of two letters or more")
+            return Column(name, place, "text")
+        if column.repaired:
+            if self.stray == "error":
+                advice = 'Correct the table, or count words as missing with stray="missing".'
+                raise ValueError(f"{_columns.describe_strays(column, cells)} {advice}")
+            self.notes_.append(f"{_columns.describe_strays(column, cells)} The words count as missing.")
+        if self._named and self.identifiers == "drop" and (why := _columns.identifier(column, cells)):
+            return self._left_out(column, "identifier", f"looks like an identifier ({why})")
+        if column.kind == "nominal":
+            column = _columns.learn_categories(column, cells, self.max_categories)
+        if column.kind == "words":
             self.notes_.append(
-                f"column {name!r} has {len(counts)} different words: the {self.max_categories} commonest get a column "
-                f"each, and {N_GRAM_COLUMNS} columns describe how the words are spelled."
+                f"column {name!r} has {cells.nunique()} different words: the {self.max_categories} commonest get a "
+                "column each, and 30 columns describe how the words are spelled."
             )
-            return Column(name, place, "words", tuple(sorted(commonest)))
-        reference = str(counts.idxmax()) if len(counts) <= 2 else None
-        return Column(name, place, "nominal", tuple(counts.index), reference)
+        return column
 
-    def _repair(self, cells: pd.Series, column: Column) -> bool:
-        """Return whether there are words among the numbers, and say so."""
-        rows = np.flatnonzero(stray_words(cells))
-        if len(rows) == 0:
-            return False
-        known, more = int(cells.notna().sum()), len(rows) - 3
-        said = f"{known - len(rows)} of {known} values of column {column.name!r} are numbers; "
-        said += ", ".join(f"row {row} holds {cells.iloc[row]!r}" for row in rows[:3])
-        said += f", and {more} more rows hold words" if more > 0 else ""
-        if self.stray == "error":
-            raise ValueError(f'{said}. Correct the table, or count words as missing with stray="missing".')
-        self.notes_.append(f"{said}. These count as missing.")
-        return True
+    def _left_out(self, column: Column, kind: str, why: str) -> Column:
+        self.notes_.append(f"column {column.name!r} {why} and is left out.")
+        return replace(column, kind=kind)
 
     def _vectorizer(self) -> TfidfVectorizer:
         return TfidfVectorizer(max_features=self.max_text_features)
 
     def _blocks(self) -> ColumnTransformer:
-        """Return what makes numbers of a prepared frame, in which the names of columns are positions."""
-        used, each = self._used, {}
-        for column in used:
-            if column.kind == "words":
-                each[f"spelling_{column.place}"] = WordSpelling(N_GRAM_COLUMNS)
-        for column in used:
-            if column.kind == "text":
-                each[f"text_{column.place}"] = self._vectorizer()
-        numbers = [name for column in used for name in _number_names(column)]
+        """Return what makes numbers of a prepared frame, in which columns are named by their positions."""
+        used = self._used
         nominal = [column for column in used if column.categories and not column.is_binary]
         steps = [
             *([] if self.clip is None else [QuantileClip(self.clip)]),
@@ -418,56 +363,24 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             handle_unknown="ignore",
             sparse_output=self.is_sparse_,
         )
+        numbers = [f"{column.place}{suffix}" for column in used for suffix in column.suffixes]
         blocks: list[tuple[str, Any, Any]] = [
             ("numbers", make_pipeline(*steps) if steps else "passthrough", numbers),
             ("binary", "passthrough", [str(column.place) for column in used if column.is_binary]),
             ("nominal", one_hot, [str(column.place) for column in nominal]),
-            *((name, transformer, name) for name, transformer in each.items()),
         ]
-        return ColumnTransformer(
-            [block for block in blocks if block[2]], sparse_threshold=1.0 if self.is_sparse_ else 0.0
-        )
+        for column in used:
+            if column.kind in ("words", "text"):
+                name = f"{column.kind}_{column.place}"
+                blocks.append((name, WordSpelling() if column.kind == "words" else self._vectorizer(), name))
+        blocks = [block for block in blocks if block[2]]
+        return ColumnTransformer(blocks, sparse_threshold=1.0 if self.is_sparse_ else 0.0)
 
     def _frame(self, table: dict[Any, pd.Series]) -> pd.DataFrame:
         """Return the used columns as numbers, codes and strings."""
-        frame: dict[str, np.ndarray] = {}
-        for column in self._used:
-            cells, place = table[column.name], str(column.place)
-            if column.kind == "number":
-                frame[place] = to_numbers(cells, column, tolerant=self.stray == "missing")
-            elif column.kind in ("date", "duration"):
-                frame[place] = days = to_days(cells, column)
-                shares = cycles(days) if column.cycles else {}
-                for cycle in column.cycles:
-                    frame[f"{place}_{cycle}_sin"] = np.sin(2 * np.pi * shares[cycle])
-                    frame[f"{place}_{cycle}_cos"] = np.cos(2 * np.pi * shares[cycle])
-            else:
-                frame |= self._words(cells, column)
-        return pd.DataFrame(frame)
-
-    def _words(self, cells: pd.Series, column: Column) -> dict[str, np.ndarray]:
-        codes, words = to_words(cells, column.name)
-        place = str(column.place)
-        if column.kind in ("text", "words"):
-            name = f"{'text' if column.kind == 'text' else 'spelling'}_{place}"
-            prepared = {name: np.array([*words, ""], dtype=object)[codes]}  # the last one is for code -1
-            if column.kind == "text":
-                return prepared
-        else:
-            prepared = {}
-            if column.categories == BOOLEAN:
-                words = [SPELLINGS.get(word.lower(), word) for word in words]
-            elif not any(map(_is_number, column.categories)):
-                numbers = cells.map(lambda cell: isinstance(cell, Real) and not isinstance(cell, bool)).to_numpy(bool)
-                if (numbers := numbers & cells.notna().to_numpy()).any():
-                    held = f"words such as {column.categories[0]!r}"
-                    raise column.wrong(cells, numbers, held, "give words, or None where a value is missing")
-        known = pd.Index(column.categories).get_indexer(pd.Index(words, dtype=object))
-        found = np.append(known, -1).astype(np.float64)[codes]  # -1: missing, or no category with a column
-        if column.is_binary:
-            marked = np.where(found >= 0, found != column.categories.index(str(column.reference)), 0.0)
-            found = np.where(codes < 0, np.nan, marked) if self.missing == "keep" else marked
-        return {place: found, **prepared}
+        options = {"keep_missing": self.missing == "keep", "tolerant": self.stray == "missing"}
+        prepared = [column.prepare(table[column.name], **options) for column in self._used]
+        return pd.DataFrame({name: values for columns in prepared for name, values in columns.items()})
 
     def _check_parameters(self) -> None:
         for parameter, allowed in CHOICES.items():
@@ -480,61 +393,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 )
         number = isinstance(self.clip, Real) and not isinstance(self.clip, bool)
         if self.clip is not None and not (number and 0 <= self.clip < 0.5):
-            raise ValueError(
-                f"`clip={self.clip!r}` of TableEncoder must be a share in [0, 0.5), e.g. TableEncoder(clip=0.001), or "
-                "None for no clipping."
-            )
+            advice = "e.g. TableEncoder(clip=0.001), or None for no clipping"
+            raise ValueError(f"`clip={self.clip!r}` of TableEncoder must be a share in [0, 0.5), {advice}.")
         check_positive_integer(self, "max_text_features", 1000)
         check_positive_integer(self, "max_categories", 100)
-
-
-def _number_names(column: Column) -> list[str]:
-    """Return what the numbers of a column are called in a prepared frame."""
-    if column.kind not in ("number", "date", "duration"):
-        return []
-    parts = [f"{column.place}_{cycle}_{part}" for cycle in column.cycles for part in ("sin", "cos")]
-    return [str(column.place), *parts]
-
-
-def _looks_like_identifier(cells: pd.Series, kind: str, named: bool) -> str:
-    """Return why a column is likely an identifier, "" if it is not.
-
-    >>> _looks_like_identifier(pd.Series(range(1, 101)), "number", True)
-    'the row number'
-    """
-    present = cells.dropna()
-    if not named or len(present) <= MANY_VALUES or present.nunique() < 0.95 * len(present):
-        return ""
-    if kind == "number":
-        if not pd.api.types.is_integer_dtype(cells.dtype) or len(present) < len(cells):
-            return ""
-        low, high = int(present.min()), int(present.max())
-        return "the row number" if low in (0, 1) and high - low == len(cells) - 1 else ""
-    # Running text, too, is different in each row.
-    if kind != "nominal" or present.astype(str).str.count(" ").mean() > 2:
-        return ""
-    return f"{present.nunique()} different values in {len(present)} rows"
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
-
-
-def _made_unique(names: list[str]) -> list[str]:
-    """Return the names, numbered where they recur: a category's column may be named like another input.
-
-    >>> _made_unique(["a_b", "c", "a_b"])
-    ['a_b', 'c', 'a_b_2']
-    """
-    taken: dict[str, None] = {}
-    for name in names:
-        unique, n = name, 1
-        while unique in taken:
-            n += 1
-            unique = f"{name}_{n}"
-        taken[unique] = None
-    return list(taken)
