@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from montechain.dependency_network import DependencyNetwork
 from montechain.links.linear import SOFTMAX, FittedLinearLink
+from montechain.network import DependencyNetwork
 from random_chains import all_vectors, random_linear_chain
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from montechain.chain import Chain
+from montechain.inference import BranchAndBound
+from montechain.joint import ChainModel
 from montechain.links.linear import ONE_VERSUS_REST, PAIRWISE, SOFTMAX, FittedLinearLink, n_scores
 from montechain.losses import check_loss
-from montechain.population.base import Population
+from montechain.population import Population
 from random_chains import RESPONSES, as_generic, random_parents
+
+EXACT = BranchAndBound(residual=0.0, max_nodes=10**6)
 
 
 def random_chain(rng, n_classes, parents="all", scale=1.0, n_features=3):
@@ -42,7 +46,17 @@ def random_population(rng, n_labels=None, max_classes=4, n_chains=None, parents=
     n_classes = rng.integers(2, max_classes + 1, size=n_labels)
     scale = float(rng.choice([0.3, 1, 3])) if scale is None else scale
     chains = [random_chain(rng, n_classes, parents, scale) for _ in range(n_chains)]
-    return Population(chains, rng.dirichlet(np.full(n_chains, 0.7)) + 1e-6)
+    return population_of(chains, rng.dirichlet(np.full(n_chains, 0.7)) + 1e-6)
+
+
+def population_of(chains, weights=None, inference=EXACT):
+    """Return a population of chains that share one inference strategy."""
+    return Population([ChainModel(chain, inference) for chain in chains], weights)
+
+
+def with_inference(population, inference):
+    """Return the same population with another inference strategy."""
+    return population_of(population.chains, population.weights, inference)
 
 
 def as_generic_population(population):
@@ -52,7 +66,7 @@ def as_generic_population(population):
         view = as_generic(chain)
         view.order = chain.order
         views.append(view)
-    return Population(views, population.weights)
+    return population_of(views, population.weights)
 
 
 def bound_loss(name, population):

@@ -62,7 +62,7 @@ def test_rows_of_weight_zero_do_not_choose_parents(parents, searched):
     model = ChainClassifier(order=[0, 1, 2], parents=parents).fit(X, Y, sample_weight=weight)
     assert model.parents_[2] == (1,)
     population = ChainPopulationClassifier(order=[[0, 1, 2]], parents=parents).fit(X, Y, sample_weight=weight)
-    assert population.population_.chains[0].parents[2] == (1,)
+    assert population.chains_[0].parents[2] == (1,)
 
 
 @settings(deadline=None, max_examples=60)

@@ -1,19 +1,25 @@
-"""Private names of scikit-learn that we cannot avoid, in one place."""
+"""Every name of scikit-learn that is private or that older versions lack, in one place."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_method_params as check_method_params
+from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
-__all__ = ["take_rows"]
+from montechain._rows import take_rows
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn before 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stand-in where scikit-learn has no callbacks."""
+
+    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the method unchanged."""
+        return method
 
 
-def take_rows(X: Any, rows: np.ndarray) -> Any:
-    """Return the given rows of an array, a sparse container or a data frame of any library.
-
-    >>> take_rows(np.arange(6).reshape(3, 2), np.array([2, 0])).tolist()
-    [[4, 5], [0, 1]]
-    """
-    return _safe_indexing(X, rows)
+__all__ = ["CallbackSupportMixin", "check_method_params", "check_sample_weight", "take_rows", "with_callbacks"]

@@ -122,8 +122,8 @@ def _checked(model: Any) -> Any:
 def _chains(model: Any) -> Iterator[tuple[float, Chain]]:
     if hasattr(model, "chain_"):
         yield 1.0, model.chain_
-    elif hasattr(model, "population_"):
-        yield from zip(model.weights_.tolist(), model.population_.chains, strict=True)
+    elif hasattr(model, "chains_"):
+        yield from zip(model.weights_.tolist(), model.chains_, strict=True)
 
 
 def _effects(chain: Chain) -> Iterator[tuple[int, int, np.ndarray]]:

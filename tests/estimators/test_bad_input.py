@@ -90,7 +90,7 @@ USE = {
     "given class": (lambda: FITTED.predict(X, given=np.full((30, 3), 2)), r"column 0 of given holds 2.*\[0, 1\]"),
     "given rows": (lambda: FITTED.predict(X, given=Y[:5]), r"`X` has 30 rows but `given` has 5"),
     "given columns": (lambda: FITTED.predict(X, given=Y[:, :2]), r"`given` has 2 columns for 3 labels"),
-    "given name": (lambda: NAMED.predict(TABLE, given=pd.DataFrame({"z": Y[:, 0]})), r"'z', which is no target"),
+    "given name": (lambda: NAMED.predict(TABLE, given=pd.DataFrame({"z": Y[:, 0]})), r"'z', which is not a target"),
     "unseen class": (lambda: FITTED.log_joint(X, np.where(Y == 1, 9, Y)), r"holds 9, which is not one of its classes"),
     "log_joint rows": (lambda: FITTED.log_joint(X, Y[:2]), r"`X` has 30 rows but `y` has 2"),
     "k": (lambda: FITTED.predict_top_k(X, 0), r"k=0"),
@@ -190,7 +190,7 @@ def test_more_mistakes(choices, message):
 
 
 def test_given_with_columns_that_are_no_targets():
-    with pytest.raises(ValueError, match="'a', which is no target"):
+    with pytest.raises(ValueError, match="'a', which is not a target"):
         NAMED.predict(TABLE, given=TABLE)
 
 

@@ -132,5 +132,5 @@ def test_algorithm_4_does_not_ask_again_in_each_step(population, data):
 
 def test_rows_are_cut_into_chunks_only_when_there_are_many(chain, data, monkeypatch):
     chain.set_params(inference="greedy", loss="exact_match")
-    monkeypatch.setattr("montechain.estimators.links.GENERIC_CHUNK_ROWS", 64)
+    monkeypatch.setattr("montechain.estimators.base.GENERAL_CHUNK_ROWS", 64)
     assert count(chain.predict, data[0])[0] == 4 * N_LABELS

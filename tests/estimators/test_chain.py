@@ -414,8 +414,8 @@ def test_a_row_is_predicted_alike_alone_and_in_a_batch(binary, inference, loss, 
     together = model.predict(X)
     alone = np.vstack([model.predict(X[i : i + 1]) for i in range(20)])
     np.testing.assert_array_equal(alone, together[:20])
-    monkeypatch.setattr("montechain.estimators.links.CHUNK_CELLS", 1)
-    monkeypatch.setattr("montechain.estimators.links.MIN_CHUNK_ROWS", 7)
+    monkeypatch.setattr("montechain.estimators.base.CHUNK_CELLS", 1)
+    monkeypatch.setattr("montechain.estimators.base.MIN_CHUNK_ROWS", 7)
     np.testing.assert_array_equal(model.predict(X), together)
     model.set_params(n_jobs=2)
     np.testing.assert_array_equal(model.predict(X), together)
@@ -455,7 +455,7 @@ def test_targets_are_matched_by_name(bridges):
     X, Y = bridges
     model = ChainClassifier(random_state=0).fit(X, Y)
     np.testing.assert_allclose(model.log_joint(X, Y[Y.columns[::-1]]), model.log_joint(X, Y), rtol=0, atol=1e-12)
-    with pytest.raises(ValueError, match="is no target"):
+    with pytest.raises(ValueError, match="is not a target"):
         model.log_joint(X, Y.rename(columns={Y.columns[0]: "strange"}))
 
 

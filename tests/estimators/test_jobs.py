@@ -23,8 +23,10 @@ from montechain import (
     MonteCarlo,
     OrderSearch,
 )
-from montechain.estimators import links
-from montechain.estimators.base import map_chunks, remembered
+from montechain._rows import map_chunks
+from montechain.estimators import base
+from montechain.estimators.checks import remembered
+from montechain.joint import ChainModel
 
 N_ROWS, N_FEATURES, N_LABELS = 301, 30, 4
 
@@ -32,8 +34,8 @@ N_ROWS, N_FEATURES, N_LABELS = 301, 30, 4
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
     """Let a few hundred rows be several chunks."""
-    monkeypatch.setattr(links, "MIN_CHUNK_CELLS", 1)
-    monkeypatch.setattr(links, "GENERIC_CHUNK_ROWS", 64)
+    monkeypatch.setattr(base, "MIN_CHUNK_CELLS", 1)
+    monkeypatch.setattr(base, "GENERAL_CHUNK_ROWS", 64)
 
 
 @pytest.fixture(scope="module")
@@ -193,14 +195,15 @@ def test_chunks_are_taken_by_several_threads():
 def test_chunks_do_not_depend_on_the_number_of_jobs(data, monkeypatch):
     X, Y = data
     starts = []
-    original = ChainClassifier._draw_rows
-    monkeypatch.setattr(
-        ChainClassifier,
-        "_draw_rows",
-        lambda self, rows, *others: (starts.append((others[-1], rows.shape[0])), original(self, rows, *others))[1],
-    )
+    original = ChainModel.sample
+
+    def remembering(self, rows, n_samples, *, given, rng):
+        starts.append((rows.shape[0], float(rng.spawn(1)[0].random())))
+        return original(self, rows, n_samples, given=given, rng=rng)
+
+    monkeypatch.setattr(ChainModel, "sample", remembering)
     model = ChainClassifier(random_state=0).fit(X, Y)
-    monkeypatch.setattr(links, "CHUNK_CELLS", 1)
+    monkeypatch.setattr(base, "CHUNK_CELLS", 1)
     model.sample(X, 2)
     one = sorted(starts)
     starts.clear()

@@ -73,7 +73,7 @@ def test_unknown_labels_are_shared_out():
     X = np.zeros((6, 1))
     Y = [[0, 0], [0, 0], [0, 1], [1, 1], [0, None], [None, None]]
     model = MajorityClassifier().fit(X, Y)
-    assert model.vector_codes_.tolist() == [[0, 0], [0, 1], [1, 1]]
+    assert model.model_.vectors.tolist() == [[0, 0], [0, 1], [1, 1]]
     np.testing.assert_allclose(model.vector_counts_, [2 + 2 / 3, 1 + 1 / 3, 1])
     np.testing.assert_allclose(model.frequencies_[0], [0.8, 0.2])
     nothing_complete = MajorityClassifier().fit(X[:3], [[0, None], [1, None], [None, 5]])

@@ -51,9 +51,7 @@ def mixture_table(model, X):
     vectors = np.array(list(itertools.product(*map(range, n_classes))), dtype=np.int32)
     table = np.empty((len(X), len(vectors)))
     for v, vector in enumerate(vectors):
-        by_chain = [
-            chain.log_joint(X, np.tile(vector[list(chain.order)], (len(X), 1))) for chain in model.population_.chains
-        ]
+        by_chain = [chain.log_joint(X, np.tile(vector[list(chain.order)], (len(X), 1))) for chain in model.chains_]
         table[:, v] = logsumexp(np.column_stack(by_chain), axis=1, b=model.weights_)
     return vectors, table
 
@@ -140,13 +138,11 @@ def test_an_ensemble_of_classifier_chains(binary):
         n_chains=5, bootstrap=True, combine="vote", inference="greedy", random_state=0
     ).fit(X, Y)
     rng = np.random.default_rng(0)
-    decided = [Greedy().most_probable(chain, X, rng=rng).labels for chain in model.population_.chains]
-    votes = np.mean(
-        [y[:, np.argsort(chain.order)] for y, chain in zip(decided, model.population_.chains, strict=True)], axis=0
-    )
+    decided = [Greedy().most_probable(chain, X, rng=rng).labels for chain in model.chains_]
+    votes = np.mean([y[:, np.argsort(chain.order)] for y, chain in zip(decided, model.chains_, strict=True)], axis=0)
     np.testing.assert_array_equal(model.predict(X), (votes > 0.5).astype(int))
     np.testing.assert_allclose(model.predict_proba(X)[0][:, 1], votes[:, 0])
-    first, second = model.population_.chains[:2]
+    first, second = model.chains_[:2]
     assert first.order != second.order
 
 

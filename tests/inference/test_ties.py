@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from montechain.population.base import Population
+from montechain.population.mixture import Mixture
 
 from montechain.chain import Chain
 from montechain.inference import Exhaustive, MonteCarlo
@@ -11,8 +13,6 @@ from montechain.inference.enumeration import top_k
 from montechain.links.linear import SOFTMAX, FittedLinearLink
 from montechain.losses import F1, check_loss
 from montechain.population.algorithm_4 import Algorithm4
-from montechain.population.base import Population
-from montechain.population.mixture import Mixture
 from random_chains import as_generic
 from reference import algorithm_4, monte_carlo
 from tests.inference.laws import STRATEGIES

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montechain.inference.greedy import Greedy
 from montechain.population import Algorithm4
 from random_chains import random_given
 from random_populations import as_generic_population, bound_loss, random_population
@@ -21,7 +20,7 @@ def seeded(seed=0):
 
 def decide(combination, population, X, loss="exact_match", known=None):
     loss = bound_loss(loss, population)
-    return combination.decide(population, X, loss=loss, inference=Greedy(), given=known, rng=seeded())
+    return combination.decide(population, X, loss=loss, given=known, rng=seeded())
 
 
 @given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans(), initial=st.sampled_from(["greedy", "random"]))
@@ -45,9 +44,9 @@ def test_both_paths_equal_the_pseudocode(seed, is_known, initial):
 
 def test_orders_are_drawn_by_their_weights():
     population = random_population(seeded(1), n_labels=3, n_chains=4)
-    chosen = population.draw_chains(seeded().random(20000))
+    chosen = population.draw_models(seeded().random(20000))
     np.testing.assert_allclose(np.bincount(chosen, minlength=4) / 20000, population.weights, rtol=0, atol=0.015)
-    assert population.draw_chains(np.array([1.0 - 2**-53]))[0] == 3
+    assert population.draw_models(np.array([1.0 - 2**-53]))[0] == 3
 
 
 @pytest.mark.parametrize("share", [None, 0.4])

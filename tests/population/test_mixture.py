@@ -18,10 +18,15 @@ from montechain.inference.monte_carlo import MonteCarlo
 from montechain.links.linear import SOFTMAX, FittedLinearLink
 from montechain.population import Algorithm4, Mixture, Population, Vote
 from random_chains import random_given, random_table_chain
-from random_populations import as_generic_population, bound_loss, random_population
+from random_populations import (
+    EXACT,
+    as_generic_population,
+    bound_loss,
+    population_of,
+    random_population,
+    with_inference,
+)
 from reference import mixture as reference
-
-EXACT = BranchAndBound(residual=0.0, max_nodes=10**6)
 
 
 def seeded(seed=0):
@@ -30,7 +35,9 @@ def seeded(seed=0):
 
 def decide(population, X, loss="exact_match", inference=EXACT, known=None, **parameters):
     loss = bound_loss(loss, population) if isinstance(loss, str) else loss
-    return Mixture(**parameters).decide(population, X, loss=loss, inference=inference, given=known, rng=seeded())
+    models = with_inference(population, inference).models
+    mixture = Population(models, population.weights, combine=Mixture(**parameters))
+    return mixture.decide(X, loss=loss, given=known, rng=seeded())
 
 
 @given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans(), is_generic=st.booleans())
@@ -78,7 +85,7 @@ def test_top_k_equals_the_enumeration(seed, k, is_known, is_generic):
     X = rng.normal(size=(2, 3))
     known = random_given(rng, 2, population.n_classes) if is_known else None
     view = as_generic_population(population) if is_generic else population
-    top = Mixture(max_nodes=10**6).top_k(view, X, k, given=known)
+    top = Population(view.models, view.weights, combine=Mixture(max_nodes=10**6)).top_k(X, k, given=known)
     places = min(k, math.prod(population.n_classes))
     assert top.labels.shape == (2, places, population.n_labels)
     assert top.certified.all()
@@ -94,16 +101,17 @@ def test_all_combinations_give_the_mixtures_top_k():
     rng = seeded(1)
     population = random_population(rng, n_labels=4, n_chains=3)
     X = rng.normal(size=(3, 3))
-    top = Mixture().top_k(population, X, 3)
+    top = population.top_k(X, 3)
     for combination in (Algorithm4(), Vote()):
-        np.testing.assert_array_equal(combination.top_k(population, X, 3).labels, top.labels)
+        combined = Population(population.models, population.weights, combine=combination)
+        np.testing.assert_array_equal(combined.top_k(X, 3).labels, top.labels)
 
 
 @pytest.mark.parametrize("k", [0, 1.5, True])
 def test_bad_k(k):
     population = random_population(seeded())
     with pytest.raises(ValueError, match=r"is not a positive integer. Try `k=5`"):
-        Mixture().top_k(population, np.zeros((1, 3)), k)
+        population.top_k(np.zeros((1, 3)), k)
 
 
 def weighted_errors(y, y_hat):
@@ -165,11 +173,11 @@ def test_large_batches_are_decided_in_blocks_alike():
 def test_impossible_knowledge_is_answered_all_the_same(loss, is_generic):
     fair = FittedLinearLink.constant(np.log([0.5, 0.5]), 1, ())
     never = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.array([-np.inf]))
-    population = Population([Chain([0, 1], [(), ()], [fair, never]), Chain([1, 0], [(), ()], [never, fair])])
+    population = population_of([Chain([0, 1], [(), ()], [fair, never]), Chain([1, 0], [(), ()], [never, fair])])
     view = as_generic_population(population) if is_generic else population
     known = np.array([[-1, 1], [1, 0]], dtype=np.int32)
     for combination in (Mixture(), Vote(), Algorithm4(3, 4)):
-        arguments = {"inference": BranchAndBound(), "given": known, "rng": seeded()}
+        arguments = {"given": known, "rng": seeded()}
         found = combination.decide(view, np.zeros((2, 1)), loss=bound_loss(loss, population), **arguments)
         assert found.labels[0, 1] == 1
         np.testing.assert_array_equal(found.labels[1], [1, 0])
@@ -177,7 +185,7 @@ def test_impossible_knowledge_is_answered_all_the_same(loss, is_generic):
         assert not np.isnan(found.regret).any()
         for proba in combination.marginals(view, np.zeros((2, 1)), **arguments).proba:
             np.testing.assert_allclose(proba.sum(axis=1), 1.0)
-    top = Mixture().top_k(view, np.zeros((2, 1)), 2, given=known)
+    top = view.top_k(np.zeros((2, 1)), 2, given=known)
     assert (top.labels[0] == -1).all()
     assert top.certified.all()
 
@@ -187,8 +195,7 @@ def test_links_of_any_kind_are_asked_for_level_by_level():
     chain, X = random_table_chain(rng, (2, 3, 2), 20)
     other, _ = random_table_chain(rng, (2, 3, 2), 20)
     chain.order = other.order = (0, 1, 2)
-    population = Population([chain, other])
-    decide(population, X)
+    decide(population_of([chain, other]), X)
     # Two sweeps and twice the scores of what they found, each of three calls.
     assert chain.n_calls <= 12
     assert other.n_calls <= 12

@@ -10,14 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montechain.chain import Chain
-from montechain.inference.branch_and_bound import BranchAndBound
 from montechain.inference.exhaustive import Exhaustive
 from montechain.inference.greedy import Greedy
 from montechain.links.linear import FittedLinearLink
 from montechain.losses import check_loss
-from montechain.population import Population, Vote
+from montechain.population import Vote
 from random_chains import random_given
-from random_populations import as_generic_population, bound_loss, random_population
+from random_populations import as_generic_population, bound_loss, population_of, random_population, with_inference
 
 
 def seeded(seed=0):
@@ -39,9 +38,10 @@ def test_equals_counting_votes(seed, is_known, is_generic, loss):
     view = as_generic_population(population) if is_generic else population
     classes = [np.arange(k) for k in population.n_classes]
     for inference in (Greedy(), Exhaustive()):
-        arguments = {"loss": bound_loss(loss, population), "inference": inference, "given": known}
-        found = Vote().decide(view, X, rng=seeded(), **arguments)
-        shares = Vote().marginals(view, X, rng=seeded(), **arguments).proba
+        arguments = {"loss": bound_loss(loss, population), "given": known}
+        asked = with_inference(view, inference)
+        found = Vote().decide(asked, X, rng=seeded(), **arguments)
+        shares = Vote().marginals(asked, X, rng=seeded(), **arguments).proba
         votes = collections.defaultdict(float)
         for chain, weight in zip(population.chains, population.weights, strict=True):
             order = list(chain.order)
@@ -63,8 +63,8 @@ def test_without_a_loss_the_shares_are_those_for_exact_match():
     population = random_population(rng, n_labels=4, n_chains=4)
     X = rng.normal(size=(5, 3))
     loss = bound_loss("exact_match", population)
-    shares = Vote().marginals(population, X, inference=BranchAndBound(), rng=seeded()).proba
-    expected = Vote().marginals(population, X, inference=BranchAndBound(), loss=loss, rng=seeded()).proba
+    shares = Vote().marginals(population, X, rng=seeded()).proba
+    expected = Vote().marginals(population, X, loss=loss, rng=seeded()).proba
     for share, other in zip(shares, expected, strict=True):
         np.testing.assert_array_equal(share, other)
         np.testing.assert_allclose(share.sum(axis=1), 1.0)
@@ -94,17 +94,17 @@ def test_ties_go_to_the_first_class(weights, expected):
         chains = [constant_chain([0, 1], [2, 1]), constant_chain([1, 0], [2, 1]), constant_chain([1, 0], [2, 0])]
     if weights[2] == 0.4:
         chains = [constant_chain([0, 1], [2, 1]), constant_chain([1, 0], [2, 2]), constant_chain([1, 0], [2, 0])]
-    population = Population(chains, weights)
+    population = population_of(chains, weights, Greedy())
     loss = bound_loss("exact_match", population)
-    found = Vote().decide(population, np.zeros((1, 1)), loss=loss, inference=Greedy(), rng=seeded())
+    found = Vote().decide(population, np.zeros((1, 1)), loss=loss, rng=seeded())
     assert found.labels[0].tolist() == expected
 
 
 def test_a_row_on_which_all_chains_agree_with_proof_is_certified():
-    agreeing = Population([constant_chain([0, 1], [2, 1]), constant_chain([1, 0], [2, 1])])
-    arguments = {"loss": bound_loss("exact_match", agreeing), "inference": BranchAndBound(), "rng": seeded()}
+    agreeing = population_of([constant_chain([0, 1], [2, 1]), constant_chain([1, 0], [2, 1])])
+    arguments = {"loss": bound_loss("exact_match", agreeing), "rng": seeded()}
     assert Vote().decide(agreeing, np.zeros((1, 1)), **arguments).certified.all()
-    split = Population([constant_chain([0, 1], [2, 1]), constant_chain([1, 0], [0, 0])])
+    split = population_of([constant_chain([0, 1], [2, 1]), constant_chain([1, 0], [0, 0])])
     found = Vote().decide(split, np.zeros((1, 1)), **arguments)
     assert found.labels[0].tolist() == [0, 0]
     assert found.certified.all() == (found.upper_bound[0] <= found.log_proba[0] + 1e-9)

@@ -1,11 +1,11 @@
 """The scikit-learn classes."""
 
 from montechain.estimators.chain import ChainClassifier
-from montechain.estimators.clustering_forest import ClusteringForestClassifier
-from montechain.estimators.dependency_network import DependencyNetworkClassifier
-from montechain.estimators.label_powerset import LabelPowersetClassifier
+from montechain.estimators.forest import ClusteringForestClassifier
 from montechain.estimators.majority import MajorityClassifier
+from montechain.estimators.network import DependencyNetworkClassifier
 from montechain.estimators.population import ChainPopulationClassifier
+from montechain.estimators.powerset import LabelPowersetClassifier
 
 __all__ = [
     "ChainClassifier",

@@ -1,70 +1,353 @@
-"""What the scikit-learn classes share: the user's tables in, the user's classes out."""
+"""Shared fit and predict machinery: validate X, encode y, ask a joint model, decode."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import fields
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral
-from operator import is_
-from threading import Lock
 from typing import Any
-from weakref import WeakKeyDictionary
 
-import narwhals as nw
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from montechain import metrics
+from montechain._compat import CallbackSupportMixin, check_sample_weight, with_callbacks
 from montechain._frames import is_frame
-from montechain._targets import Decoder, TargetTable, as_columns, encode
-from montechain._threads import count_threads, one_blas_thread, run_in_threads
-from montechain.estimators.display import DisplayMixin
-from montechain.estimators.output import FramesMixin
-from montechain.estimators.state import StateMixin
-from montechain.links.base import UNKNOWN
+from montechain._rows import map_chunks
+from montechain._savable import require
+from montechain.distributions import Marginals
+from montechain.errors import EstimateWarning, NonFiniteError
+from montechain.estimators.checks import advice, check_count, is_finite, remembered, unchanged_on_failure
+from montechain.estimators.multi_target import MultiTargetClassifier
+from montechain.inference import Decision, TopK
+from montechain.joint import JointModel
+from montechain.links.base import refuse_fit_params
+from montechain.losses import Loss, check_loss
+from montechain.targets import UNKNOWN
 
-__all__ = ["TargetsClassifier", "is_finite", "map_chunks", "remembered"]
+__all__ = ["JointClassifier"]
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+CHUNK_CELLS = 2**19
+"""Approximate number of cells (of x, scores, labels) predicted at a time: they fit into a cache."""
+MIN_CHUNK_CELLS = 2**15
+"""Minimum number of scores in a chunk, since each chunk has a cost of its own."""
+MIN_CHUNK_ROWS = 64
+"""Minimum number of rows in a chunk."""
+N_SHARES = 16
+"""Number of chunks for threads to share, where that makes them neither too small nor too large."""
+GENERAL_CHUNK_ROWS = 2048
+"""Maximum number of rows in a chunk where links are not label-linear: each row may have thousands of open prefixes."""
 
 
-class TargetsClassifier(DisplayMixin, FramesMixin, StateMixin, ClassifierMixin, BaseEstimator):
-    """Base class of classifiers that predict several targets at once.
+class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
+    """Base class of all classifiers: everything but how a joint model is learned.
 
-    A subclass has the parameters `unknown` and `random_state`.
+    A subclass learns (`_learn`, which sets fitted attributes) and returns its joint model (`_model`). Its parameters
+    include `unknown` and `random_state`; the defaults of the others stand below.
     """
 
-    unknown: Any
+    loss: Any
     random_state: Any
+    n_jobs: int | None = None
+    verbose: bool = False
 
-    @contextmanager
-    def _unchanged_on_failure(self) -> Iterator[None]:
-        """Keep what was learned before if a new fit fails half-way: classes and chains must belong together."""
+    # -- what a subclass supplies -------------------------------------------------------------
 
-        def learned() -> dict[str, Any]:
-            return {name: value for name, value in vars(self).items() if name.endswith("_") or name == "_target_format"}
+    @abstractmethod
+    def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
+        """Learn from checked rows and codes (one column per label), and set the fitted attributes."""
 
-        before = learned()
-        try:
-            yield
-        except BaseException:
-            for name in learned():
-                delattr(self, name)
-            self.__dict__.update(before)
-            raise
+    @abstractmethod
+    def _model(self) -> JointModel:
+        """Return the joint model learned, with the present parameters of inference."""
 
-    # -- inputs -------------------------------------------------------------------------------
+    def _check_choices(self) -> None:
+        """Raise an error that says what to type if a parameter is not allowed."""
 
-    def _check_X(self, X: Any, *, reset: bool, keep_frames: bool = False, allow_nan: bool = False) -> Any:
-        """Return X as an array or CSR container, or as the frame it is where columns keep their meaning."""
-        if not reset and self._is_plain(X) and is_finite(X):
-            return X
+    def _takes(self) -> tuple[bool, bool]:
+        """Return whether data frames are passed on as they are, and whether x may be NaN."""
+        return False, False
+
+    def _fit_options(self, X: Any, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
+        """Return what is passed on to learning besides X and y."""
+        refuse_fit_params(self, fit_params)
+        return {} if sample_weight is None else {"sample_weight": check_sample_weight(sample_weight, X)}
+
+    def _check_loaded(self) -> None:
+        """Raise a ValueError unless what was loaded from a file fits together."""
+        if "classes_" in vars(self):
+            n_classes = tuple(self.codec_.n_classes)
+            model = self._model()
+            require(isinstance(model, JointModel), "the model is of another kind")
+            require(model.n_classes == n_classes, f"the labels have {n_classes} classes, the model {model.n_classes}")
+
+    # -- the public methods -------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Any:
+        """Learn from X and y.
+
+        Parameters
+        ----------
+        X : array, sparse container or data frame of shape (n, n_features)
+        y : array, sparse container or data frame of shape (n, L), or array of shape (n,)
+            Classes of any kind, column by column; NaN and None where a label is not known.
+        sample_weight : array of shape (n,), optional
+        **fit_params
+            Passed on to the classifier's `fit`, by metadata routing if that is enabled.
+        """
+        with unchanged_on_failure(self):
+            seed = self._seed()
+            self._check_choices()
+            X = self._check_X(X, reset=True)
+            codes = self._learn_classes(y, X.shape[0])
+            self._bound_loss()
+            self._learn(X, codes, seed, self._fit_options(X, sample_weight, fit_params))
+        return self
+
+    def predict(self, X: Any, *, given: Any = None) -> Any:
+        """Return the label vectors of least expected loss.
+
+        Parameters
+        ----------
+        X : array, sparse container or data frame of shape (n, n_features)
+        given : array or data frame of shape (n, L), optional
+            Labels known beforehand, NaN or None elsewhere: the best completion is returned. A data frame may hold some
+            of the targets only.
+
+        Returns
+        -------
+        ndarray of shape (n, L) in y's own classes, a data frame if y was one, (n,) if y was one-dimensional
+        """
+        return self._decide(X, given).labels
+
+    def decide(self, X: Any, *, given: Any = None) -> Decision:
+        """Return the predictions with what is proven about them.
+
+        Parameters
+        ----------
+        X, given
+            As in `predict`.
+
+        Returns
+        -------
+        Decision
+            With `labels` as `predict` returns them, their log-probability, an upper bound on that of any label vector,
+            the expected loss, a bound on the regret, and which rows are certified. The last three are conditional on
+            what is given.
+        """
+        return self._decide(X, given, conditional=True)
+
+    def predict_proba(self, X: Any, *, given: Any = None) -> Any:
+        """Return the marginal probabilities p(label | x, given) of each label.
+
+        They are exact where the labels have few combinations; else within the `residual` of the strategy, 0.01 by
+        default (``BranchAndBound(residual=0.001)`` makes it smaller), as long as its node budget lasts. Rows whose
+        budget ends first get estimates from random draws, whose error can be larger; an `EstimateWarning` says how
+        many they are. `MonteCarlo` always estimates. `predict_marginals` also returns a bound on the error of each row.
+
+        Parameters
+        ----------
+        X, given
+            As in `predict`.
+
+        Returns
+        -------
+        list of L ndarrays of shape (n, K), or one ndarray if y was one-dimensional
+        """
+        found = self.predict_marginals(X, given=given)
+        n_estimated = int(found.estimated.sum())
+        if n_estimated and not self._model().is_sampling:
+            worst = found.error_bound[found.estimated].max()
+            warnings.warn(
+                f"The probabilities of {n_estimated} of {len(found.estimated)} rows are estimates: their search ran "
+                f"out of nodes. Their error is proven to be at most {worst:.2g}; `predict_marginals` returns the bound "
+                "of each row. For smaller errors, raise `max_nodes`, e.g. inference=BranchAndBound(max_nodes=200_000).",
+                EstimateWarning,
+                stacklevel=2,
+            )
+        return found.proba[0] if self.codec_.is_1d else found.proba
+
+    def predict_marginals(self, X: Any, *, given: Any = None) -> Marginals:
+        """Return the marginal probabilities with what is proven about them.
+
+        Parameters
+        ----------
+        X, given
+            As in `predict`.
+
+        Returns
+        -------
+        Marginals
+            With `proba`, a list of L ndarrays of shape (n, K); `error_bound`, of shape (n,), a proven bound on the
+            error of every probability in a row; and `estimated`, of shape (n,), the rows that rest on random draws.
+        """
+        loss = self._bound_loss()
+        return self._ask(
+            lambda model, rows, known, rng: model.marginals(rows, given=known, rng=rng, loss=loss), X, given, effort=2
+        )
+
+    def predict_top_k(self, X: Any, k: int = 5, *, given: Any = None) -> TopK:
+        """Return the k most probable label vectors of each row, best first.
+
+        Parameters
+        ----------
+        X, given
+            As in `predict`.
+        k : int, default=5
+
+        Returns
+        -------
+        TopK
+            With `labels` of shape (n, k, L), `log_proba` and `proba` of shape (n, k), and `certified`. There are fewer
+            than k if the labels have fewer combinations. In rows where fewer agree with what is given, None and a
+            probability of zero stand at the end.
+        """
+        check_count("k", k, 5)
+        top = self._ask(lambda model, rows, known, rng: model.top_k(rows, int(k), given=known), X, given, width=int(k))
+        return replace(top, labels=self.codec_.decode_array(top.labels))
+
+    def log_joint(self, X: Any, y: Any) -> np.ndarray:
+        """Return log p(y | x) of one label vector per row.
+
+        Parameters
+        ----------
+        X : array, sparse container or data frame of shape (n, n_features)
+        y : array or data frame of shape (n, L)
+            Where a label is unknown, the probability of the known ones is returned.
+        """
+        X = self._check_X(X, reset=False)
+        codes = self.codec_.encode(y, n_rows=X.shape[0])
+        return self._map(_log_joint, X, codes)
+
+    def sample(self, X: Any, n_samples: int = 100, *, given: Any = None) -> np.ndarray:
+        """Draw label vectors from p(y | x), or from p(y | x, given).
+
+        With labels given, the label vectors that agree with them are enumerated until at most a thousandth of their
+        mass is left, and the draws are made from these.
+
+        Parameters
+        ----------
+        X, given
+            As in `predict`.
+        n_samples : int, default=100
+
+        Returns
+        -------
+        ndarray of shape (n, n_samples, L)
+        """
+        check_count("n_samples", n_samples, 100)
+
+        def draw(model: JointModel, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
+            return model.sample(rows, int(n_samples), given=known, rng=rng)
+
+        drawn = self._ask(draw, X, given, width=int(n_samples), is_drawn=True)
+        return self.codec_.decode_array(drawn)
+
+    # -- asking the model ---------------------------------------------------------------------
+
+    def _decide(self, X: Any, given: Any, conditional: bool = False) -> Decision:
+        """Return a decision; `conditional` if its expected loss and regret are wanted, too, given what is known."""
+        loss = self._bound_loss()
+
+        def decide(model: JointModel, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> Decision:
+            decision = model.decide(rows, loss=loss, given=known, rng=rng)
+            if known is None or not (conditional and loss.is_exact_match):
+                return decision
+            return model.conditional_on_given(decision, rows, known)
+
+        decision = self._ask(decide, X, given)
+        return decision.with_labels(self._decode(decision.labels, X))
+
+    def _ask(self, query: Callable[..., Any], X: Any, given: Any, **chunks: Any) -> Any:
+        """Return ``query(model, rows, known, rng=...)`` for all rows; `given` is in the user's classes."""
+        self._check_fitted()
+        if not self._is_plain(X):
+            X = self._check_X(X, reset=False)
+        return self._map(query, X, self.codec_.encode_given(given, n_rows=X.shape[0]), **chunks)
+
+    def _map(
+        self,
+        query: Callable[..., Any],
+        X: Any,
+        known: np.ndarray | None,
+        *,
+        width: int | None = None,
+        effort: int = 1,
+        is_drawn: bool = False,
+    ) -> Any:
+        """Ask the model about chunks of rows, and join the answers.
+
+        Parameters
+        ----------
+        query : callable
+            ``query(model, rows, known, rng=...)``.
+        X : array, CSR container or data frame
+            Checked, but for the cells of plain arrays.
+        known : int32 ndarray of shape (n, L), optional
+        width : int, optional
+            Number of label vectors a row counts for; by default the model's.
+        effort : int, default=1
+            How much longer a row takes than a decision, roughly: chunks may be that much smaller.
+        is_drawn : bool, default=False
+            Whether each chunk needs draws of its own. Otherwise all rows share the same draws, so that an answer does
+            not depend on the rows beside it.
+        """
+        model, seed, is_plain = self._model(), self._seed(), self._is_plain(X)
+        shared = np.random.SeedSequence(seed)
+
+        def ask(rows: Any, known: np.ndarray | None, start: int) -> Any:
+            # Here, because the cells just looked at are then in the cache.
+            if is_plain and not is_finite(rows):
+                self._check_X(rows, reset=False)
+            rng = np.random.default_rng([seed, start] if is_drawn else shared)
+            try:
+                return query(model, rows, known, rng=rng)
+            except NonFiniteError as error:
+                names = getattr(self, "target_names_", None), getattr(self, "feature_names_in_", None)
+                raise error.named(*names) from None
+
+        n_rows, n_scores = X.shape[0], model.n_scores
+        n_cells = model.n_labels * (model.width if width is None else width) + (n_scores or X.shape[1])
+        if is_plain and n_scores:
+            n_cells += X.shape[1]
+        n_rows_each = CHUNK_CELLS // n_cells
+        if not n_scores:
+            n_rows_each = min(n_rows_each, GENERAL_CHUNK_ROWS)
+        elif not is_drawn:
+            least = MIN_CHUNK_CELLS // (n_scores * effort)
+            n_rows_each = min(n_rows_each, max(-(-n_rows // N_SHARES), least))
+        # Products of fewer than four rows at a time are rounded differently.
+        n_rows_each = -(-max(n_rows_each, MIN_CHUNK_ROWS) // 4) * 4
+        return map_chunks(ask, X, known, n_rows_each=n_rows_each, n_jobs=self.n_jobs, in_kernels=n_scores > 0)
+
+    def _bound_loss(self) -> Loss:
+        """Return the loss, bound to the classes of the labels."""
+        self._check_fitted()
+        classes = self.codec_.classes
+        if not isinstance(self.loss, str):  # its own parameters may have changed
+            return check_loss(self.loss, classes=classes, order=range(len(classes)))
+        make = lambda _: check_loss(self.loss, classes=classes, order=range(len(classes)))  # noqa: E731
+        return remembered(self, "loss", [self.loss, self.codec_], make)
+
+    def _seed(self) -> int:
+        # The common case needs no Mersenne twister, which takes longer to make than many a prediction.
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    # -- checking X ---------------------------------------------------------------------------
+
+    def _check_X(self, X: Any, *, reset: bool) -> Any:
+        """Return X as an array or CSR container, or as the data frame it is where columns keep their meaning."""
+        if not reset:
+            self._check_fitted()
+            if self._is_plain(X) and is_finite(X):
+                return X
+        keep_frames, allow_nan = self._takes()
         if keep_frames and is_frame(X):
             if X.shape[0] == 0:
                 raise ValueError(f"`X` has 0 rows (shape {tuple(X.shape)}): at least 1 is needed.")
@@ -81,10 +364,14 @@ class TargetsClassifier(DisplayMixin, FramesMixin, StateMixin, ClassifierMixin, 
         except ValueError as error:
             # scikit-learn's own advice on NaN is long, and does not know TableClassifier.
             found = str(error).split("\n")[0] if "contains NaN" in str(error) else str(error)
-            raise ValueError(f"{found}{_advice(X, found)}") from error
+            raise ValueError(f"{found}{advice(X, found)}") from error
+
+    def _check_fitted(self) -> None:
+        if "classes_" not in vars(self):  # faster than scikit-learn's check, which then says what to do
+            check_is_fitted(self)
 
     def _is_plain(self, X: Any) -> bool:
-        """Return whether there is nothing to check about X but its cells: a matrix of as many floats as in training.
+        """Return whether only the cells of X need a check: a matrix of as many floats as in training.
 
         scikit-learn's checks take longer than many a prediction; they are left to inputs that need them.
         """
@@ -97,267 +384,13 @@ class TargetsClassifier(DisplayMixin, FramesMixin, StateMixin, ClassifierMixin, 
             and "feature_names_in_" not in vars(self)
         )
 
-    def _learn_classes(self, y: Any, n_rows: int) -> np.ndarray:
-        """Set `classes_` from y and return its codes."""
-        table = as_columns(y, unknown=self.unknown, name="y")
-        self._check_rows(table.shape[0], n_rows, "y")
-        codes, classes = encode(table)
-        self._target_format = table.format
-        if table.names is not None:
-            self.target_names_ = list(table.names)
-        else:
-            self.__dict__.pop("target_names_", None)
-        self.classes_ = classes[0] if table.is_1d else classes
-        return codes
-
-    def _encode(self, y: Any, n_rows: int) -> np.ndarray:
-        """Return the codes of complete or partly unknown label vectors."""
-        table = as_columns(y, unknown=self.unknown, name="y")
-        self._check_rows(table.shape[0], n_rows, "y")
-        columns = self._match_columns(table)
-        if len(columns) != len(self._classes):
-            raise ValueError(f"y has {len(columns)} columns for {len(self._classes)} labels: give one for each.")
-        codes = np.empty((n_rows, len(columns)), dtype=np.int32)
-        codes[:, columns] = encode(table, [self._classes[j] for j in columns])[0]
-        return codes
-
-    def _encode_given(self, given: Any, n_rows: int) -> np.ndarray | None:
-        """Return the codes of what is known beforehand, `UNKNOWN` elsewhere; None if nothing is.
-
-        A data frame may hold some of the targets only, in any order: its columns are matched by name.
-        """
-        if given is None:
-            return None
-        names = self._target_format.names
-        if names is not None and is_frame(given):
-            # Before their values are looked at: other columns need not hold classes at all.
-            self._refuse_other_names(list(given.columns), names, "given")
-        table = as_columns(given, unknown=self.unknown, name="given")
-        self._check_rows(table.shape[0], n_rows, "given")
-        columns = self._match_columns(table)
-        by_name = table.is_frame and self._target_format.names is not None
-        if not by_name and len(columns) != len(self._classes):
-            raise ValueError(
-                f"`given` has {len(columns)} columns for {len(self._classes)} labels: give one column per label, "
-                "with NaN or None where nothing is known."
-            )
-        known = np.full((n_rows, len(self._classes)), UNKNOWN, dtype=np.int32)
-        known[:, columns] = encode(table, [self._classes[j] for j in columns])[0]
-        return known if (known != UNKNOWN).any() else None
-
-    def _match_columns(self, table: TargetTable) -> list[int]:
-        """Return the target that each column stands for: by name if both are data frames, else by place."""
-        names = self._target_format.names
-        if not table.is_frame or names is None or table.names == names:
-            return list(range(table.shape[1]))
-        own = table.names or []
-        self._refuse_other_names(own, names, table.name)
-        repeated = [name for name in own if own.count(name) > 1 or names.count(name) > 1]
-        if repeated:
-            raise ValueError(
-                f"`{table.name}` has a column {repeated[0]!r}, but more than one column bears this name. Give all "
-                "targets in the order of the training data, or different names."
-            )
-        return [names.index(name) for name in own]
-
-    @staticmethod
-    def _refuse_other_names(own: Sequence[Any], names: Sequence[Any], what: str) -> None:
-        strange = [name for name in own if name not in names]
-        if strange:
-            raise ValueError(
-                f"`{what}` has a column {strange[0]!r}, which is no target: the targets are {list(names)}."
-            )
-
-    @staticmethod
-    def _check_rows(n_given: int, n_rows: int, name: str) -> None:
-        if n_given != n_rows:
-            raise ValueError(f"`X` has {n_rows} rows but `{name}` has {n_given}: they must be as many.")
-
-    # -- outputs ------------------------------------------------------------------------------
-
-    @property
-    def _classes(self) -> list[np.ndarray]:
-        """The classes of each label, a list for one label too."""
-        return self.classes_ if isinstance(self.classes_, list) else [self.classes_]
-
-    def _decode(self, codes: np.ndarray, X: Any) -> Any:
-        """Return codes (one column per label) in the user's classes, as a frame if y was one or one was asked for."""
-        layout = self._target_format
-        if self._is_array(layout):
-            return self._decoder(codes, is_1d=layout.is_1d)
-        return self._in_frame(codes, self._classes, layout, X)
-
-    @property
-    def _decoder(self) -> Decoder:
-        return remembered(self, "decoder", self._classes, Decoder)
-
-    def _seed(self) -> int:
-        # The common cases need no Mersenne twister, whose making takes longer than many a prediction.
-        if isinstance(self.random_state, Integral):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-
-    def predict(self, X: Any, *, given: Any = None) -> Any:
-        """Predict; see the subclasses."""
-        raise NotImplementedError  # abstract
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the exact match: the share of rows in which every known label is predicted right.
-
-        Parameters
-        ----------
-        X : array, sparse container or data frame of shape (n, n_features)
-        y : array, sparse container or data frame of shape (n, L)
-        sample_weight : array of shape (n,), optional
-        """
-        check_is_fitted(self)
-        n_given, predicted = as_columns(y, unknown=self.unknown, name="y").shape[0], self.predict(X)
-        self._check_rows(n_given, len(predicted), "y")
-        return metrics.exact_match(y, predicted, unknown=self.unknown, sample_weight=sample_weight)
-
     def __sklearn_tags__(self):
-        """Return scikit-learn's description of what this takes and gives."""
+        """Return scikit-learn's description of inputs and outputs."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.multi_output = True
-        tags.classifier_tags.multi_label = True
+        tags.input_tags.allow_nan = self._takes()[1]
         return tags
 
 
-def _advice(X: Any, message: str) -> str:
-    """Return what to type instead where X has text in it or lacks values."""
-    if "NaN" in message:
-        return (
-            " Use TableClassifier(ChainClassifier()), which fills in missing values, or links that accept them, such "
-            "as ChainClassifier(HistGradientBoostingClassifier())."
-        )
-    if "could not convert string" not in message:
-        return ""
-    which = ""
-    if is_frame(X):
-        schema = nw.from_native(X, eager_only=True).schema
-        which = f" (columns {[name for name, dtype in schema.items() if not dtype.is_numeric()]})"
-    return (
-        f"\n`X` holds text{which}. TableClassifier(ChainClassifier()) takes such tables. Or encode it in the links, "
-        "for example ChainClassifier(make_pipeline(make_column_transformer(("
-        'OneHotEncoder(handle_unknown="ignore"), [...]), remainder="passthrough"), LogisticRegression())).'
-    )
-
-
-def is_finite(X: np.ndarray) -> bool:
-    """Return whether all cells of an array of floats are finite; now and then False though they are, if some are huge.
-
-    >>> is_finite(np.array([[1.0, np.nan]])), is_finite(np.ones((2, 2)))
-    (False, True)
-    """
-    # One pass without a mask: a sum is finite only if all of its terms are, and so is one of squares.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if X.flags.c_contiguous:
-            cells = X.reshape(-1)
-            return math.isfinite(cells.dot(cells))
-        return math.isfinite(np.add.reduce(X, axis=None))
-
-
-_MEMORY: WeakKeyDictionary[Any, dict[str, tuple[list[Any], Any]]] = WeakKeyDictionary()
-"""What was made from an object's attributes. Not an attribute itself, so that it is neither saved nor compared."""
-
-
-def remembered(owner: Any, name: str, sources: Sequence[Any], make: Callable[[list[Any]], Any]) -> Any:
-    """Return ``make(sources)``, made anew only when one of the sources is another object than the last time."""
-    own = _MEMORY.get(owner)
-    if own is None:
-        own = _MEMORY[owner] = {}
-    entry = own.get(name)
-    if entry is None or len(entry[0]) != len(sources) or not all(map(is_, entry[0], sources)):
-        kept = list(sources)
-        entry = own[name] = (kept, make(kept))
-    return entry[1]
-
-
-def map_chunks(
-    function: Callable[[Any, np.ndarray | None, int], Any],
-    X: Any,
-    given: np.ndarray | None,
-    *,
-    n_rows_each: int,
-    n_jobs: int | None,
-    in_kernels: bool,
-) -> Any:
-    """Return ``function(rows of X, rows of given, first row)`` for consecutive chunks of rows, joined along the rows.
-
-    The chunks bound the memory; threads work on several of them at a time. The chunks are the same for any number of
-    jobs, and so are the results: BLAS, which rounds differently with more threads, has one thread in each.
-
-    Parameters
-    ----------
-    function : callable
-        Returns an array, a list of arrays or a dataclass of arrays, always of the same kind.
-    X : array, CSR container or data frame of n rows
-    given : ndarray of n rows, or None
-    n_rows_each : int
-    n_jobs : int or None
-    in_kernels : bool
-        Whether `function` leaves the interpreter for most of its time. Otherwise joblib sees to it that classifiers
-        with threads of their own use fewer of them.
-    """
-    n_rows = X.shape[0]
-    if n_rows <= n_rows_each:
-        return function(X, given, 0)
-    joined = _Joined(n_rows)
-
-    def piece(start: int) -> None:
-        rows = slice(start, start + n_rows_each)
-        part = some_rows(X, rows)
-        joined.put(start, function(part, None if given is None else given[rows], start))
-
-    starts = range(0, n_rows, n_rows_each)
-    if in_kernels:
-        with one_blas_thread():
-            run_in_threads(piece, starts, n_jobs)
-    elif count_threads(n_jobs) == 1:
-        for start in starts:
-            piece(start)
-    else:
-        Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(piece)(start) for start in starts)
-    return joined.whole
-
-
-def some_rows(X: Any, rows: slice) -> Any:
-    """Return consecutive rows; those of a CSR container share its numbers: copies would keep other threads waiting."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    if not sp.issparse(X) or X.format != "csr":
-        return X[rows]
-    indptr = X.indptr[rows.start : rows.stop + 1]
-    own = slice(indptr[0], indptr[-1])
-    part = type(X)((len(indptr) - 1, X.shape[1]), dtype=X.dtype)
-    part.data, part.indices, part.indptr = X.data[own], X.indices[own], indptr - indptr[0]
-    return part
-
-
-class _Joined:
-    """Results of chunks of rows, each put into its place when it is there."""
-
-    def __init__(self, n_rows: int):
-        self.n_rows = n_rows
-        self.whole: Any = None
-        self.lock = Lock()
-
-    def put(self, start: int, part: Any) -> None:
-        arrays = _arrays(part)
-        with self.lock:
-            if self.whole is None:
-                room = [np.empty((self.n_rows, *array.shape[1:]), dtype=array.dtype) for array in arrays]
-                if isinstance(part, np.ndarray):
-                    self.whole = room[0]
-                else:
-                    self.whole = room if isinstance(part, list) else type(part)(*room)
-        for array, whole in zip(arrays, _arrays(self.whole), strict=True):
-            whole[start : start + len(array)] = array
-
-
-def _arrays(result: Any) -> list[np.ndarray]:
-    """Return the arrays of an array, a list of them, or a dataclass of them."""
-    if isinstance(result, np.ndarray):
-        return [result]
-    return result if isinstance(result, list) else [getattr(result, field.name) for field in fields(result)]
+def _log_joint(model: JointModel, rows: Any, codes: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
+    assert codes is not None
+    return model.log_joint(rows, codes) if (codes != UNKNOWN).all() else model.log_evidence(rows, codes, rng=rng)[0]

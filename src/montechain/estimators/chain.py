@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from montechain.chain import Chain, PrefixTree
-from montechain.distributions import LabelDistribution, Marginals
-from montechain.estimators.base import remembered
-from montechain.estimators.chains import EVIDENCE_RESIDUAL, SAMPLING_RESIDUAL, ChainsClassifier
-from montechain.estimators.progress import link_progress
-from montechain.inference import BranchAndBound, Decision, TopK, check_inference
-from montechain.inference.enumeration import Effort, evidence
-from montechain.links import LinkLearner
-from montechain.links.base import UNKNOWN
+from montechain._savable import require
+from montechain.chain import Chain
+from montechain.estimators.checks import remembered
+from montechain.estimators.linked import LinkedClassifier
+from montechain.estimators.progress import link_progress, search_orders
+from montechain.inference import check_inference
+from montechain.joint import ChainModel, JointModel
 from montechain.ordering import OrderFinder, check_order
 from montechain.parents import arrange
 
 __all__ = ["ChainClassifier"]
 
 
-class ChainClassifier(ChainsClassifier):
+class ChainClassifier(LinkedClassifier):
     """Predict several targets at once with a probabilistic classifier chain.
 
     The chain models p(y | x) as the product of p(label | x, its parents) over the labels in an order;
@@ -116,18 +113,19 @@ class ChainClassifier(ChainsClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _learn(self, learner: LinkLearner, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
-        n_classes = [len(classes) for classes in self._classes]
-        names = self._target_format.names
+    def _check_choices(self) -> None:
+        super()._check_choices()
+        check_inference(self.inference)
+
+    def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
+        learner, n_classes, names = self._learner(seed), self.codec_.n_classes, self.codec_.names
         is_search = isinstance(self.order, OrderFinder)
         rng = np.random.default_rng(seed)
         order, fixed = check_order("random" if is_search else self.order, len(n_classes), names=names, rng=rng)
         if is_search:
-            order = list(self._search_orders(self.order, learner, X, codes, order, seed, options).orders[0])
-        chosen, parents = arrange(
-            self.parents, order, codes, n_classes,
-            fixed=fixed, names=names, sample_weight=options.get("sample_weight"),
-        )  # fmt: skip
+            order = list(search_orders(self, learner, X, codes, order, seed, options).orders[0])
+        weight = options.get("sample_weight")
+        chosen, parents = arrange(self.parents, order, codes, n_classes, fixed=fixed, names=names, sample_weight=weight)
         with link_progress(self, len(chosen), X, codes) as on_link:
             self.chain_ = Chain.learn(
                 learner, X, codes, n_classes, chosen, parents,
@@ -136,54 +134,11 @@ class ChainClassifier(ChainsClassifier):
         self.order_ = np.array(chosen)
         self.parents_ = list(parents)
 
-    def _decide_rows(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> Decision:
-        strategy, loss = check_inference(self.inference), self._bound_loss(self.order_)
-        decision = strategy.decide(self.chain_, rows, loss=loss, given=self._by_position(known), rng=rng)
-        return decision.with_labels(self._by_label(decision.labels))
+    def _model(self) -> JointModel:
+        sources = [self.chain_, self.inference]
+        return remembered(self, "model", sources, lambda _: ChainModel(self.chain_, check_inference(self.inference)))
 
-    def _marginals_of_rows(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> Marginals:
-        strategy = check_inference(self.inference)
-        by_position = strategy.marginals(self.chain_, rows, given=self._by_position(known), rng=rng)
-        return by_position.in_order(self._positions)
-
-    def _top_k_of_rows(self, rows: Any, k: int, known: np.ndarray | None) -> TopK:
-        top = check_inference(self.inference).top_k(self.chain_, rows, k, given=self._by_position(known))
-        return replace(top, labels=self._by_label(top.labels))
-
-    def _log_joint_of_rows(self, rows: Any, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        by_position = codes[:, self.order_]
-        if (codes != UNKNOWN).all():
-            return self.chain_.log_joint(rows, by_position)
-        return evidence(PrefixTree(self.chain_, rows, np.ascontiguousarray(by_position)), rng=rng)[0]
-
-    def _evidence_of_rows(
-        self, rows: Any, known: np.ndarray, rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
-        tree = PrefixTree(self.chain_, rows, self._by_position(known))
-        return evidence(tree, Effort(EVIDENCE_RESIDUAL), rng=rng)
-
-    def _sample_of_rows(self, rows: Any, n_samples: int, rng: np.random.Generator) -> np.ndarray:
-        uniforms = rng.random((rows.shape[0], n_samples, self.chain_.n_labels))
-        return self._by_label(self.chain_.sample(rows, uniforms)[0])
-
-    def _distribution_of_rows(self, rows: Any, known: np.ndarray, rng: np.random.Generator) -> LabelDistribution:
-        strategy = BranchAndBound(residual=SAMPLING_RESIDUAL)
-        agreeing = strategy.distribution(self.chain_, rows, given=self._by_position(known), rng=rng)
-        return replace(agreeing, labels=self._by_label(agreeing.labels))
-
-    @property
-    def _n_scores(self) -> int:
-        return self.chain_.n_scores
-
-    def _by_position(self, codes: np.ndarray | None) -> np.ndarray | None:
-        """Return columns in the order of the labels as columns in the order of the chain; None stays None."""
-        return None if codes is None else np.ascontiguousarray(codes[:, self.order_])
-
-    def _by_label(self, labels: np.ndarray) -> np.ndarray:
-        """Return columns in the order of the chain as columns in the order of the labels."""
-        return labels[..., self._positions]
-
-    @property
-    def _positions(self) -> np.ndarray:
-        """The position of each label."""
-        return remembered(self, "positions", [self.order_], lambda sources: np.argsort(sources[0]))
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if "chain_" in vars(self):
+            require(np.array_equal(self.order_, self.chain_.order), "the order is not that of the chain")

@@ -80,11 +80,11 @@ def fitted_facts(estimator: Any) -> Facts | None:
         return _of_table(estimator)
     kinds = {
         "chain_": _of_chain,
-        "population_": _of_population,
+        "chains_": _of_population,
         "network_": _of_network,
         "forest_": _of_forest,
         "frequencies_": _of_majority,
-        "vector_codes_": _of_powerset,
+        "vector_counts_": _of_powerset,
     }
     if not any(base.__module__.startswith("montechain.") for base in type(estimator).__mro__):
         return None
@@ -161,11 +161,11 @@ def _of_powerset(estimator: Any) -> Facts:
 def _of_majority(estimator: Any) -> Facts:
     names = _texts(estimator)
     if estimator.strategy == "vector":
-        codes = estimator.vector_codes_[estimator.vector_counts_.argmax()]
+        codes = estimator.model_.vectors[estimator.vector_counts_.argmax()]
     else:
         codes = [frequencies.argmax() for frequencies in estimator.frequencies_]
-    classes = estimator.classes_ if isinstance(estimator.classes_, list) else [estimator.classes_]
-    answer = ", ".join(f"{name} = {own[code]}" for name, own, code in zip(names, classes, codes, strict=True))
+    classes = zip(names, estimator.codec_.classes, codes, strict=True)
+    answer = ", ".join(f"{name} = {own[code]}" for name, own, code in classes)
     choices = [("always predicts", answer), _vectors(estimator), *choices_of(estimator)]
     return Facts(f"Fitted majority of {_counted(len(names), 'label')}", choices=choices)
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
-import numpy as np
-
 from montechain._messages import nearest
-from montechain._targets import TargetFormat, decode_frame, named_labels
 
-__all__ = ["FramesMixin"]
+__all__ = ["SetOutputMixin"]
 
 KINDS = ("default", "pandas", "polars")
 
 
-class FramesMixin:
+class SetOutputMixin:
     """Gives a classifier of several targets `set_output`, with the meaning it has for transformers."""
 
     _sklearn_output_config: dict[str, str]
@@ -61,19 +58,5 @@ class FramesMixin:
         return self
 
     @property
-    def _asked_container(self) -> str:
+    def _output_container(self) -> str:
         return getattr(self, "_sklearn_output_config", {}).get("transform", "default")
-
-    def _is_array(self, layout: TargetFormat) -> bool:
-        """Return whether predictions are arrays: no frame is asked for, and y was none."""
-        return self._asked_container == "default" and not layout.is_frame
-
-    def _in_frame(self, codes: np.ndarray, classes: list[np.ndarray], layout: TargetFormat, X: Any) -> Any:
-        """Return codes (one column per label) in the user's classes, in the frame asked for or in one such as y was."""
-        asked = self._asked_container
-        namespace = layout.namespace if asked == "default" else asked
-        index = X.index if namespace == "pandas" and hasattr(X, "iloc") else None
-        names = named_labels(layout.names, len(classes))
-        # A type of one library means nothing to another.
-        dtypes = layout.dtypes if namespace == layout.namespace else None
-        return decode_frame(codes, classes, names, namespace, index, dtypes)

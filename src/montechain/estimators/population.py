@@ -8,26 +8,27 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_method_params
 
+from montechain._compat import check_method_params
+from montechain._rows import take_rows
+from montechain._savable import require
 from montechain.chain import Chain
-from montechain.distributions import LabelDistribution, Marginals
-from montechain.estimators.chains import EVIDENCE_RESIDUAL, SAMPLING_RESIDUAL, ChainsClassifier
-from montechain.estimators.progress import link_progress
-from montechain.inference import BranchAndBound, Decision, TopK, check_inference
-from montechain.inference.enumeration import Effort
+from montechain.estimators.checks import remembered
+from montechain.estimators.linked import LinkedClassifier
+from montechain.estimators.progress import link_progress, search_orders
+from montechain.inference import check_inference
+from montechain.joint import ChainModel, JointModel
 from montechain.links import LinkLearner, LinkProblem
 from montechain.links.base import UNKNOWN
 from montechain.ordering import OrderFinder, SearchResult, check_order
 from montechain.parents import arrange
 from montechain.population import Population, check_combine
-from montechain.population.mixture import union
+from montechain.population.population import checked_weights
 
 __all__ = ["ChainPopulationClassifier"]
 
 
-class ChainPopulationClassifier(ChainsClassifier):
+class ChainPopulationClassifier(LinkedClassifier):
     """Predict several targets at once with a weighted population of classifier chains.
 
     Which order a chain has matters, and no single one is right. Several chains, each with its own
@@ -68,8 +69,8 @@ class ChainPopulationClassifier(ChainsClassifier):
 
     Attributes
     ----------
-    population_ : Population
-        The learned chains and their weights.
+    chains_ : list of M Chain
+        The learned chains.
     orders_ : ndarray of shape (M, L)
         The label at each position of each chain.
     weights_ : ndarray of shape (M,)
@@ -135,17 +136,16 @@ class ChainPopulationClassifier(ChainsClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _learn(self, learner: LinkLearner, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
+    def _check_choices(self) -> None:
+        super()._check_choices()
+        check_inference(self.inference)
         check_combine(self.combine)
-        rng = np.random.default_rng(seed)
-        orders, fixed, weights = self._choose_orders(learner, X, codes, seed, rng, options)
-        n_classes = [len(classes) for classes in self._classes]
-        names = self._target_format.names
-        weight = options.get("sample_weight")
-        arranged = [
-            arrange(self.parents, order, codes, n_classes, fixed=fixed, names=names, sample_weight=weight)
-            for order in orders
-        ]
+
+    def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
+        learner, n_classes, names = self._learner(seed), self.codec_.n_classes, self.codec_.names
+        orders, fixed, weights = self._choose_orders(learner, X, codes, seed, np.random.default_rng(seed), options)
+        given = {"fixed": fixed, "names": names, "sample_weight": options.get("sample_weight")}
+        arranged = [arrange(self.parents, order, codes, n_classes, **given) for order in orders]
         n_drawn = self._n_drawn(len(codes))
         together = n_drawn is None and bool((codes != UNKNOWN).all())
         problems = [LinkProblem(label, parents[label]) for order, parents in arranged for label in order]
@@ -160,18 +160,33 @@ class ChainPopulationClassifier(ChainsClassifier):
                     )
                     for j, (order, parents) in enumerate(arranged)
                 ]
-        self.population_ = Population(chains, weights)
-        self.orders_ = self.population_.orders
-        self.weights_ = self.population_.weights
+        kept = np.flatnonzero(weights := checked_weights(weights, len(chains)))
+        self.chains_ = [chains[j] for j in kept]
+        self.orders_ = np.array([chain.order for chain in self.chains_], dtype=np.int64)
+        self.weights_ = weights[kept]
+
+    def _model(self) -> JointModel:
+        def build(_: Any) -> Population:
+            inference = check_inference(self.inference)
+            models = [ChainModel(chain, inference) for chain in self.chains_]
+            return Population(models, self.weights_, combine=check_combine(self.combine))
+
+        return remembered(self, "model", [self.chains_, self.weights_, self.inference, self.combine], build)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if "chains_" in vars(self):
+            orders = [chain.order for chain in self.chains_]
+            require(np.array_equal(self.orders_, orders), "the orders are not those of the chains")
 
     def _choose_orders(
         self, learner: LinkLearner, X: Any, codes: np.ndarray, seed: int, rng: np.random.Generator, options: Any
     ) -> tuple[list[list[int]], bool, Any]:
         """Return the orders, whether the user asked for just these, and their weights."""
-        n_labels, names = codes.shape[1], self._target_format.names
+        n_labels, names = codes.shape[1], self.codec_.names
         if isinstance(self.order, OrderFinder):
             start, _ = check_order("random", n_labels, names=names, rng=rng)
-            result = self._search_orders(self.order, learner, X, codes, start, seed, options)
+            result = search_orders(self, learner, X, codes, start, seed, options)
             weights = weights_of(result) if self.weights is None else self.weights
             return [list(order) for order in result.orders], False, weights
         if isinstance(self.order, str):
@@ -226,46 +241,9 @@ class ChainPopulationClassifier(ChainsClassifier):
         if n_drawn is not None:
             rng = np.random.default_rng(seeds)
             rows = rng.choice(len(codes), size=n_drawn, replace=self.bootstrap)
-            options = _check_method_params(X, options, rows)
-            X, codes = _safe_indexing(X, rows), codes[rows]
+            options = check_method_params(X, options, rows)
+            X, codes = take_rows(X, rows), codes[rows]
         return Chain.learn(learner, X, codes, n_classes, order, parents, seed=seeds[0], **shared, **options)
-
-    def _decide_rows(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> Decision:
-        return check_combine(self.combine).decide(
-            self.population_, rows, loss=self._bound_loss(np.arange(len(self._classes))),
-            inference=check_inference(self.inference), given=known, rng=rng,
-        )  # fmt: skip
-
-    def _marginals_of_rows(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> Marginals:
-        return check_combine(self.combine).marginals(
-            self.population_, rows, inference=check_inference(self.inference),
-            loss=self._bound_loss(np.arange(len(self._classes))), given=known, rng=rng,
-        )  # fmt: skip
-
-    def _top_k_of_rows(self, rows: Any, k: int, known: np.ndarray | None) -> TopK:
-        return check_combine(self.combine).top_k(self.population_, rows, k, given=known)
-
-    def _log_joint_of_rows(self, rows: Any, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        if (codes != UNKNOWN).all():
-            return self.population_.log_joint(rows, codes)
-        return self.population_.log_evidence(rows, codes, rng=rng)
-
-    def _evidence_of_rows(
-        self, rows: Any, known: np.ndarray, rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
-        return self.population_.evidence(rows, known, rng=rng, effort=Effort(EVIDENCE_RESIDUAL))
-
-    def _sample_of_rows(self, rows: Any, n_samples: int, rng: np.random.Generator) -> np.ndarray:
-        shape = rows.shape[0], n_samples
-        return self.population_.sample(rows, rng.random(shape), rng.random((*shape, len(self._classes))))[0]
-
-    def _distribution_of_rows(self, rows: Any, known: np.ndarray, rng: np.random.Generator) -> LabelDistribution:
-        return union(self.population_, rows, BranchAndBound(residual=SAMPLING_RESIDUAL), known, rng)
-
-    @property
-    def _n_scores(self) -> int:
-        widths = [chain.n_scores for chain in self.population_.chains]
-        return sum(widths) if all(widths) else 0
 
 
 def weights_of(result: SearchResult) -> np.ndarray:

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from montechain._compilation import NOTICE, watch_compilation
+from montechain.links import LinkLearner
+from montechain.ordering import OrderSearch, SearchResult, search_progress
 
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # scikit-learn before 1.9
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in where scikit-learn has no callbacks."""
-
-    def with_callbacks(method: Callable) -> Callable:
-        """Return the method as it is."""
-        return method
-
-
-__all__ = ["CallbackSupportMixin", "link_progress", "with_callbacks"]
+__all__ = ["link_progress", "search_orders"]
 
 
 @contextmanager
 def link_progress(estimator: Any, n_links: int, X: Any, y: Any):
-    """Report the links of a chain as they are learned; yields what to call after each of them.
+    """Report links as they are learned. Yields a function to call with each problem when its link is learned.
 
     The fit is one task with a subtask for each link, in the sense of scikit-learn's callbacks. With `verbose`, a line
     says when kernels are being compiled; the times shown leave that out.
@@ -55,3 +47,27 @@ def link_progress(estimator: Any, n_links: int, X: Any, y: Any):
         yield on_link
     if context is not None:
         context.call_on_fit_task_end(estimator=estimator, X=X, y=y)
+
+
+def search_orders(
+    estimator: Any, learner: LinkLearner, X: Any, codes: np.ndarray, start: Any, seed: int, options: dict[str, Any]
+) -> SearchResult:
+    """Return the orders that the estimator's `order` finds on these rows, and set its `search_trace_`."""
+    finder = estimator.order
+    evaluator = finder.evaluator(
+        learner, X, codes, estimator.codec_.n_classes,
+        parents=estimator.parents, inference=estimator.inference, loss=estimator.loss,
+        classes=estimator.codec_.classes, names=estimator.codec_.names, start=start,
+        sample_weight=options.get("sample_weight"), seed=seed, n_jobs=estimator.n_jobs,
+        fit_params={key: value for key, value in options.items() if key != "sample_weight"},
+    )  # fmt: skip
+    rng = np.random.default_rng([seed, 1])
+    if isinstance(finder, OrderSearch):
+        with search_progress(finder.n_steps) if estimator.verbose else nullcontext() as on_step:
+            result = finder.find(evaluator, start=tuple(start), rng=rng, on_step=on_step)
+    else:
+        result = finder.find(evaluator, start=tuple(start), rng=rng)
+    if result.logarithmic is None:
+        result = replace(result, logarithmic=evaluator.is_logarithmic)
+    estimator.search_trace_ = result.trace
+    return result

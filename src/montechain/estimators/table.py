@@ -15,8 +15,9 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from montechain.estimators.base import TargetsClassifier
 from montechain.estimators.chain import ChainClassifier
+from montechain.estimators.checks import unchanged_on_failure
+from montechain.estimators.multi_target import MultiTargetClassifier
 from montechain.estimators.wrappers import innermost
 from montechain.inference import Decision, TopK
 from montechain.links.base import UNKNOWN
@@ -36,7 +37,7 @@ def _classifier_has(method: str) -> Any:
     return check
 
 
-class TableClassifier(TargetsClassifier):
+class TableClassifier(MultiTargetClassifier):
     """Predict several targets from a table as people have it: numbers, words, dates, text, missing cells.
 
     An encoder turns the table into numbers, a classifier learns from these. Both are fitted on the same rows, so the
@@ -99,7 +100,7 @@ class TableClassifier(TargetsClassifier):
         **fit_params
             Passed on to the classifier's `fit`, by metadata routing if that is enabled.
         """
-        with self._unchanged_on_failure():
+        with unchanged_on_failure(self):
             classifier = self._new_classifier()
             encoder = self._new_encoder(classifier)
             encoded = encoder.fit_transform(X)
@@ -159,10 +160,10 @@ class TableClassifier(TargetsClassifier):
         list of L ndarrays of shape (n, K), or one ndarray if y was one-dimensional
         """
         marginals = self._ask("predict_proba", X, given=given)
-        if self._target_format.is_1d:
+        if self.codec_.is_1d:
             return marginals
         if isinstance(marginals, np.ndarray) and marginals.ndim == 2:
-            if len(self._classes) == 1:
+            if len(self.codec_.classes) == 1:
                 return [marginals]
             # Some of scikit-learn's return one column for each label, the probability of its second class.
             return [np.column_stack([1.0 - positive, positive]) for positive in marginals.T]
@@ -216,12 +217,12 @@ class TableClassifier(TargetsClassifier):
         return getattr(innermost(self.classifier), "unknown", None)
 
     @property
-    def _asked_container(self) -> str:
+    def _output_container(self) -> str:
         """The container asked for by `set_output`, here or of the classifier."""
         return (
-            super()._asked_container
+            super()._output_container
             if hasattr(self, "_sklearn_output_config")
-            else getattr(innermost(self.classifier), "_asked_container", "default")
+            else getattr(innermost(self.classifier), "_output_container", "default")
         )
 
     def _new_classifier(self) -> Any:
@@ -278,9 +279,9 @@ class TableClassifier(TargetsClassifier):
     def _presented(self, labels: Any, X: Any) -> Any:
         """Return predictions of the classifier in the user's classes and container, with the index of X."""
         if _takes_any_classes(self.classifier_):
-            if self._asked_container == "default" and not self._target_format.is_frame:
+            if self._output_container == "default" and not self.codec_.is_frame:
                 return labels
-            codes = self._encode(labels, len(labels))
+            codes = self.codec_.encode(labels)
         else:
             codes = np.asarray(labels.toarray() if sp.issparse(labels) else labels)
             codes = codes.reshape(len(codes), -1).astype(np.int64)
@@ -309,4 +310,4 @@ def _acceptable(encoded: Any, classifier: Any) -> Any:
 
 def _takes_any_classes(classifier: Any) -> bool:
     """Return whether it takes targets in any shape and classes; others are given codes, and never see the user's."""
-    return isinstance(innermost(classifier), TargetsClassifier)
+    return isinstance(innermost(classifier), MultiTargetClassifier)

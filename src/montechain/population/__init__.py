@@ -1,4 +1,4 @@
-"""Several chains with weights, one answer: one combination, one file."""
+"""Several joint models with weights, one answer."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 from montechain._messages import nearest
 from montechain.population.algorithm_4 import Algorithm4
-from montechain.population.base import Combination, Population
-from montechain.population.mixture import Mixture
+from montechain.population.combination import Combination, Mixture
+from montechain.population.population import Population
 from montechain.population.vote import Vote
 
 __all__ = ["COMBINATIONS", "Algorithm4", "Combination", "Mixture", "Population", "Vote", "check_combine"]

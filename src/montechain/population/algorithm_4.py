@@ -5,17 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
 from montechain._kernels.algorithm_4 import algorithm_4
 from montechain._messages import check_positive_argument, nearest
-from montechain.chain import CODE, PrefixTree, no_knowledge
-from montechain.inference.base import Decision, Inference, blocks, concatenated
+from montechain._rows import row_blocks, take_rows
+from montechain.distributions import LabelDistribution
+from montechain.inference.decision import Decision, concatenated
 from montechain.inference.draws import draw, draw_by_level
 from montechain.inference.monte_carlo import CELLS_AT_ONCE
 from montechain.inference.sweep import sweep
-from montechain.losses import LabelDistribution, Loss
-from montechain.population.base import Combination, Population, joined
+from montechain.joint import ChainModel
+from montechain.population.combination import Combination
+from montechain.population.population import Population, joined
+from montechain.population.search import stacked_scores
+from montechain.prefix_tree import PrefixTree, no_knowledge
+from montechain.targets import CODE
 
 __all__ = ["Algorithm4"]
 
@@ -54,15 +58,16 @@ class Algorithm4(Combination):
     --------
     >>> import numpy as np
     >>> from montechain.chain import Chain
-    >>> from montechain.inference.greedy import Greedy
+    >>> from montechain.inference import Greedy
+    >>> from montechain.joint import ChainModel
     >>> from montechain.links.linear import FittedLinearLink
     >>> from montechain.losses import check_loss
-    >>> from montechain.population.base import Population
     >>> link = FittedLinearLink.constant(np.log([0.3, 0.7]), n_features=1, parents_n_classes=())
     >>> chains = [Chain(order, [(), ()], [link, link]) for order in ([0, 1], [1, 0])]
+    >>> population = Population([ChainModel(chain, Greedy()) for chain in chains])
     >>> loss = check_loss("exact_match", classes=[np.arange(2)] * 2, order=range(2))
     >>> Algorithm4(n_orders=3, n_samples=10).decide(
-    ...     Population(chains), np.zeros((1, 1)), loss=loss, inference=Greedy(), rng=np.random.default_rng(0)
+    ...     population, np.zeros((1, 1)), loss=loss, rng=np.random.default_rng(0)
     ... ).labels
     array([[1, 1]], dtype=int32)
     """
@@ -72,36 +77,27 @@ class Algorithm4(Combination):
         self.n_samples = n_samples
         self.initial = initial
 
-    def decide(  # noqa: D102
-        self,
-        population: Population,
-        X: Any,
-        *,
-        loss: Loss,
-        inference: Inference,
-        given: np.ndarray | None = None,
-        rng: np.random.Generator,
-    ) -> Decision:
+    def decide(self, population, X, *, loss, given=None, rng):  # noqa: D102
         self._check()
-        steps = population.draw_chains(rng.random(int(self.n_orders)))
+        steps = population.draw_models(rng.random(int(self.n_orders)))
         uniforms = rng.random((int(self.n_orders), int(self.n_samples), population.n_labels))
         if not loss.is_exact_match:
             # Only some rows at a time, since a row has as many vectors as there are draws.
             parts = []
-            for rows in blocks(X.shape[0], max(1, CELLS_AT_ONCE // uniforms.size)):
-                block, known = _safe_indexing(X, rows), None if given is None else given[rows]
-                draws = _draws(population, block, known, steps, uniforms)
-                labels, expected_loss, regret = loss.decide(draws, given=known)
+            for rows in row_blocks(X.shape[0], max(1, CELLS_AT_ONCE // uniforms.size)):
+                block, known = take_rows(X, rows), None if given is None else given[rows]
+                labels, expected_loss, regret = loss.decide(_draws(population, block, known, steps, uniforms), known)
                 log_proba = population.log_joint(block, labels)
                 parts.append(Decision.least_loss(labels, log_proba, expected_loss, regret))
             return concatenated(parts)
         start_greedy = self.initial == "greedy"
-        scores = population.scores(X)
+        orders = population.orders
+        scores = stacked_scores(population.models, X)
         if scores is None:
             labels = _by_level(population, X, given, steps, uniforms, start_greedy)
         else:
             known = no_knowledge(population.n_labels) if given is None else given
-            labels = algorithm_4(*scores.arrays, known, population.orders, steps, uniforms, start_greedy)
+            labels = algorithm_4(*scores.arrays, known, orders, steps, uniforms, start_greedy)
         log_proba = population.log_joint(X, labels)
         return Decision.most_probable(labels, log_proba, np.zeros(len(labels)), given=given)
 
@@ -124,28 +120,26 @@ def _by_level(
 ) -> np.ndarray:
     """Return what the kernel returns, for chains of any kind: all rows together, step by step, level by level."""
     n_rows = X.shape[0]
-    rows = np.arange(n_rows)
     labels = np.empty((n_rows, population.n_labels), dtype=CODE)
     # One tree for all steps under the same order: each remembers what its links have answered.
-    trees = {
-        j: PrefixTree(population.chains[j], X, population.by_position(j, given)) for j in dict.fromkeys(steps.tolist())
-    }
+    models: list[ChainModel] = list(population.models)  # type: ignore[arg-type]
+    trees = {j: PrefixTree(models[j].chain, X, models[j].by_position(given)) for j in dict.fromkeys(steps.tolist())}
     for t, j in enumerate(steps.tolist()):
         tree = trees[j]
         if t > 0:
-            held = population.by_position(j, labels)
-            value = tree.log_joint(held, rows)
+            held = models[j].by_position(labels)
+            value = tree.log_joint(held)
         elif start_greedy:
             greedy = sweep(tree, width=1).vectors
             held, value = greedy.labels, greedy.log_mass
         else:
             drawn, _ = tree.chain.sample(X, uniforms[:1, :1], tree.given)
             held = drawn[:, 0]
-            value = tree.log_joint(held, rows)
+            value = tree.log_joint(held)
         draws, _ = draw_by_level(tree, uniforms[t], floor=value)
         best = draws.best(value)
         held[draws.rows[best]] = draws.labels[best]
-        labels = population.by_label(j, held)
+        labels = models[j].by_label(held)
     return labels
 
 
@@ -156,9 +150,10 @@ def _draws(
     n_rows = X.shape[0]
     parts = []
     for j in np.unique(steps):
-        tree = PrefixTree(population.chains[j], X, population.by_position(j, given))
+        model: Any = population.models[j]
+        tree = PrefixTree(model.chain, X, model.by_position(given))
         draws = draw(tree, uniforms[steps == j].reshape(-1, population.n_labels))
-        parts.append((draws.rows, population.by_label(j, draws.labels), np.log(draws.counts) + draws.log_weight))
+        parts.append((draws.rows, model.by_label(draws.labels), np.log(draws.counts) + draws.log_weight))
     largest = np.full(n_rows, -np.inf)
     for rows, _, log_weight in parts:
         np.maximum.at(largest, rows, log_weight)

@@ -1,8 +1,8 @@
 """The dependency network: p(label | x, all other labels) for every label, and Gibbs sampling from these.
 
-A dependency network has no order, so unlike a chain it has no joint probability either: its conditionals
-are learned apart from each other and need not belong to one distribution. Everything here is in codes,
-one column per label.
+A dependency network has no order, so unlike a chain it has no joint probability either: its conditionals are learned
+independently of each other and need not belong to one distribution. `NetworkModel` answers the queries of a joint model
+that Gibbs sampling can answer. Everything is in codes, one column per label.
 """
 
 from __future__ import annotations
@@ -11,20 +11,25 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
 from montechain._kernels.gibbs import gibbs as gibbs_kernel
+from montechain._rows import take_rows
 from montechain._savable import savable
-from montechain.chain import Chain, draw_classes, no_knowledge
+from montechain.chain import Chain
+from montechain.distributions import LabelDistribution, Marginals
+from montechain.inference import Decision
+from montechain.joint import JointModel
 from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem
 from montechain.links.linear import FittedLinearLink, LinearScorer
 from montechain.links.packing import check_parents, pack_links, unpack_links
+from montechain.losses import Hamming, Loss, check_loss
+from montechain.prefix_tree import draw_classes, no_knowledge
 from montechain.targets import CODE
 
-__all__ = ["DependencyNetwork"]
+__all__ = ["DependencyNetwork", "NetworkModel"]
 
 MAX_REMEMBERED = 2**18
-"""At most so many conditionals of links of any kind are kept, to be used again, in one call."""
+"""Maximum number of cached conditionals of general classifiers in one call."""
 
 
 @savable
@@ -38,10 +43,10 @@ class DependencyNetwork:
 
     Examples
     --------
-    Two labels that are drawn to each other:
+    Two labels that attract each other:
 
     >>> import numpy as np
-    >>> from montechain.dependency_network import DependencyNetwork
+    >>> from montechain.network import DependencyNetwork
     >>> from montechain.links.linear import SOFTMAX, FittedLinearLink
     >>> link = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.array([-2.0]), (np.array([[0.0], [4.0]]),))
     >>> network = DependencyNetwork([link, link])
@@ -99,7 +104,7 @@ class DependencyNetwork:
             chain = Chain.learn(learner, X, codes, n_classes, range(n_labels), earlier, seed=seed, **options)
             uniforms = np.random.default_rng([seed, n_labels]).random((len(rows), 1, n_labels))
             filled = codes.copy()
-            filled[rows] = chain.sample(_safe_indexing(X, rows), uniforms, codes[rows])[0][:, 0]
+            filled[rows] = chain.sample(take_rows(X, rows), uniforms, codes[rows])[0][:, 0]
         problems = [LinkProblem(label, _all_but(label, n_labels)) for label in range(n_labels)]
         return cls(learner.fit_links(X, codes, filled, n_classes, problems, on_link=on_link, **options))
 
@@ -188,11 +193,103 @@ class DependencyNetwork:
         return labels, marginals / n_collected
 
 
-class _Conditionals:
-    """p(label | x, all others) for some rows, from a link of any kind; what was asked before is remembered.
+class NetworkModel(JointModel):
+    """A dependency network with Gibbs sampling, as far as it can act as a joint model.
 
-    Sweep after sweep most rows meet label vectors again that they have met before, and a classifier takes far longer
-    than looking them up.
+    It has no joint probability: `log_joint`, `log_evidence` and `top_k` raise NotImplementedError, decisions have a
+    log-probability of NaN, and nothing is certified.
+
+    Parameters
+    ----------
+    network : DependencyNetwork
+    n_before : int
+        Sweeps left out, in which the start is forgotten.
+    n_collected : int
+        Sweeps that count.
+    average : bool
+        Whether marginals are averaged conditionals; otherwise they are shares of the vectors collected.
+    """
+
+    def __init__(self, network: DependencyNetwork, n_before: int, n_collected: int, average: bool = False):
+        self.network = network
+        self.n_before = n_before
+        self.n_collected = n_collected
+        self.average = average
+        self.n_classes = network.n_classes
+        self.n_scores = network.n_scores
+        self.width = n_collected
+        self.is_sampling = True
+
+    def decide(self, X, *, loss, given=None, rng):  # noqa: D102
+        if isinstance(loss, Hamming):
+            found = self.marginals(X, given=given, rng=rng)
+            labels, expected_loss, regret = loss.decide_marginals(found.proba, found.unresolved, given=given)
+        else:
+            labels, expected_loss, regret = loss.decide(self.distribution(X, given=given, rng=rng), given=given)
+        nothing = np.full(len(labels), np.nan)
+        return Decision(
+            labels, nothing, np.zeros(len(labels)), expected_loss, regret, np.zeros(len(labels), dtype=bool)
+        )
+
+    def most_probable(self, X, *, given=None, rng):
+        """Return the vectors collected most often."""
+        classes = [np.arange(k) for k in self.n_classes]
+        exact_match = check_loss("exact_match", classes=classes, order=range(self.n_labels))
+        return self.decide(X, loss=exact_match, given=given, rng=rng)
+
+    def marginals(self, X, *, given=None, rng, loss: Loss | None = None):  # noqa: D102
+        _, shares = self._collect(X, given, rng)
+        proba = [shares[:, k, :n] for k, n in enumerate(self.n_classes)]
+        n_rows = len(shares)
+        lower = [np.zeros_like(mass) for mass in proba]
+        return Marginals(proba, lower, np.ones((n_rows, self.n_labels)), np.ones(n_rows, dtype=bool))
+
+    def distribution(self, X, *, given=None, rng, residual=None):  # noqa: D102
+        labels, _ = self._collect(X, given, rng)
+        n_rows = len(labels)
+        return LabelDistribution(
+            indptr=np.arange(n_rows + 1) * self.n_collected,
+            labels=labels.reshape(-1, self.n_labels),
+            weights=np.full(n_rows * self.n_collected, 1.0 / self.n_collected),
+            residual=np.ones(n_rows),
+            estimated=np.ones(n_rows, dtype=bool),
+        )
+
+    def draw(self, X, n_samples, *, rng):
+        """Return the vectors after successive sweeps.
+
+        Rows are independent of each other. The draws of one row are not.
+        """
+        return self.sample(X, n_samples, rng=rng)
+
+    def sample(self, X, n_samples, *, given=None, rng):  # noqa: D102
+        # A stream for each row, so that its draws do not depend on how many rows are drawn at a time.
+        shape = (self.n_before + n_samples, self.n_labels)
+        uniforms = np.stack([stream.random(shape) for stream in rng.spawn(X.shape[0])])
+        return self.network.gibbs(X, uniforms, n_samples, given=given)[0]
+
+    def log_joint(self, X, Y):  # noqa: D102
+        raise NotImplementedError(
+            "a dependency network has no joint probability; use a chain, such as ChainClassifier()."
+        )
+
+    def log_evidence(self, X, given, *, rng, residual=0.0):  # noqa: D102
+        return self.log_joint(X, given)
+
+    def top_k(self, X, k, *, given=None):  # noqa: D102
+        return self.log_joint(X, given)
+
+    def _collect(self, X: Any, given: np.ndarray | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        # All rows share one table of draws, so that a prediction does not depend on the rows beside it.
+        uniforms = rng.random((1, self.n_before + self.n_collected, self.n_labels))
+        return self.network.gibbs(X, uniforms, self.n_collected, given=given, average=self.average)
+
+
+class _Conditionals:
+    """Cached p(label | x, all others) of a general classifier.
+
+    From sweep to sweep most rows meet label vectors that they have met before, and asking the classifier again takes
+    far longer than looking the answer up.
     """
 
     def __init__(self, network: DependencyNetwork, label: int, X: Any, n_most: int):
@@ -211,7 +308,7 @@ class _Conditionals:
         found = [self.remembered.get(key) for key in keys]
         new = [i for i, value in enumerate(found) if value is None]
         if new:
-            X = self.X if len(new) == self.X.shape[0] else _safe_indexing(self.X, rows[new])
+            X = self.X if len(new) == self.X.shape[0] else take_rows(self.X, rows[new])
             for i, value in zip(new, self.link.log_proba(X, codes[new]), strict=True):
                 found[i] = value
                 if len(self.remembered) < self.n_most:

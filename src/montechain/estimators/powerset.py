@@ -6,18 +6,21 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_method_params
 
+from montechain._compat import check_method_params
+from montechain._rows import take_rows
+from montechain.estimators.linked import LinkedClassifier
 from montechain.estimators.progress import link_progress
-from montechain.estimators.seen_vectors import (
-    SeenVectorsClassifier,
-    commonest_classes,
-    conditional_weights,
-    informative,
-)
+from montechain.joint import JointModel
 from montechain.links import FittedLinearLink, FittedLink, LinkLearner, LinkProblem, LogisticLink, SVMLink
 from montechain.links.linear import ONE_VERSUS_REST
+from montechain.seen_vectors import (
+    PowersetModel,
+    commonest_classes,
+    count_vectors,
+    informative_rows,
+    posterior_weights,
+)
 from montechain.targets import CODE, UNKNOWN
 
 __all__ = ["LabelPowersetClassifier"]
@@ -30,7 +33,7 @@ MAX_PAIRED = 64
 does the time in which the pairs are joined for each row predicted."""
 
 
-class LabelPowersetClassifier(SeenVectorsClassifier):
+class LabelPowersetClassifier(LinkedClassifier):
     """Predict several targets at once by taking each label vector seen in training for one class.
 
     The label powerset method: p(y | x) is one multi-class problem. Dependence between labels costs nothing, but a
@@ -68,7 +71,7 @@ class LabelPowersetClassifier(SeenVectorsClassifier):
         The label vectors, in y's own classes.
     vector_counts_ : ndarray of shape (V,)
         How often each occurs, weighted.
-    link_ : FittedLink
+    model_ : PowersetModel
         The learned p(vector | x).
     classes_ : list of L ndarrays, or ndarray for a one-dimensional y
     target_names_ : list
@@ -94,8 +97,6 @@ class LabelPowersetClassifier(SeenVectorsClassifier):
     True
     """
 
-    link_: FittedLink
-
     def __init__(
         self,
         estimator: Any = None,
@@ -113,14 +114,28 @@ class LabelPowersetClassifier(SeenVectorsClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _learn(self, learner: LinkLearner, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
+    @property
+    def vectors_(self) -> np.ndarray:
+        """The label vectors seen in training, of shape (V, L), in the user's classes."""
+        return self.codec_.decode_array(self.model_.vectors[None])[0]
+
+    @property
+    def vector_counts_(self) -> np.ndarray:
+        """How often each vector occurs, weighted."""
+        return self.model_.counts
+
+    def _check_choices(self) -> None:
+        super()._check_choices()
         if not isinstance(self.min_count, Real) or isinstance(self.min_count, bool) or not self.min_count > 0:
             raise ValueError(f"`min_count={self.min_count!r}` must be a positive number, e.g. min_count=2.")
+
+    def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
+        learner = self._learner(seed)
         if self.estimator is None or (isinstance(self.estimator, str) and self.estimator == "logistic"):
             learner = LogisticLink(tol=TOLERANCE)
-        X, codes, options = informative(X, codes, options)
+        X, codes, options = informative_rows(X, codes, options)
         codes = self._completed(learner, X, codes, options, np.random.default_rng([seed, 1]))
-        vectors, numbers, counts = _distinct(codes, options.get("sample_weight"))
+        vectors, numbers, counts = count_vectors(codes, options.get("sample_weight"))
         # Weights that are meant to be one may sum to a little less than their number.
         frequent = counts >= self.min_count * (1.0 - 1e-9)
         if not frequent.any():
@@ -130,12 +145,16 @@ class LabelPowersetClassifier(SeenVectorsClassifier):
             )
         rows = np.flatnonzero(frequent[numbers])
         if len(rows) < len(codes):
-            options = _check_method_params(X, options, rows)
-            X, numbers = _safe_indexing(X, rows), (np.cumsum(frequent) - 1)[numbers[rows]]
-        self.vector_codes_, self.vector_counts_ = vectors[frequent], counts[frequent]
+            options = check_method_params(X, options, rows)
+            X, numbers = take_rows(X, rows), (np.cumsum(frequent) - 1)[numbers[rows]]
+        vectors, counts = vectors[frequent], counts[frequent]
         with link_progress(self, 1, X, codes) as on_link:
-            self.link_ = self._learn_link(learner, X, numbers, len(self.vector_codes_), options)
+            link = self._learn_link(learner, X, numbers, len(vectors), options)
             on_link(LinkProblem(0, ()))
+        self.model_ = PowersetModel(vectors, counts, self.codec_.n_classes, link)
+
+    def _model(self) -> JointModel:
+        return self.model_
 
     def _completed(
         self, learner: LinkLearner, X: Any, codes: np.ndarray, options: dict[str, Any], rng: np.random.Generator
@@ -148,11 +167,11 @@ class LabelPowersetClassifier(SeenVectorsClassifier):
         complete, partly = np.flatnonzero(~lacks), np.flatnonzero(lacks)
         if len(complete) == 0:
             return filled
-        own_options = _check_method_params(X, options, complete)
-        vectors, numbers, counts = _distinct(codes[complete], own_options.get("sample_weight"))
-        link = self._learn_link(learner, _safe_indexing(X, complete), numbers, len(vectors), own_options)
-        log_proba = _log_proba(link, _safe_indexing(X, partly))
-        weights, agrees = conditional_weights(log_proba, vectors, counts, codes[partly])
+        own_options = check_method_params(X, options, complete)
+        vectors, numbers, counts = count_vectors(codes[complete], own_options.get("sample_weight"))
+        link = self._learn_link(learner, take_rows(X, complete), numbers, len(vectors), own_options)
+        log_proba = PowersetModel(vectors, counts, self.codec_.n_classes, link).log_proba(take_rows(X, partly))
+        weights, agrees = posterior_weights(log_proba, vectors, counts, codes[partly])
         # One uniform number for each row: which vector its place among the cumulated weights falls to.
         drawn = (weights.cumsum(axis=1) <= rng.random((len(partly), 1))).sum(axis=1)
         drawn = np.minimum(drawn, len(vectors) - 1)
@@ -180,17 +199,3 @@ class LabelPowersetClassifier(SeenVectorsClassifier):
         coef = np.column_stack([link.coef for link in links])
         intercept = np.concatenate([link.intercept for link in links])
         return FittedLinearLink(n_vectors, ONE_VERSUS_REST, coef, intercept)
-
-    def _log_proba_of_vectors(self, rows: Any) -> np.ndarray:
-        return _log_proba(self.link_, rows)
-
-
-def _log_proba(link: FittedLink, rows: Any) -> np.ndarray:
-    return link.log_proba(rows, np.empty((rows.shape[0], 0), dtype=CODE))
-
-
-def _distinct(codes: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the different vectors in lexicographic order, the number of each row's, and their weighted counts."""
-    vectors, numbers = np.unique(codes, axis=0, return_inverse=True)
-    numbers = numbers.ravel()
-    return vectors, numbers, np.bincount(numbers, weights=weight, minlength=len(vectors)).astype(np.float64)

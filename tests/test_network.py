@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from montechain.chain import Chain
-from montechain.dependency_network import DependencyNetwork
 from montechain.links import LogisticLink
 from montechain.links.base import UNKNOWN, LinkProblem
+from montechain.network import DependencyNetwork
 from random_chains import all_vectors, random_given
 from random_networks import as_generic, pairwise_model, random_linear_network
 
@@ -87,7 +87,7 @@ def test_conditionals_met_before_are_not_asked_for_again(monkeypatch):
     labels, _ = network.gibbs(X, uniforms, 200)
     # Two binary labels have four combinations, in each of five rows.
     assert all(0 < link.n_rows_asked <= 4 * 5 for link in network.links)
-    monkeypatch.setattr("montechain.dependency_network.MAX_REMEMBERED", 9)
+    monkeypatch.setattr("montechain.network.MAX_REMEMBERED", 9)
     again, _ = network.gibbs(X, uniforms, 200)
     np.testing.assert_array_equal(again, labels)
     assert all(link.n_rows_asked > 200 for link in network.links)

@@ -7,18 +7,22 @@ from typing import Any
 import numpy as np
 
 from montechain._messages import check_positive_integer, nearest
-from montechain.dependency_network import DependencyNetwork
-from montechain.estimators.links import LinksClassifier
+from montechain.estimators.linked import LinkedClassifier
 from montechain.estimators.progress import link_progress
-from montechain.links import LinkLearner
-from montechain.losses import Hamming, LabelDistribution
+from montechain.joint import JointModel
+from montechain.network import DependencyNetwork, NetworkModel
 
 __all__ = ["DependencyNetworkClassifier"]
 
 MARGINALS = ("counts", "conditionals")
 
 
-class DependencyNetworkClassifier(LinksClassifier):
+def no_joint(estimator: Any) -> Any:
+    """Raise the error of a method that needs a joint probability."""
+    raise AttributeError("a dependency network has no joint probability; use a chain, such as ChainClassifier().")
+
+
+class DependencyNetworkClassifier(LinkedClassifier):
     """Predict several targets at once with a conditional dependency network (CDN).
 
     Every label has a link to all others: p(label | x, all other labels). No order has to be chosen; in
@@ -122,61 +126,11 @@ class DependencyNetworkClassifier(LinksClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def predict(self, X: Any, *, given: Any = None) -> Any:
-        """Return the label vectors of least expected loss, as far as the sweeps collected can tell.
-
-        Parameters
-        ----------
-        X : array, sparse container or data frame of shape (n, n_features)
-        given : array or data frame of shape (n, L), optional
-            Labels known beforehand, NaN or None elsewhere: they keep their class, and the others are
-            drawn given them. A data frame may hold some of the targets only.
-
-        Returns
-        -------
-        ndarray of shape (n, L) in y's own classes, a data frame if y was one, (n,) if y was one-dimensional
-        """
-        checked, known, seed = self._prepare(X, given)
-
-        def one(rows: Any, known: np.ndarray | None, start: int) -> np.ndarray:
-            return self._decide_rows(rows, known, np.random.default_rng(seed))
-
-        return self._decode(self._map(one, checked, known), X)
-
-    def predict_proba(self, X: Any, *, given: Any = None) -> Any:
-        """Return the marginal probabilities of each label, as the parameter `marginals` says.
-
-        Parameters
-        ----------
-        X, given
-            As in `predict`.
-
-        Returns
-        -------
-        list of L ndarrays of shape (n, K), or one ndarray if y was one-dimensional
-        """
-        return self._predict_proba(X, given)
-
-    def sample(self, X: Any, n_samples: int = 100, *, given: Any = None) -> np.ndarray:
-        """Draw label vectors: those after successive sweeps, the first ``n_iterations - n_collected`` left out.
-
-        Rows are independent of each other. The draws of one row are not: each sweep starts from the
-        vector that the one before it ended with.
-
-        Parameters
-        ----------
-        X, given
-            As in `predict`.
-        n_samples : int, default=100
-
-        Returns
-        -------
-        ndarray of shape (n, n_samples, L)
-        """
-        n_before, _ = self._n_sweeps()
-        return self._sample(X, n_samples, given, n_before)
+    # There is no joint probability, so nothing to rank or to prove.
+    decide = predict_top_k = log_joint = property(no_joint)  # type: ignore[assignment]
 
     def _check_choices(self) -> None:
+        super()._check_choices()
         self._n_sweeps()
         if self.marginals not in MARGINALS:
             raise ValueError(
@@ -195,53 +149,14 @@ class DependencyNetworkClassifier(LinksClassifier):
             )
         return n_iterations - n_collected, n_collected
 
-    def _learn(self, learner: LinkLearner, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
-        n_classes = [len(classes) for classes in self._classes]
+    def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
+        n_classes = self.codec_.n_classes
         with link_progress(self, len(n_classes), X, codes) as on_link:
             self.network_ = DependencyNetwork.learn(
-                learner, X, codes, n_classes,
-                seed=seed, names=self._target_format.names, n_jobs=self.n_jobs, on_link=on_link, **options,
+                self._learner(seed), X, codes, n_classes,
+                seed=seed, names=self.codec_.names, n_jobs=self.n_jobs, on_link=on_link, **options,
             )  # fmt: skip
 
-    def _decide_rows(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
-        loss = self._bound_loss(np.arange(self.network_.n_labels))
-        if isinstance(loss, Hamming):
-            marginals = self._marginals_of_rows(rows, known, rng)
-            unresolved = np.ones((rows.shape[0], len(marginals)))
-            return loss.decide_marginals(marginals, unresolved, given=known)[0]
-        labels, _ = self._collect(rows, known, rng)
-        n_rows, n_collected, n_labels = labels.shape
-        collected = LabelDistribution(
-            indptr=np.arange(n_rows + 1) * n_collected,
-            labels=labels.reshape(-1, n_labels),
-            weights=np.full(n_rows * n_collected, 1.0 / n_collected),
-            residual=np.ones(n_rows),
-            estimated=np.ones(n_rows, dtype=bool),
-        )
-        return loss.decide(collected, given=known)[0]
-
-    def _marginals_of_rows(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> list[np.ndarray]:
-        _, marginals = self._collect(rows, known, rng)
-        return [marginals[:, k, :n] for k, n in enumerate(self.network_.n_classes)]
-
-    def _collect(self, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def _model(self) -> JointModel:
         self._check_choices()
-        n_before, n_collected = self._n_sweeps()
-        uniforms = rng.random((1, n_before + n_collected, self.network_.n_labels))
-        average = self.marginals == "conditionals"
-        return self.network_.gibbs(rows, uniforms, n_collected, given=known, average=average)
-
-    def _draw_rows(self, rows: Any, n_samples: int, known: np.ndarray | None, seed: int, start: int) -> np.ndarray:
-        n_before, _ = self._n_sweeps()
-        shape = (n_before + n_samples, self.network_.n_labels)
-        # A stream for each row, so that its draws do not depend on how many rows are drawn for at a time.
-        tables = [np.random.default_rng([seed, start + i]).random(shape) for i in range(rows.shape[0])]
-        return self.network_.gibbs(rows, np.stack(tables), n_samples, given=known)[0]
-
-    @property
-    def _width(self) -> int:
-        return self._n_sweeps()[1]
-
-    @property
-    def _n_scores(self) -> int:
-        return self.network_.n_scores
+        return NetworkModel(self.network_, *self._n_sweeps(), average=self.marginals == "conditionals")

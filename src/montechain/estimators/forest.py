@@ -8,11 +8,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from montechain._messages import check_positive_integer, nearest
+from montechain.estimators.base import JointClassifier
 from montechain.estimators.progress import link_progress
-from montechain.estimators.seen_vectors import SeenVectorsClassifier, informative
-from montechain.links import LinkLearner, LinkProblem
-from montechain.links.base import refuse_fit_params
-from montechain.targets import CODE, UNKNOWN
+from montechain.joint import JointModel
+from montechain.links import LinkProblem
+from montechain.seen_vectors import ForestModel, count_vectors, informative_rows
+from montechain.targets import UNKNOWN
 
 __all__ = ["ClusteringForestClassifier"]
 
@@ -21,7 +22,7 @@ N_DRAWS = 5
 """How many copies, drawn independently, stand for a row with unknown labels."""
 
 
-class ClusteringForestClassifier(SeenVectorsClassifier):
+class ClusteringForestClassifier(JointClassifier):
     """Predict several targets at once with a random forest of predictive clustering trees.
 
     A predictive clustering tree splits the rows so that all labels together become purer: by the mean decrease of
@@ -60,14 +61,12 @@ class ClusteringForestClassifier(SeenVectorsClassifier):
 
     Attributes
     ----------
-    forest_ : RandomForestClassifier
-        Fitted to codes.
+    model_ : ForestModel
+        The trees and the share of each vector in each leaf.
     vectors_ : ndarray of shape (V, L)
         The label vectors seen in training, in y's own classes.
     vector_counts_ : ndarray of shape (V,)
         How often each occurs, weighted.
-    leaf_vectors_ : CSR array of shape (nodes of all trees, V)
-        The share of each vector in each leaf.
     classes_ : list of L ndarrays, or ndarray for a one-dimensional y
     target_names_ : list
         Names of the labels; only if y has names.
@@ -94,9 +93,6 @@ class ClusteringForestClassifier(SeenVectorsClassifier):
     >>> bool(top.proba[0, 0] >= top.proba[0, 1])
     True
     """
-
-    # Trees take the place of links.
-    estimator = None
 
     def __init__(
         self,
@@ -127,21 +123,36 @@ class ClusteringForestClassifier(SeenVectorsClassifier):
                 f"are {', '.join(map(repr, SHARES))}, a number, a share such as 0.2, or None for all inputs."
             )
 
-    def _check_inputs(self, X: Any, learner: Any, *, reset: bool) -> Any:
-        return self._check_X(X, reset=reset, allow_nan=True)
+    def _takes(self) -> tuple[bool, bool]:
+        return False, True
 
-    def _learn(self, learner: LinkLearner, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
-        X, codes, options = informative(X, codes, options)
-        weight = options.pop("sample_weight", None)
-        refuse_fit_params(self, options)
-        X, codes, weight = self._completed(X, codes, weight, seed)
+    @property
+    def forest_(self) -> Any:
+        """The random forest, fitted to codes."""
+        return self.model_.forest
+
+    @property
+    def vectors_(self) -> np.ndarray:
+        """The label vectors seen in training, of shape (V, L), in the user's classes."""
+        return self.codec_.decode_array(self.model_.vectors[None])[0]
+
+    @property
+    def vector_counts_(self) -> np.ndarray:
+        """How often each vector occurs, weighted."""
+        return self.model_.counts
+
+    def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
+        X, codes, options = informative_rows(X, codes, options)
+        X, codes, weight = self._completed(X, codes, options.get("sample_weight"), seed)
         with link_progress(self, 1, X, codes) as on_link:
-            self.forest_ = self._forest(seed).fit(X, codes if codes.shape[1] > 1 else codes[:, 0], weight)
+            forest = self._forest(seed).fit(X, codes if codes.shape[1] > 1 else codes[:, 0], weight)
             on_link(LinkProblem(0, ()))
-        self.vector_codes_, numbers = np.unique(codes, axis=0, return_inverse=True)
-        numbers = numbers.ravel()
-        self.vector_counts_ = np.bincount(numbers, weights=weight).astype(np.float64)
-        self._collect_leaves(X, numbers, weight)
+        vectors, numbers, counts = count_vectors(codes, weight)
+        first_node, shares = _leaf_vectors(forest, X, numbers, len(vectors), weight)
+        self.model_ = ForestModel(vectors, counts, self.codec_.n_classes, forest, first_node, shares)
+
+    def _model(self) -> JointModel:
+        return self.model_
 
     def _forest(self, seed: int) -> Any:
         # Imported here because the other classifiers do without scikit-learn's ensembles.
@@ -179,56 +190,29 @@ class ClusteringForestClassifier(SeenVectorsClassifier):
                 filled[cells, j] = forest.classes_[np.minimum(below.sum(axis=1), len(forest.classes_) - 1)]
         return X[rows], filled, (weight / n_copies)[rows]
 
-    def _collect_leaves(self, X: Any, numbers: np.ndarray, weight: np.ndarray | None) -> None:
-        """Set the share of each vector in each leaf, over the rows that the tree was grown from."""
-        forest = self.forest_
-        n_nodes = [tree.tree_.node_count for tree in forest.estimators_]
-        self.first_node_ = np.concatenate([[0], np.cumsum(n_nodes)])
-        leaves = forest.apply(X) + self.first_node_[:-1]
-        places, values = [], []
-        for t, drawn in enumerate(forest.estimators_samples_):
-            counts = np.bincount(drawn, minlength=len(numbers)).astype(np.float64)
-            # Up to version 1.8 of scikit-learn, or thereabouts, rows are drawn alike and weighted afterwards;
-            # since then they are drawn by their weights. The weight of the root tells which.
-            root = forest.estimators_[t].tree_.weighted_n_node_samples[0]
-            if weight is not None and not np.isclose(root, counts.sum()):
-                counts *= weight
-            rows = np.flatnonzero(counts)
-            places.append((leaves[rows, t], numbers[rows]))
-            values.append(counts[rows])
-        node, vector = (np.concatenate(parts) for parts in zip(*places, strict=True))
-        shape = int(self.first_node_[-1]), len(self.vector_codes_)
-        shares = sp.csr_array(sp.coo_array((np.concatenate(values), (node, vector)), shape=shape))
-        total = shares.sum(axis=1)
-        shares.data /= np.repeat(total, np.diff(shares.indptr))
-        self.leaf_vectors_ = shares
 
-    def _log_proba_of_vectors(self, rows: Any) -> np.ndarray:
-        leaves = self.forest_.apply(rows) + self.first_node_[:-1]
-        n_rows, n_trees = leaves.shape
-        falls_into = sp.csr_array(
-            (np.full(leaves.size, 1.0 / n_trees), leaves.ravel(), np.arange(n_rows + 1) * n_trees),
-            shape=(n_rows, self.leaf_vectors_.shape[0]),
-        )
-        with np.errstate(divide="ignore"):
-            return np.log((falls_into @ self.leaf_vectors_).toarray())
+def _leaf_vectors(
+    forest: Any, X: Any, numbers: np.ndarray, n_vectors: int, weight: np.ndarray | None
+) -> tuple[np.ndarray, Any]:
+    """Return the root of each tree in a count of all nodes, and the share of each vector in each leaf.
 
-    def _marginals(self, rows: Any, known: np.ndarray | None, weights: np.ndarray | None = None) -> list[np.ndarray]:
-        if known is not None:
-            return super()._marginals(rows, known, weights)
-        # The same as the sums over the vectors, but for rounding, by which ties would be decided.
-        averages, seen = self.forest_.predict_proba(rows), self.forest_.classes_
-        if len(self._classes) == 1:
-            averages, seen = [averages], [seen]
-        marginals = []
-        for classes, own, proba in zip(self._classes, seen, averages, strict=True):
-            full = np.zeros((len(proba), len(classes)))
-            full[:, np.asarray(own, dtype=CODE)] = proba
-            marginals.append(full)
-        return marginals
-
-    def __sklearn_tags__(self):
-        """Return scikit-learn's description of what this takes and gives."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+    Shares are those of the rows that the tree was grown from.
+    """
+    first_node = np.concatenate([[0], np.cumsum([tree.tree_.node_count for tree in forest.estimators_])])
+    leaves = forest.apply(X) + first_node[:-1]
+    places, values = [], []
+    for t, drawn in enumerate(forest.estimators_samples_):
+        counts = np.bincount(drawn, minlength=len(numbers)).astype(np.float64)
+        # scikit-learn up to about 1.8 draws rows uniformly and weights them afterwards; later versions draw them by
+        # their weights. The weight of the root tells which.
+        root = forest.estimators_[t].tree_.weighted_n_node_samples[0]
+        if weight is not None and not np.isclose(root, counts.sum()):
+            counts *= weight
+        rows = np.flatnonzero(counts)
+        places.append((leaves[rows, t], numbers[rows]))
+        values.append(counts[rows])
+    node, vector = (np.concatenate(parts) for parts in zip(*places, strict=True))
+    shape = int(first_node[-1]), n_vectors
+    shares = sp.csr_array(sp.coo_array((np.concatenate(values), (node, vector)), shape=shape))
+    shares.data /= np.repeat(shares.sum(axis=1), np.diff(shares.indptr))
+    return first_node, shares

@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression
 
 from montechain import F1, Hamming, Jaccard, LogisticLink
 from montechain.estimators import LabelPowersetClassifier
-from montechain.estimators.chains import ChainsClassifier
-from montechain.estimators.label_powerset import MAX_PAIRED
+from montechain.estimators.powerset import MAX_PAIRED
+from montechain.seen_vectors import PowersetModel
 
 CLASSES = (["a", "b"], ["x", "y", "z"], ["no", "yes"])
 
@@ -30,7 +30,7 @@ def make_data(seed=0, n_rows=90, n_vectors=7):
 
 def distributions(model, X):
     """Return for each row a dictionary from label vectors to their fitted probabilities."""
-    proba = np.exp(model.link_.log_proba(X, np.empty((len(X), 0), dtype=np.int32)))
+    proba = np.exp(model.model_.link.log_proba(X, np.empty((len(X), 0), dtype=np.int32)))
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
     return [dict(zip(map(tuple, model.vectors_.tolist()), row, strict=True)) for row in proba]
 
@@ -202,12 +202,12 @@ def test_many_vectors_and_support_vector_machines():
     Y = np.repeat(vectors, 3, axis=0)
     X = Y + 0.1 * rng.normal(size=Y.shape)
     model = LabelPowersetClassifier("svm").fit(X, Y)
-    assert model.link_.coef.shape == (7, MAX_PAIRED + 8)
+    assert model.model_.link.coef.shape == (7, MAX_PAIRED + 8)
     assert model.score(X, Y) > 0.95
     # Each machine is that of the vector against all others.
     own = (model.vectors_[5] == Y).all(axis=1)
     alone = LabelPowersetClassifier("svm").fit(X, own.astype(int))
-    np.testing.assert_allclose(model.link_.coef[:, 5], alone.link_.coef[:, 0])
+    np.testing.assert_allclose(model.model_.link.coef[:, 5], alone.model_.link.coef[:, 0])
 
 
 def test_rare_vectors_can_be_left_out():
@@ -267,18 +267,18 @@ def test_probabilities_of_the_vectors_are_computed_once(loss, monkeypatch):
     X, Y = make_multilabel_classification(n_samples=60, n_classes=3, random_state=0)
     model = LabelPowersetClassifier(loss=loss).fit(X, Y)
     asked = []
-    of_vectors = LabelPowersetClassifier._log_proba_of_vectors
+    of_vectors = PowersetModel.log_proba
 
     def counting(self, rows):
         asked.append(rows.shape[0])
         return of_vectors(self, rows)
 
-    monkeypatch.setattr(LabelPowersetClassifier, "_log_proba_of_vectors", counting)
+    monkeypatch.setattr(PowersetModel, "log_proba", counting)
     model.decide(X)
     assert asked == [60]
 
 
 def test_no_chain_is_pretended():
     model = LabelPowersetClassifier()
-    assert not isinstance(model, ChainsClassifier)
+    assert not hasattr(model, "chain_")
     assert not {"order", "parents", "inference"} & set(dir(model))

@@ -1,0 +1,107 @@
+"""Rows of tables of any kind (arrays, CSR containers, data frames), taken and worked on in chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.parallel import Parallel, delayed
+
+from montechain._threads import count_threads, one_blas_thread, run_in_threads
+
+__all__ = ["map_chunks", "row_blocks", "take_rows"]
+
+
+def take_rows(X: Any, rows: slice | np.ndarray) -> Any:
+    """Return some rows of an array, a CSR container or a data frame of any library, as the same kind of table.
+
+    Examples
+    --------
+    >>> take_rows(np.arange(6).reshape(3, 2), np.array([2, 0]))
+    array([[4, 5],
+           [0, 1]])
+    """
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if hasattr(X, "take") and hasattr(X, "column_names"):  # pyarrow
+        return X.slice(rows.start, rows.stop - rows.start) if isinstance(rows, slice) else X.take(rows)
+    if isinstance(rows, slice) and sp.issparse(X) and X.format == "csr":
+        return _csr_slice(X, rows)
+    return X[rows]
+
+
+def row_blocks(n_rows: int, size: int) -> Iterator[slice]:
+    """Yield consecutive slices of at most `size` rows, at least one.
+
+    >>> list(row_blocks(5, 2)), list(row_blocks(0, 2))
+    ([slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)], [slice(0, 0, None)])
+    """
+    for start in range(0, max(n_rows, 1), size):
+        yield slice(start, min(start + size, n_rows))
+
+
+def _csr_slice(X: Any, rows: slice) -> Any:
+    """Return consecutive rows that share their numbers with `X`: copies would keep other threads waiting."""
+    indptr = X.indptr[rows.start : rows.stop + 1]
+    own = slice(indptr[0], indptr[-1])
+    part = type(X)((len(indptr) - 1, X.shape[1]), dtype=X.dtype)
+    part.data, part.indices, part.indptr = X.data[own], X.indices[own], indptr - indptr[0]
+    return part
+
+
+def map_chunks(
+    function: Callable[[Any, np.ndarray | None, int], Any],
+    X: Any,
+    known: np.ndarray | None,
+    *,
+    n_rows_each: int,
+    n_jobs: int | None,
+    in_kernels: bool,
+) -> Any:
+    """Return ``function(rows of X, rows of known, first row)`` for consecutive chunks of rows, joined along the rows.
+
+    Chunks bound the memory; threads work on several of them at a time. The chunks are the same for any number of jobs,
+    and so are the results: BLAS, which rounds differently with more threads, has one thread in each.
+
+    Parameters
+    ----------
+    function : callable
+        Returns an array, a list of arrays or a dataclass of arrays (or of lists of arrays), always of the same kind.
+    X : array, CSR container or data frame of n rows
+    known : ndarray of n rows, or None
+    n_rows_each : int
+    n_jobs : int or None
+    in_kernels : bool
+        Whether `function` leaves the interpreter for most of its time. Otherwise joblib runs the threads, so that
+        classifiers with threads of their own use fewer of them.
+    """
+    n_rows = X.shape[0]
+    if n_rows <= n_rows_each:
+        return function(X, known, 0)
+
+    def chunk(rows: slice) -> Any:
+        return function(take_rows(X, rows), None if known is None else known[rows], rows.start)
+
+    chunks = list(row_blocks(n_rows, n_rows_each))
+    if in_kernels:
+        with one_blas_thread():
+            parts = run_in_threads(chunk, chunks, n_jobs)
+    elif count_threads(n_jobs) == 1:
+        parts = [chunk(rows) for rows in chunks]
+    else:
+        parts = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(chunk)(rows) for rows in chunks)
+    return _joined(parts)
+
+
+def _joined(parts: list[Any]) -> Any:
+    """Return the results of consecutive chunks as one."""
+    first = parts[0]
+    if isinstance(first, np.ndarray):
+        return np.concatenate(parts)
+    if isinstance(first, list):
+        return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+    joined = {field.name: _joined([getattr(part, field.name) for part in parts]) for field in fields(first)}
+    return type(first)(**joined)

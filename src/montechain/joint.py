@@ -1,0 +1,267 @@
+"""Joint models: anything that gives p(y | x) over label vectors.
+
+A joint model answers a handful of queries about whole label vectors. Everything is in integer codes with one column
+per *label*; what is known beforehand (`given`) has the same shape, with `UNKNOWN` elsewhere. A chain with its inference
+strategy is a joint model (`ChainModel`), and so are distributions over the vectors seen in training
+(`montechain.seen_vectors`), weighted mixtures of joint models of any kind (`montechain.population`) and, for the
+queries it can answer, a dependency network (`montechain.network`).
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from montechain._rows import row_blocks, take_rows
+from montechain.distributions import LabelDistribution, Marginals
+from montechain.inference import BranchAndBound, Inference
+from montechain.inference.decision import Decision, TopK, concatenated
+from montechain.inference.enumeration import Effort, evidence
+from montechain.losses import Hamming, Loss
+from montechain.prefix_tree import ChainBase, PrefixTree
+from montechain.targets import CODE
+
+__all__ = ["ChainModel", "JointModel"]
+
+ROWS_AT_ONCE = 256
+"""Rows whose weighted label vectors are held in memory together."""
+EVIDENCE_RESIDUAL = 1e-3
+"""Relative error allowed in the probability of the given labels, by which regrets are divided."""
+SAMPLING_RESIDUAL = 1e-3
+"""Probability mass that may be left out when label vectors are drawn given some of the labels."""
+
+
+class JointModel(ABC):
+    """A distribution p(y | x) over label vectors.
+
+    A concrete model answers the abstract queries; `decide` and `sample` follow from them.
+
+    Attributes
+    ----------
+    n_classes : tuple of L ints
+        Number of classes of each label.
+    n_scores : int
+        Number of label-linear scores of a row, 0 if the model asks general classifiers. Chunks of rows are sized by it.
+    width : int
+        Number of label vectors that are held in memory for a row.
+    is_sampling : bool
+        Whether marginals are estimated from draws by choice, not because a budget has ended.
+    """
+
+    n_classes: tuple[int, ...]
+    n_scores: int = 0
+    width: int = 1
+    is_sampling: bool = False
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels L."""
+        return len(self.n_classes)
+
+    @abstractmethod
+    def log_joint(self, X: Any, Y: np.ndarray) -> np.ndarray:
+        """Return log p(y | x) of one complete label vector per row."""
+
+    @abstractmethod
+    def log_evidence(
+        self, X: Any, given: np.ndarray, *, rng: np.random.Generator, residual: float = 1e-6
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return log p(known labels | x) and its relative error, each of shape (n,).
+
+        `residual` is the relative error aimed at.
+        """
+
+    @abstractmethod
+    def most_probable(self, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator) -> Decision:
+        """Return the most probable label vector of each row, of those that agree with `given`."""
+
+    @abstractmethod
+    def top_k(self, X: Any, k: int, *, given: np.ndarray | None = None) -> TopK:
+        """Return the k most probable label vectors of each row, best first; labels of -1 where there are fewer."""
+
+    @abstractmethod
+    def marginals(
+        self, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator, loss: Loss | None = None
+    ) -> Marginals:
+        """Return the probabilities of each label's classes, with what is proven about them.
+
+        `loss` matters only to models whose probabilities are shares of decisions.
+        """
+
+    @abstractmethod
+    def distribution(
+        self,
+        X: Any,
+        *,
+        given: np.ndarray | None = None,
+        rng: np.random.Generator,
+        residual: float | None = None,
+    ) -> LabelDistribution:
+        """Return weighted label vectors over which a loss can be minimised.
+
+        `residual` is the mass that may be left out; None leaves that to the model's own strategy.
+        """
+
+    @abstractmethod
+    def draw(self, X: Any, n_samples: int, *, rng: np.random.Generator) -> np.ndarray:
+        """Draw label vectors from p(y | x), independently, of shape (n, n_samples, L)."""
+
+    def sample(
+        self, X: Any, n_samples: int, *, given: np.ndarray | None = None, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Draw label vectors from p(y | x, given), of shape (n, n_samples, L).
+
+        With labels given, the vectors that agree with them are enumerated until a thousandth of their mass is left, and
+        the draws are made from these.
+        """
+        if given is None:
+            return self.draw(X, n_samples, rng=rng)
+        uniforms = rng.random((X.shape[0], n_samples))
+        parts = []
+        for rows in row_blocks(X.shape[0], ROWS_AT_ONCE):
+            found = self.distribution(take_rows(X, rows), given=given[rows], rng=rng, residual=SAMPLING_RESIDUAL)
+            parts.append(found.draw(uniforms[rows]))
+        return np.concatenate(parts)
+
+    def decide(self, X: Any, *, loss: Loss, given: np.ndarray | None = None, rng: np.random.Generator) -> Decision:
+        """Return the label vectors of least expected loss; `loss` is bound to the labels as they stand in y."""
+        if loss.is_exact_match:
+            return self.most_probable(X, given=given, rng=rng)
+        if isinstance(loss, Hamming):
+            found = self.marginals(X, given=given, rng=rng)
+            best = loss.decide_marginals(found.proba, found.unresolved, given, lower=found.lower)
+            return self._proven(X, *best)
+        # Only some rows at a time, since a row may have thousands of vectors. Each block starts from the same state,
+        # so that the draws of a row do not depend on its place.
+        state = rng.bit_generator.state
+        parts = []
+        for rows in row_blocks(X.shape[0], ROWS_AT_ONCE):
+            rng.bit_generator.state = state
+            block, known = take_rows(X, rows), None if given is None else given[rows]
+            distribution = self.distribution(block, given=known, rng=rng)
+            parts.append(self._proven(block, *loss.decide(distribution, given=known)))
+        return concatenated(parts)
+
+    def conditional_on_given(self, decision: Decision, X: Any, given: np.ndarray) -> Decision:
+        """Return a decision for exact match with its expected loss and regret conditional on the given labels."""
+        rng = np.random.default_rng(0)
+        return decision.relative_to(*self.log_evidence(X, given, rng=rng, residual=EVIDENCE_RESIDUAL))
+
+    def _proven(self, X: Any, labels: np.ndarray, expected_loss: np.ndarray, regret: np.ndarray) -> Decision:
+        """Return a decision for another loss than exact match."""
+        return Decision.least_loss(labels, self.log_joint(X, labels), expected_loss, regret)
+
+
+class ChainModel(JointModel):
+    """A chain with its inference strategy. Translates between labels and the positions of the chain.
+
+    Parameters
+    ----------
+    chain : Chain
+    inference : Inference
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from montechain.chain import Chain
+    >>> from montechain.inference import BranchAndBound
+    >>> from montechain.links.linear import FittedLinearLink
+    >>> likely = FittedLinearLink.constant(np.log([0.2, 0.8]), n_features=1, parents_n_classes=())
+    >>> unlikely = FittedLinearLink.constant(np.log([0.6, 0.4]), n_features=1, parents_n_classes=())
+    >>> model = ChainModel(Chain([1, 0], [(), ()], [likely, unlikely]), BranchAndBound())
+    >>> model.most_probable(np.zeros((1, 1)), rng=np.random.default_rng(0)).labels
+    array([[0, 1]], dtype=int32)
+    """
+
+    def __init__(self, chain: ChainBase, inference: Inference):
+        self.chain = chain
+        self.inference = inference
+        self.order = np.asarray(chain.order, dtype=np.int64)
+        if sorted(self.order.tolist()) != list(range(chain.n_labels)):
+            raise ValueError(
+                f"the order {self.order.tolist()} of a chain is not a permutation of its {chain.n_labels} labels."
+            )
+        self.positions = np.argsort(self.order)
+        self.n_classes = tuple(chain.n_classes[k] for k in self.positions)
+        self.n_scores = chain.n_scores
+        self.is_sampling = inference.is_sampling
+
+    def by_position(self, Y: np.ndarray | None) -> Any:
+        """Return columns in the order of the labels as columns in the order of the chain; None stays None."""
+        return None if Y is None else np.ascontiguousarray(Y[..., self.order], dtype=CODE)
+
+    def by_label(self, Y: np.ndarray) -> np.ndarray:
+        """Return columns in the order of the chain as columns in the order of the labels."""
+        return np.ascontiguousarray(Y[..., self.positions])
+
+    def log_joint(self, X, Y):  # noqa: D102
+        return self.chain.log_joint(X, self.by_position(Y))
+
+    def log_evidence(self, X, given, *, rng, residual=1e-6):  # noqa: D102
+        return evidence(PrefixTree(self.chain, X, self.by_position(given)), Effort(residual), rng=rng)
+
+    def most_probable(self, X, *, given=None, rng):  # noqa: D102
+        found = self.inference.most_probable(self.chain, X, given=self.by_position(given), rng=rng)
+        return found.with_labels(self.by_label(found.labels))
+
+    def decide(self, X, *, loss, given=None, rng):  # noqa: D102
+        found = self.inference.decide(
+            self.chain, X, loss=in_order(loss, self.order), given=self.by_position(given), rng=rng
+        )
+        return found.with_labels(self.by_label(found.labels))
+
+    def top_k(self, X, k, *, given=None):  # noqa: D102
+        top = self.inference.top_k(self.chain, X, k, given=self.by_position(given))
+        return replace(top, labels=self.by_label(top.labels))
+
+    def marginals(self, X, *, given=None, rng, loss=None):  # noqa: D102
+        found = self.inference.marginals(self.chain, X, given=self.by_position(given), rng=rng)
+        return found.in_order(self.positions)
+
+    def distribution(self, X, *, given=None, rng, residual=None):  # noqa: D102
+        inference = self.inference if residual is None else BranchAndBound(residual=residual)
+        found = inference.distribution(self.chain, X, given=self.by_position(given), rng=rng)
+        return replace(found, labels=self.by_label(found.labels))
+
+    def draw(self, X, n_samples, *, rng):  # noqa: D102
+        uniforms = rng.random((X.shape[0], n_samples, self.n_labels))
+        return self.by_label(self.chain.sample(X, uniforms)[0])
+
+
+def in_order(loss: Loss, order: np.ndarray) -> Loss:
+    """Return a loss for the positions of a chain from one that is bound to the order of the labels."""
+    if loss.is_exact_match:
+        return loss
+    if isinstance(loss, Hamming):
+        # Strategies decide by the marginals where they recognise this loss, so it is not hidden in another one.
+        moved = copy.copy(loss)
+        if hasattr(loss, "n_classes_"):
+            moved.n_classes_ = loss.n_classes_[order]
+        return moved
+    return ReorderedLoss(loss, order)
+
+
+class ReorderedLoss(Loss):
+    """A loss that is bound to the order of the labels, for vectors in another order.
+
+    Parameters
+    ----------
+    loss : Loss
+    order : ndarray of shape (L,)
+        The label at each position of the vectors.
+    """
+
+    def __init__(self, loss: Loss, order: np.ndarray):
+        self.loss = loss
+        self.order = order
+
+    def decide(self, distribution, given=None):
+        position = np.argsort(self.order)
+        by_label = replace(distribution, labels=np.ascontiguousarray(distribution.labels[:, position]))
+        known = None if given is None else np.ascontiguousarray(given[:, position])
+        labels, expected_loss, regret = self.loss.decide(by_label, given=known)
+        return labels[:, self.order], expected_loss, regret

@@ -1,0 +1,224 @@
+"""The most probable label vectors of a weighted mixture of joint models, with a proof.
+
+Label-linear chains are searched together by one kernel, chains with links of any kind by sweeps over the levels of
+their trees. If there are models of another kind, each model lists its own most probable vectors; a vector that no model
+has listed is, under each of them, at most as probable as the last one listed. The lists grow until the weighted sum of
+these bounds cannot exceed the best vectors found.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from montechain._kernels.mixture import mixture as mixture_kernel
+from montechain._messages import check_positive_argument
+from montechain._rows import take_rows
+from montechain.inference.decision import TIGHT
+from montechain.inference.sweep import best_first, sweep
+from montechain.joint import ChainModel, JointModel
+from montechain.links.linear import LinearScores
+from montechain.prefix_tree import PrefixTree, distinct, no_knowledge
+from montechain.targets import CODE
+
+__all__ = ["StackedScores", "log_sum", "search", "stacked_scores"]
+
+FIRST_NODES = 500
+"""Nodes with which each label-linear chain alone is searched first. The same for all budgets, so that the upper bound
+never rises with the budget."""
+FIRST_LENGTH = 5
+"""Number of vectors that each model lists at first, likewise."""
+GROWTH = 8
+"""Factor by which the lists grow."""
+CELLS_AT_ONCE = 2**23
+"""Approximate number of inputs repeated at a time, one row of X for each vector listed for it."""
+
+
+class WeightedModels(Protocol):
+    """What the search sees of a population."""
+
+    models: tuple[JointModel, ...]
+    weights: np.ndarray
+    n_classes: tuple[int, ...]
+
+    @property
+    def max_nodes(self) -> int: ...
+
+
+Found = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Labels (n, k, L), their log-probabilities (n, k), and an upper bound on the last and all others (n,)."""
+
+
+def search(population: WeightedModels, X: Any, k: int, given: np.ndarray | None) -> Found:
+    """Return the k best vectors found, of those that agree with `given`, and an upper bound on all others.
+
+    There are ``min(k, number of label vectors)`` places. Where fewer vectors than that agree with `given` and have a
+    positive probability, the places left over hold labels of -1 and a log-probability of minus infinity.
+    """
+    check_positive_argument("max_nodes", population.max_nodes, "Mixture(max_nodes=20_000)")
+    check_positive_argument("k", k, "k=5")
+    k = int(min(k, math.prod(population.n_classes)))
+    scores = stacked_scores(population.models, X)
+    if scores is None and all(isinstance(model, ChainModel) for model in population.models):
+        labels, log_proba, upper_bound = _search_trees(population, X, k, given)
+    elif scores is None:
+        labels, log_proba, upper_bound = _search_lists(population, X, k, given)
+    else:
+        known = no_knowledge(len(population.n_classes)) if given is None else given
+        orders = np.array([model.order for model in population.models], dtype=np.int64)  # type: ignore[attr-defined]
+        log_weights = np.log(population.weights)
+        labels, log_proba, upper_bound = mixture_kernel(
+            *scores.arrays, known, orders, log_weights, k, FIRST_NODES, population.max_nodes
+        )[:3]
+    return labels, log_proba, upper_bound
+
+
+def _search_trees(population: WeightedModels, X: Any, k: int, given: np.ndarray | None) -> Found:
+    """Search chains with links of any kind, none of which is asked the same question twice.
+
+    A beam under each chain gives first vectors; let t be the average of the k-th best of them. A better vector has more
+    than t under some chain, so a second sweep keeps the prefixes above t, at most ``max_nodes // (L M)`` at each level.
+    What it drops is part of the bound.
+    """
+    models: list[ChainModel] = list(population.models)  # type: ignore[arg-type]
+    trees = [PrefixTree(model.chain, X, model.by_position(given)) for model in models]
+    n_labels, log_weights = len(population.n_classes), np.log(population.weights)
+
+    def best(found: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+        rows, vectors = _distinct_vectors(found, population.n_classes)
+        by_chain = [tree.log_joint(model.by_position(vectors), rows) for model, tree in zip(models, trees, strict=True)]
+        return _k_best(rows, vectors, log_sum(np.column_stack(by_chain) + log_weights), X.shape[0], k)
+
+    beams = [sweep(tree, width=max(k, FIRST_LENGTH)).vectors for tree in trees]
+    found = [(beam.rows, model.by_label(beam.labels)) for model, beam in zip(models, beams, strict=True)]
+    threshold = best(found)[1][:, -1]
+    width = max(k, population.max_nodes // max(1, n_labels * len(models)))
+    swept = [sweep(tree, above=threshold, width=width) for tree in trees]
+    found += [
+        (part.vectors.rows, model.by_label(part.vectors.labels)) for model, part in zip(models, swept, strict=True)
+    ]
+    labels, log_proba = best(found)
+    unseen = np.column_stack([np.maximum(threshold, part.dropped) for part in swept])
+    return labels, log_proba, np.maximum(log_proba[:, -1], log_sum(unseen + log_weights))
+
+
+def _search_lists(population: WeightedModels, X: Any, k: int, given: np.ndarray | None) -> Found:
+    n_rows, n_labels = X.shape[0], len(population.n_classes)
+    labels = np.full((n_rows, k, n_labels), -1, dtype=CODE)
+    log_proba = np.full((n_rows, k), -np.inf)
+    upper_bound = np.zeros(n_rows)
+    length = max(k, FIRST_LENGTH)
+    longest = max(length, population.max_nodes // (n_labels * len(population.models)))
+    pending = np.arange(n_rows)
+    while True:
+        block = X if len(pending) == n_rows else take_rows(X, pending)
+        known = None if given is None else given[pending]
+        lists = [model.top_k(block, length, given=known) for model in population.models]
+        numbers = np.arange(len(pending))
+        found = [(np.repeat(numbers, top.labels.shape[1]), top.labels.reshape(-1, n_labels)) for top in lists]
+        rows, vectors = _distinct_vectors(found, population.n_classes)
+        value = log_sum(_log_joints(population.models, block, rows, vectors) + np.log(population.weights))
+        labels[pending], log_proba[pending] = _k_best(rows, vectors, value, len(pending), k)
+        unlisted = [_unlisted_bound(top, length) for top in lists]
+        bound = log_sum(np.column_stack(unlisted) + np.log(population.weights))
+        upper_bound[pending] = np.minimum(upper_bound[pending], np.maximum(bound, log_proba[pending, -1]))
+        pending = pending[bound > log_proba[pending, -1] + TIGHT]
+        if length >= longest or len(pending) == 0:
+            return labels, log_proba, upper_bound
+        length = min(length * GROWTH, longest)
+
+
+def _distinct_vectors(
+    found: list[tuple[np.ndarray, np.ndarray]], n_classes: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct pairs of a row and a label vector; vectors of -1 are left out."""
+    rows, vectors = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    rows, vectors = rows[vectors[:, 0] >= 0], vectors[vectors[:, 0] >= 0]
+    _, first, _ = distinct(rows, vectors, n_classes)
+    return rows[first], vectors[first]
+
+
+def _k_best(
+    rows: np.ndarray, vectors: np.ndarray, value: np.ndarray, n_rows: int, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k best vectors of each row and their values; -1 and minus infinity where there are fewer."""
+    order, rank = best_first(rows, value)
+    order, rank = order[rank < k], rank[rank < k]
+    labels = np.full((n_rows, k, vectors.shape[1]), -1, dtype=CODE)
+    log_proba = np.full((n_rows, k), -np.inf)
+    labels[rows[order], rank], log_proba[rows[order], rank] = vectors[order], value[order]
+    return labels, log_proba
+
+
+def _unlisted_bound(top: Any, length: int) -> np.ndarray:
+    """Return the log-probability that a vector not on a model's list has at most."""
+    # Whatever the list is, the rest of the mass is left.
+    rest = np.log(np.maximum(1.0 - np.exp(top.log_proba).sum(axis=1), np.finfo(np.float64).tiny))
+    if top.labels.shape[1] < length:  # all vectors are listed
+        last = np.full(len(rest), -np.inf)
+    else:
+        last = top.log_proba[:, -1]
+    return np.where(top.certified, np.minimum(last, rest), rest)
+
+
+def _log_joints(models: tuple[JointModel, ...], X: Any, rows: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """Return the log-probability of each vector, of the given row, under each model, of shape (m, M)."""
+    n_each = max(1, CELLS_AT_ONCE // max(1, X.shape[1]))
+    parts = []
+    for start in range(0, max(len(rows), 1), n_each):
+        own = slice(start, start + n_each)
+        if len(rows[own]):
+            repeated = take_rows(X, rows[own])
+            parts.append(np.column_stack([model.log_joint(repeated, vectors[own]) for model in models]))
+    return np.concatenate(parts) if parts else np.empty((0, len(models)))
+
+
+@dataclass(frozen=True)
+class StackedScores(LinearScores):
+    """What kernels see of M label-linear chains over the same L labels and a batch of n rows.
+
+    The score columns of the chains lie side by side, W of them in all, so that chains with links of different kinds
+    stack as well. Everything is in the positions of each chain.
+
+    Parameters
+    ----------
+    base : float64 ndarray of shape (n, W)
+    effects : float64 ndarray of shape (W, A)
+    score_start : int64 ndarray of shape (M, L + 1)
+        The scores of position k of chain j are the columns ``score_start[j, k]:score_start[j, k + 1]``.
+    score_weight : float64 ndarray of shape (W,)
+    response, n_classes : int64 ndarrays of shape (M, L)
+    active_start : int64 ndarray of shape (M, L + 1)
+
+    See Also
+    --------
+    montechain.links.linear.LinearScores : The same for one chain, where the fields are explained.
+    """
+
+
+def stacked_scores(models: tuple[JointModel, ...], X: Any) -> StackedScores | None:
+    """Return the label-linear scores of a batch under all models, or None if some model is not a label-linear chain."""
+    if not all(isinstance(model, ChainModel) and model.n_scores for model in models):
+        return None
+    parts: list[Any] = [model.chain.scores(X) for model in models]  # type: ignore[attr-defined]
+    starts = np.cumsum([0] + [part.base.shape[1] for part in parts])
+    return StackedScores(
+        base=np.concatenate([part.base for part in parts], axis=1),
+        effects=np.concatenate([part.effects for part in parts]),
+        score_start=np.stack([part.score_start + start for part, start in zip(parts, starts, strict=False)]),
+        score_weight=np.concatenate([part.score_weight for part in parts]),
+        response=np.stack([part.response for part in parts]),
+        n_classes=np.stack([part.n_classes for part in parts]),
+        active_start=np.stack([part.active_start for part in parts]),
+    )
+
+
+def log_sum(values: np.ndarray) -> np.ndarray:
+    """Return the logarithm of the sum of exp(values) over the last axis."""
+    largest = values.max(axis=-1, keepdims=True)
+    shift = np.where(np.isneginf(largest), 0.0, largest)
+    with np.errstate(divide="ignore"):
+        return np.log(np.exp(values - shift).sum(axis=-1)) + shift[..., 0]

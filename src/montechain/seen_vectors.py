@@ -1,0 +1,348 @@
+"""Distributions over the label vectors seen in training: label powersets, forests, frequencies.
+
+All probability is shared out among the vectors seen. Since there are few of them, every one is weighed: decisions are
+exact and certified for exact match, Hamming loss and F1, and for any other loss as far as it is minimised exactly over
+a known distribution. A vector never seen has probability zero.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import logsumexp
+
+from montechain._compat import check_method_params
+from montechain._rows import row_blocks, take_rows
+from montechain._savable import require, savable
+from montechain.distributions import LabelDistribution, Marginals
+from montechain.inference import Decision, TopK
+from montechain.joint import JointModel
+from montechain.links import FittedLink
+from montechain.losses import Hamming
+from montechain.targets import CODE, UNKNOWN
+
+__all__ = [
+    "ForestModel",
+    "FrequencyModel",
+    "PowersetModel",
+    "SeenVectors",
+    "commonest_classes",
+    "count_vectors",
+    "informative_rows",
+    "posterior_weights",
+]
+
+CELLS_AT_ONCE = 2**22
+"""Approximate number of codes, those of all label vectors of some rows, held in memory together."""
+
+
+class SeenVectors(JointModel):
+    """A distribution over the label vectors seen in training.
+
+    A concrete model says how probable each vector is for x (`log_proba`).
+
+    Parameters
+    ----------
+    vectors : int32 ndarray of shape (V, L)
+        Distinct label vectors, in codes.
+    counts : ndarray of shape (V,)
+        Weighted number of training rows with each vector.
+    n_classes : sequence of L ints
+
+    Notes
+    -----
+    If no vector agrees with everything that is `given`, those that agree with the most of it stand in, with the given
+    classes put in. The probability is then zero and nothing is certified.
+    """
+
+    def __init__(self, vectors: np.ndarray, counts: np.ndarray, n_classes: Sequence[int]):
+        self.vectors = vectors
+        self.counts = counts
+        self.n_classes = tuple(int(k) for k in n_classes)
+
+    def _check_loaded(self) -> None:
+        n_classes = np.array(self.n_classes)
+        require(self.vectors.shape == (len(self.counts), self.n_labels), "there are not as many vectors as counts")
+        require(self.vectors.dtype.kind == "i" and self.counts.dtype == np.float64, "the vectors are not counted")
+        require((self.vectors >= 0).all() and (self.vectors < n_classes).all(), "a vector holds a class out of range")
+
+    @property
+    def n_scores(self) -> int:  # type: ignore[override]
+        """Number of vectors: that many scores are computed for a row."""
+        return len(self.vectors)
+
+    @abstractmethod
+    def log_proba(self, X: Any) -> np.ndarray:
+        """Return log p(vector | x) of all vectors, of shape (n, V)."""
+
+    def log_joint(self, X, Y):  # noqa: D102
+        return self._log_evidence(self.log_proba(X), Y)
+
+    def log_evidence(self, X, given, *, rng=None, residual=0.0):  # noqa: D102
+        return self.log_joint(X, given), np.zeros(X.shape[0])
+
+    def most_probable(self, X, *, given=None, rng=None):  # noqa: D102
+        log_proba = self.log_proba(X)
+        weights, agrees = posterior_weights(log_proba, self.vectors, self.counts, given)
+        best = weights.argmax(axis=1)
+        expected_loss = np.maximum(1.0 - weights[np.arange(len(best)), best], 0.0)
+        labels = put_in(self.vectors[best], given)
+        return self._decision(log_proba, given, agrees, labels, expected_loss, np.zeros(len(labels)))
+
+    def conditional_on_given(self, decision, X, given):  # noqa: D102
+        return decision  # it is already
+
+    def decide(self, X, *, loss, given=None, rng=None):  # noqa: D102
+        if loss.is_exact_match:
+            return self.most_probable(X, given=given)
+        log_proba = self.log_proba(X)
+        weights, agrees = posterior_weights(log_proba, self.vectors, self.counts, given)
+        if isinstance(loss, Hamming):
+            proba = self._class_shares(X, weights, given)
+            best = loss.decide_marginals(proba, np.zeros((len(weights), self.n_labels)), given=given)
+        else:
+            parts = []
+            for rows in row_blocks(len(weights), max(1, CELLS_AT_ONCE // self.vectors.size)):
+                known = None if given is None else given[rows]
+                parts.append(loss.decide(self._weighted(weights[rows], known), given=known))
+            best = tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return self._decision(log_proba, given, agrees, *best)
+
+    def top_k(self, X, k, *, given=None):  # noqa: D102
+        log_proba = self.log_proba(X)
+        if given is not None:
+            log_proba = np.where(_agreement(self.vectors, given), log_proba, -np.inf)
+        best = np.argsort(-log_proba, axis=1, kind="stable")[:, :k]
+        found = np.take_along_axis(log_proba, best, axis=1)
+        labels = np.where(found[:, :, None] > -np.inf, self.vectors[best], CODE(UNKNOWN))
+        return TopK(labels, found, np.ones(len(found), dtype=bool))
+
+    def marginals(self, X, *, given=None, rng=None, loss=None):  # noqa: D102
+        weights, _ = posterior_weights(self.log_proba(X), self.vectors, self.counts, given)
+        return Marginals.exact(self._class_shares(X, weights, given))
+
+    def distribution(self, X, *, given=None, rng=None, residual=None):  # noqa: D102
+        weights, _ = posterior_weights(self.log_proba(X), self.vectors, self.counts, given)
+        return self._weighted(weights, given)
+
+    def draw(self, X, n_samples, *, rng):  # noqa: D102
+        uniforms = rng.random((X.shape[0], n_samples))
+        return self.distribution(X).draw(uniforms)
+
+    def _decision(self, log_proba, given, agrees, labels, expected_loss, regret) -> Decision:
+        found = self._log_evidence(log_proba, labels)
+        if given is not None:
+            log_proba = np.where(_agreement(self.vectors, given), log_proba, -np.inf)
+        bound = np.maximum(found, log_proba.max(axis=1))
+        # Where no vector agrees with what is given, there is nothing to prove.
+        return Decision(labels, found, bound, expected_loss, regret, (regret <= 0.0) & agrees)
+
+    def _class_shares(self, X: Any, weights: np.ndarray, given: np.ndarray | None) -> list[np.ndarray]:
+        """Return the mass of each label's classes, of shape (n, K) each."""
+        shares = []
+        for j, k in enumerate(self.n_classes):
+            proba = weights @ (self.vectors[:, j, None] == np.arange(k)).astype(np.float64)
+            if given is not None:
+                known = given[:, j] != UNKNOWN
+                proba[known] = given[known, j, None] == np.arange(k)
+            shares.append(proba)
+        return shares
+
+    def _weighted(self, weights: np.ndarray, given: np.ndarray | None) -> LabelDistribution:
+        rows, vectors = np.nonzero(weights)
+        return LabelDistribution(
+            indptr=np.r_[0, np.cumsum(np.bincount(rows, minlength=len(weights)))],
+            labels=put_in(self.vectors[vectors], None if given is None else given[rows]),
+            weights=weights[rows, vectors],
+            residual=np.zeros(len(weights)),
+            estimated=np.zeros(len(weights), dtype=bool),
+        )
+
+    def _log_evidence(self, log_proba: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return the log-probability of the known labels in `codes`: minus infinity if no vector agrees with them."""
+        logs = np.where(_agreement(self.vectors, codes), log_proba, -np.inf)
+        # A sum over all vectors may be rounded to a little more than one.
+        return np.minimum(logsumexp(logs, axis=1), 0.0)
+
+
+@savable
+class FrequencyModel(SeenVectors):
+    """The frequencies of the vectors in training, whatever x is.
+
+    Examples
+    --------
+    >>> model = FrequencyModel(np.array([[0, 0], [1, 1]]), np.array([3.0, 1.0]), [2, 2])
+    >>> model.most_probable(np.zeros((1, 1))).labels
+    array([[0, 0]])
+    """
+
+    def log_proba(self, X):  # noqa: D102
+        log_proba = np.log(self.counts / self.counts.sum())
+        return np.broadcast_to(log_proba, (X.shape[0], len(log_proba)))
+
+
+@savable
+class PowersetModel(SeenVectors):
+    """One multi-class problem in which each vector is a class.
+
+    Parameters
+    ----------
+    vectors, counts, n_classes
+        As in `SeenVectors`.
+    link : FittedLink
+        The learned p(number of the vector | x).
+    """
+
+    def __init__(self, vectors: np.ndarray, counts: np.ndarray, n_classes: Sequence[int], link: FittedLink):
+        super().__init__(vectors, counts, n_classes)
+        self.link = link
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        require(self.link.n_classes == len(self.counts), "the link knows other label vectors")
+
+    def log_proba(self, X):  # noqa: D102
+        return self.link.log_proba(X, np.empty((X.shape[0], 0), dtype=CODE))
+
+
+@savable
+class ForestModel(SeenVectors):
+    """The shares of the vectors in the leaves that x falls into, averaged over the trees of a forest.
+
+    Parameters
+    ----------
+    vectors, counts, n_classes
+        As in `SeenVectors`.
+    forest : RandomForestClassifier
+        Fitted to codes.
+    first_node : int64 ndarray of shape (trees + 1,)
+        Number of the root of each tree when the nodes of all trees are counted through.
+    leaf_vectors : CSR array of shape (nodes of all trees, V)
+        Share of each vector in each leaf.
+    """
+
+    def __init__(self, vectors, counts, n_classes, forest: Any, first_node: np.ndarray, leaf_vectors: Any):
+        super().__init__(vectors, counts, n_classes)
+        self.forest = forest
+        self.first_node = first_node
+        self.leaf_vectors = leaf_vectors
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        ends = np.cumsum([0, *(tree.tree_.node_count for tree in self.forest.estimators_)])
+        require(np.array_equal(self.first_node, ends), "the nodes are not those of the trees")
+        require(self.leaf_vectors.shape == (ends[-1], len(self.counts)), "the leaves are not those of the trees")
+
+    def log_proba(self, X):  # noqa: D102
+        leaves = self.forest.apply(X) + self.first_node[:-1]
+        n_rows, n_trees = leaves.shape
+        falls_into = sp.csr_array(
+            (np.full(leaves.size, 1.0 / n_trees), leaves.ravel(), np.arange(n_rows + 1) * n_trees),
+            shape=(n_rows, self.leaf_vectors.shape[0]),
+        )
+        with np.errstate(divide="ignore"):
+            return np.log((falls_into @ self.leaf_vectors).toarray())
+
+    def _class_shares(self, X, weights, given):
+        if given is not None:
+            return super()._class_shares(X, weights, given)
+        # The same as the sums over the vectors up to rounding, by which ties would be decided.
+        averages, seen = self.forest.predict_proba(X), self.forest.classes_
+        if self.n_labels == 1:
+            averages, seen = [averages], [seen]
+        shares = []
+        for k, own, proba in zip(self.n_classes, seen, averages, strict=True):
+            full = np.zeros((len(proba), k))
+            full[:, np.asarray(own, dtype=CODE)] = proba
+            shares.append(full)
+        return shares
+
+
+def count_vectors(codes: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the distinct vectors in lexicographic order, the number of each row's vector, and weighted counts.
+
+    >>> count_vectors(np.array([[1, 0], [0, 1], [1, 0]]), None)
+    (array([[0, 1], [1, 0]]), array([1, 0, 1]), array([1., 2.]))
+    """
+    vectors, numbers = np.unique(codes, axis=0, return_inverse=True)
+    numbers = numbers.ravel()
+    return vectors, numbers, np.bincount(numbers, weights=weight, minlength=len(vectors)).astype(np.float64)
+
+
+def informative_rows(X: Any, codes: np.ndarray, options: dict[str, Any]) -> tuple[Any, np.ndarray, dict[str, Any]]:
+    """Return the rows that have a known label and a positive weight, with what else goes to a fit."""
+    told = (codes != UNKNOWN).any(axis=1)
+    if options.get("sample_weight") is not None:
+        told &= options["sample_weight"] > 0.0
+    if not told.any():
+        raise ValueError("y has no known label in a row of positive weight: there is nothing to learn from.")
+    if told.all():
+        return X, codes, options
+    rows = np.flatnonzero(told)
+    return take_rows(X, rows), codes[rows], check_method_params(X, options, rows)
+
+
+def commonest_classes(codes: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+    """Return the class of each label that has the most weight among the known ones; of equals, the first."""
+    weight = np.ones(len(codes)) if weight is None else weight
+    known = codes != UNKNOWN
+    counts = (np.bincount(column[own], weights=weight[own]) for column, own in zip(codes.T, known.T, strict=True))
+    return np.array([count.argmax() if len(count) else 0 for count in counts], dtype=CODE)
+
+
+def posterior_weights(
+    log_proba: np.ndarray, vectors: np.ndarray, counts: np.ndarray, given: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return p(vector | x, given) of all vectors, and in which rows some vector agrees with everything given.
+
+    Where none does, those that agree with the most labels share the probability; where none of these has any
+    probability, they share it by their frequency in training.
+
+    Parameters
+    ----------
+    log_proba : ndarray of shape (n, V), or (1, V) if x does not matter
+    vectors : int ndarray of shape (V, L)
+    counts : ndarray of shape (V,)
+    given : int ndarray of shape (n, L), `UNKNOWN` where nothing is known, or None
+
+    Examples
+    --------
+    >>> vectors, counts = np.array([[0, 0], [0, 1], [1, 0]]), np.array([2, 1, 1])
+    >>> log_proba = np.log([[0.5, 0.3, 0.2]] * 2)
+    >>> weights, agrees = posterior_weights(log_proba, vectors, counts, np.array([[0, -1], [1, 1]]))
+    >>> weights.round(3), agrees
+    (array([[0.625, 0.375, 0.   ],
+           [0.   , 0.6  , 0.4  ]]), array([ True, False]))
+    """
+    if given is None:
+        return np.exp(log_proba), np.ones(len(log_proba), dtype=bool)
+    matches = _n_matches(vectors, given)
+    most = matches.max(axis=1)
+    nearest = matches == most[:, None]
+    logs = np.where(nearest, log_proba, -np.inf)
+    impossible = np.isneginf(logs.max(axis=1))
+    logs[impossible] = np.where(nearest[impossible], np.log(counts), -np.inf)
+    weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True), most == (given != UNKNOWN).sum(axis=1)
+
+
+def put_in(labels: np.ndarray, given: np.ndarray | None) -> np.ndarray:
+    """Return the labels with the given classes put in."""
+    return labels if given is None else np.where(given == UNKNOWN, labels, given).astype(CODE)
+
+
+def _n_matches(vectors: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """Return with how many of the known labels of each row each vector agrees, of shape (n, V)."""
+    matches = np.zeros((len(given), len(vectors)), dtype=CODE)
+    for j in np.flatnonzero((given != UNKNOWN).any(axis=0)):
+        matches += given[:, j, None] == vectors[:, j]
+    return matches
+
+
+def _agreement(vectors: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """Return which vectors agree with all known labels of each row, of shape (n, V)."""
+    return _n_matches(vectors, given) == (given != UNKNOWN).sum(axis=1)[:, None]
