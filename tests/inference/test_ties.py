@@ -12,8 +12,10 @@ from montechain.inference import Exhaustive, MonteCarlo
 from montechain.inference.enumeration import top_k
 from montechain.links.linear import SOFTMAX, FittedLinearLink
 from montechain.losses import F1, check_loss
+from montechain.population import Mixture
 from montechain.population.algorithm_4 import Algorithm4
 from random_chains import as_generic
+from random_populations import population_of
 from reference import algorithm_4, monte_carlo
 from tests.inference.laws import STRATEGIES
 
@@ -86,17 +88,17 @@ def test_algorithm_4_keeps_the_first_of_equals(generic, initial):
     rng = seeded()
     links = [FittedLinearLink.constant(np.log([0.2, 0.4, 0.4]), 1, (3,) * k) for k in range(4)]
     chains = [Chain(rng.permutation(4), [tuple(range(k)) for k in range(4)], links) for _ in range(3)]
-    population = Population(chains)
+    population = population_of(chains, inference=Exhaustive())
     X = np.zeros((1, 1))
     loss = bound_loss("exact_match", population.n_classes)
     for seed in range(40):
         shown = population
         if generic:
-            shown = Population([ordered_view(chain) for chain in chains])
+            shown = population_of([ordered_view(chain) for chain in chains], inference=Exhaustive())
         combination = Algorithm4(n_orders=3, n_samples=8, initial=initial)
-        found = combination.decide(shown, X, loss=loss, inference=Exhaustive(), rng=np.random.default_rng(seed))
+        found = combination.decide(shown, X, loss=loss, rng=np.random.default_rng(seed))
         draw = np.random.default_rng(seed)
-        steps = population.draw_chains(draw.random(3))
+        steps = population.draw_models(draw.random(3))
         expected = algorithm_4.algorithm_4(population, X, None, steps, draw.random((3, 8, 4)), initial == "greedy")
         np.testing.assert_array_equal(found.labels, expected)
 
@@ -141,10 +143,11 @@ def test_rounding_of_the_product_decides_nothing(strategy, generic, n_classes):
 def test_rounding_of_the_product_decides_nothing_in_a_population(combination, generic):
     rng = seeded()
     chains = [handmade_chain(rng, 4, rng.permutation(4), n_features=40) for _ in range(3)]
-    population = Population([ordered_view(chain) for chain in chains] if generic else chains)
+    shown = [ordered_view(chain) for chain in chains] if generic else chains
+    population = population_of(shown, inference=Exhaustive())
     X = rng.choice(DECIMALS, (400, 40)) * (rng.random((400, 40)) < 0.2)
     for name in ("exact_match", "hamming", "f1"):
-        arguments = {"loss": bound_loss(name, population.n_classes), "inference": Exhaustive()}
+        arguments = {"loss": bound_loss(name, population.n_classes)}
         together = combination.decide(population, X, rng=seeded(), **arguments).labels
         for rows in (slice(i, i + 1) for i in range(0, 400, 10)):
             alone = combination.decide(population, X[rows], rng=seeded(), **arguments).labels

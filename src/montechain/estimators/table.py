@@ -22,7 +22,6 @@ from montechain.estimators.wrappers import innermost
 from montechain.inference import Decision, TopK
 from montechain.links.base import UNKNOWN
 from montechain.preparation import TableEncoder
-from montechain.targets import TargetCodec
 
 __all__ = ["TableClassifier"]
 
@@ -112,7 +111,7 @@ class TableClassifier(MultiTargetClassifier):
             codes = self._learn_classes(y, encoded.shape[0])
             if encoded.shape[0] == 1:
                 raise ValueError("`X` has only 1 row (n_samples=1): give at least 2 rows to learn from.")
-            of_targets = TargetCodec(self._classes, self._target_format.names).notes(codes)
+            of_targets = self.codec_.notes(codes)
             self.notes_ = [*getattr(encoder, "notes_", ()), *of_targets]
             targets = y if _takes_any_classes(classifier) else self._as_numbers(codes)
             options = self._fit_options(classifier, sample_weight, fit_params)
