@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from montechain.datasets import _text_blocks
+from montechain.datasets import files
 from montechain.datasets.arff import Attribute, read_arff
 from montechain.errors import DataError
 from tests.datasets.arff_text import cells
@@ -125,7 +125,7 @@ class TestHeader:
             ("@attribute x {a,a}\n", 1, "twice"),
             ("@attribute x {'a'b}\n", 1, "no comma"),
             ("@attribute 'x numeric\n", 1, "not closed"),
-            ("@attribute a,b numeric\n", 1, "quotes"),
+            ("@attribute a,b numeric\n", 1, "Quote"),
             ("@attribute x numeric\n@data 1,2\n", 2, "after @data"),
             ("@attribute x numeric\n@data\n", 2, "no rows"),
             ("@attribute x numeric\n@data\n\n% none\n \n", 2, "no rows"),
@@ -183,7 +183,7 @@ class TestDense:
         [
             ("1", "has 1 cells, but there are 2"),
             ("1,2,3", "has more than 2 cells"),
-            ("New York,2", "more than 2 cells.*quotes"),
+            ("New York,2", "more than 2 cells.*Quote"),
             ("1,,2", "cell 2 is empty"),
             ("1,", "the line ends where cell 2"),
             (",1", "a value is absent"),
@@ -196,8 +196,8 @@ class TestDense:
             ("1,1\xa0", "is not a number"),
             ("1,inf", "'y' is infinite"),
             ("1,-Infinity", "'y' is infinite"),
-            ("1,1e999", "beyond the largest"),
-            ("1," + "1" * 5000, "beyond the largest"),
+            ("1,1e999", "larger than the largest float"),
+            ("1," + "1" * 5000, "larger than the largest float"),
             ("1,'2", "not closed"),
             ("1,'2'3", "no comma"),
             ("1,2,{5}", "weights of rows are not supported"),
@@ -222,7 +222,7 @@ class TestDense:
         assert cells(read("@attribute c {'', a}\n@data\n''\na\n")) == [[""], ["a"]]
 
     def test_lines_are_counted_across_blocks(self, read, monkeypatch):
-        monkeypatch.setattr(_text_blocks, "BLOCK", 64)
+        monkeypatch.setattr(files, "BLOCK", 64)
         rows = "".join(f"{i},{i}\n" for i in range(500))
         assert read(NUMERIC + rows).data["x"].tolist() == list(range(500))
         with pytest.raises(DataError) as error:
@@ -276,7 +276,7 @@ class TestSparse:
 
     def test_question_marks_with_and_without_quotes(self, read, monkeypatch):
         # In blocks of their own, so that the plain one comes after the quoted one is known.
-        monkeypatch.setattr(_text_blocks, "BLOCK", 8)
+        monkeypatch.setattr(files, "BLOCK", 8)
         table = read("@attribute id string\n@data\n{0 '?'}\n{0 ?}\n{0 abc}\n{0 ?}\n")
         np.testing.assert_array_equal(table.data.toarray()[:, 0], [1, np.nan, 2, np.nan])
 
@@ -306,7 +306,7 @@ class TestSparse:
             ("{1 green}", "'green' is not a declared value of the attribute 'c'"),
             ("{0 one}", "'one' is not a number"),
             ("{0 1_0}", "'1_0' is not a number"),
-            ("{0 1e999}", "beyond the largest"),
+            ("{0 1e999}", "larger than the largest float"),
             ("{0 inf}", "infinite"),
             ("{0 1}, {5}", "weights of rows are not supported"),
             ("{0 1} {5}", "weights of rows are not supported"),
@@ -364,8 +364,8 @@ class TestBytes:
             read(text, encoding="hex")
 
     def test_a_line_without_end_is_refused(self, read, monkeypatch):
-        monkeypatch.setattr(_text_blocks, "LONGEST_LINE", 1000)
-        monkeypatch.setattr(_text_blocks, "BLOCK", 100)
+        monkeypatch.setattr(files, "LONGEST_LINE", 1000)
+        monkeypatch.setattr(files, "BLOCK", 100)
         with pytest.raises(DataError, match="line 5: the line is longer than 1000"):
             read(gzip.compress((NUMERIC + "1" * 10**6).encode()))
 
@@ -373,7 +373,7 @@ class TestBytes:
         (tmp_path / "music.arff").write_text("")
         with pytest.raises(DataError, match=r"no such file; did you mean 'music\.arff'"):
             read_arff(tmp_path / "musik.arff")
-        with pytest.raises(DataError, match="cannot be read"):
+        with pytest.raises(DataError, match="is a folder, not a file"):
             read_arff(tmp_path)
         with pytest.raises(DataError, match="cannot be read"):
             read_arff("a\0b.arff")

@@ -15,10 +15,10 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from montechain.datasets.arff_dataset import dataset_from_arff
 from montechain.datasets.catalogue import DATASETS, Figures, figures, list_datasets, load_dataset
 from montechain.datasets.generators import make_chain_data
-from montechain.datasets.labels import read_mulan_labels
+from montechain.datasets.reading import dataset_from_arff
+from montechain.datasets.selection import read_mulan_labels
 from montechain.datasets.stored_files import StoredFile
 from montechain.errors import DataError
 

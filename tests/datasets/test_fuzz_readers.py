@@ -9,8 +9,8 @@ import random
 import pytest
 
 from montechain.datasets.arff import read_arff
-from montechain.datasets.arff_dataset import dataset_from_arff
-from montechain.datasets.labels import read_mulan_labels
+from montechain.datasets.reading import dataset_from_arff
+from montechain.datasets.selection import read_mulan_labels
 from montechain.errors import DataError
 from mutations import mutate
 
@@ -64,7 +64,7 @@ WITHOUT_LINE = (
     "the label",
     "the input",
     "the relation says -C",
-    "nothing tells which columns are the labels",
+    "nothing says which columns are labels",
     "no column is left",
 )
 

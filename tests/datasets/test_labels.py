@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from montechain.datasets.formats import SUFFIXES, file_stem
-from montechain.datasets.labels import label_table, read_mulan_labels, resolve_targets
+from montechain.datasets.dataset import label_table
+from montechain.datasets.files import SUFFIXES, file_stem
+from montechain.datasets.selection import read_mulan_labels, resolve_targets
 from montechain.errors import DataError
 
 COLUMNS = ["age", "mood", "pulse", "sleep", "diet"]
@@ -123,7 +124,7 @@ class TestResolveTargets:
 
     @pytest.mark.parametrize("relation", ["", "health -c 2", "health -CC 2", "x-C 2", "h: -C two", "h: -C 2x"])
     def test_nothing_tells(self, tmp_path, relation):
-        with pytest.raises(DataError, match=r"health\.arff: nothing tells .* targets=-3"):
+        with pytest.raises(DataError, match=r"health\.arff: nothing says which .* targets=-3"):
             resolve_targets(None, COLUMNS, relation=relation, path=tmp_path / "health.arff")
 
 
@@ -181,8 +182,8 @@ class TestMulanLabels:
             ("", 1, "not well-formed"),
             ("<labels>\n<label name='a'>\n</labels>", 3, "not well-formed"),
             ("<labels></labels>", None, "names no label"),
-            ("<data/>", 1, "<data> stands where <labels>"),
-            ("<labels>\n<lable name='a'/></labels>", 2, "<lable> stands where <label>"),
+            ("<data/>", 1, "<data> where <labels> is expected"),
+            ("<labels>\n<lable name='a'/></labels>", 2, "<lable> where <label> is expected"),
             ("<labels>\n<label/></labels>", 2, "has no name"),
             ("<labels>\n<label name=''/></labels>", 2, "has no name"),
             ("<labels>\n<label name='a'/>\n<label name='a'/></labels>", 3, "'a' is named twice"),
@@ -289,15 +290,6 @@ class TestLabelTable:
         assert Y.index.tolist() == [7, 3]
         assert Y.columns.tolist() == ["y", "y"]
         assert classes == [[0, 1], ["a", "b"]]
-
-    def test_declared_classes(self):
-        frame = pd.DataFrame({"a": ["x", "y"], "b": [1, 0], "c": [1.0, np.nan], "d": ["1", "0"]})
-        Y, classes = label_table(frame, [["z", "y", "x"], [2, 1, 0], ["0", "1"], None])
-        assert classes == [["z", "y", "x"], [0, 1, 2], [0, 1], [0, 1]]
-        assert Y["a"].cat.categories.tolist() == ["z", "y", "x"]
-        for column, declared in (("a", ["x"]), ("b", [1]), ("d", ["1", "2"])):
-            with pytest.raises(DataError, match=f"the label '{column}' holds .* declared classes"):
-                label_table(frame[[column]], [declared])
 
     @pytest.mark.parametrize(
         ("column", "message"),

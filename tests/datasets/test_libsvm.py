@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
-from montechain.datasets.libsvm import dataset_from_libsvm
+from montechain.datasets.sparse_text import dataset_from_libsvm
 from montechain.errors import DataError
 
 

@@ -14,7 +14,6 @@ import pandas as pd
 import pytest
 import sklearn.datasets._openml
 
-from montechain.datasets.openml import dataset_from_openml
 from montechain.datasets.reading import read_dataset
 from montechain.errors import DataError
 
@@ -78,7 +77,7 @@ def emotions_home(tmp_path) -> Path:
 
 @pytest.mark.parametrize("address", ["openml:emotions", "openml:emotions/3"])
 def test_a_recorded_multi_label_data_set(address, emotions_home):
-    data = dataset_from_openml(address, data_home=emotions_home)
+    data = read_dataset(address, data_home=emotions_home)
     assert data.label_names == [
         "amazed.suprised",
         "happy.pleased",
@@ -116,7 +115,7 @@ def test_targets_drop_and_text(home):
     assert data.X["title"].tolist() == ["First song", "Second song", "Third song"]
     assert isinstance(data.X["title"].dtype, pd.StringDtype)
     assert data.Y["key"].tolist() == ["minor", "major", "minor"]
-    assert "1 of 4 rows is left out" in data.description
+    assert data.notes == ["1 of 4 rows is left out: all of its labels are unknown."]
 
 
 def test_sparse(home):

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from montechain.datasets.dataset import Dataset
-from montechain.datasets.formats import SUFFIXES, find_format
+from montechain.datasets.files import SUFFIXES, find_format
 from montechain.datasets.reading import read_dataset
 from montechain.errors import DataError
 
@@ -61,7 +61,7 @@ def check(data: Dataset) -> None:
     assert data.X["title"].dtype == "string"
     assert data.Y["loud"].tolist() == [1, 0, 1]
     assert data.Y["mood"].tolist() == ["calm", "happy", "calm"]
-    assert data.description.endswith("1 of 4 rows is left out: all of its labels are unknown.")
+    assert data.notes == ["1 of 4 rows is left out: all of its labels are unknown."]
 
 
 ENDINGS = [
@@ -142,7 +142,7 @@ def test_a_format_that_the_name_does_not_tell(tmp_path):
     path = tmp_path / "songs.version1"
     path.write_bytes(write(tmp_path, ".csv").read_bytes())
     with pytest.raises(
-        DataError, match=r"songs.version1: the suffix '.version1' tells no format. Known are \.arff, "
+        DataError, match=r"songs.version1: the suffix '.version1' is not a known format. Known suffixes: \.arff, "
     ) as e:
         read_dataset(path, targets=-1)
     for suffixes in SUFFIXES.values():
@@ -163,8 +163,11 @@ def test_files_that_are_not_there(tmp_path):
     with pytest.raises(DataError, match="there is no such file"):
         read_dataset(tmp_path / "nowhere" / "songs.csv", targets=-1)
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(DataError, match="cannot be read: Is a directory"):
-        read_dataset(tmp_path / "folder.csv", targets=-1)
+    for folder in (tmp_path / "folder.csv", tmp_path):
+        with pytest.raises(DataError, match="is a folder, not a file"):
+            read_dataset(folder, targets=-1)
+    with pytest.raises(DataError, match=r"prices.csv: there is no such file\.$"):  # nothing is like it
+        read_dataset(tmp_path / "prices.csv", targets=-1)
 
 
 def test_what_is_asked_wrongly(tmp_path):

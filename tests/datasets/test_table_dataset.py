@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from montechain.datasets.table_dataset import table_dataset
+from montechain.datasets.reading import read_dataset
+from montechain.datasets.selection import table_dataset
 from montechain.preparation import TableEncoder
 
 
@@ -30,7 +31,8 @@ def test_the_parts_of_a_data_set():
     assert data.label_names == ["loud", "mood"]  # in the order of the table
     assert data.feature_names == ["tempo", "live", "title"]
     assert data.classes == [[0, 1], ["calm", "happy"]]
-    assert data.description == "Invented.\n1 of 4 rows is left out: all of its labels are unknown."
+    assert data.description == "Invented."
+    assert data.notes == ["1 of 4 rows is left out: all of its labels are unknown."]
     assert data.Y["loud"].dtype == "Int64"
     assert data.Y["loud"].isna().tolist() == [False, False, True]
     np.testing.assert_array_equal(data.X["tempo"], [120, np.nan, 101])
@@ -87,6 +89,6 @@ def test_dates_are_dates_as_inputs_and_words_as_labels():
     data = table_dataset(frame, targets=["label"])
     numbers = TableEncoder(missing="keep", scale=None).set_output(transform="pandas").fit_transform(data.X)
     np.testing.assert_array_equal(numbers[["day", "zoned"]], [[1, 1], [np.nan, np.nan], [3.5, 3.5]])
-    data = table_dataset(frame, targets=["day", "label"])
+    data = read_dataset(frame, targets=["day", "label"])
     assert data.classes == [["1970-01-02", "1970-01-04T12:00:00"], [0, 1]]
     assert data.Y["day"].isna().tolist() == [False, True, False]

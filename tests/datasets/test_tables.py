@@ -7,8 +7,10 @@ import csv
 import datetime
 import gzip
 import io
+import re
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +21,14 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montechain.datasets import delimited
 from montechain.datasets.delimited import sniff_delimiter
-from montechain.datasets.table_dataset import table_dataset
+from montechain.datasets.files import SUFFIXES
+from montechain.datasets.reading import read_dataset
+from montechain.datasets.selection import table_dataset
 from montechain.datasets.tables import MISSING_VALUES, read_table
 from montechain.errors import DataError
 
@@ -88,14 +92,69 @@ def test_delimited_files_are_read_back(table, delimiter, packing):
     pd.testing.assert_frame_equal(found, expected(table), check_exact=True)
 
 
-@given(table=tables(), cells_at_a_time=st.integers(1, 20))
-def test_the_size_of_pieces_makes_no_difference(table, cells_at_a_time):
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(delimited, "CELLS_AT_A_TIME", cells_at_a_time)
-        path = Path(folder) / "table.csv"
-        path.write_text(delimited_text(table, ","), encoding="utf-8", newline="")
-        found = read_table(path, delimiter=",")
-    pd.testing.assert_frame_equal(found, expected(table), check_exact=True)
+PIECES = [
+    *(
+        "1",
+        "-2.5",
+        "007",
+        "?",
+        "NA",
+        "",
+        " ",
+        "  ",
+        "a",
+        "true",
+        "FALSE",
+        "inf",
+        "1e999",
+        "nan",
+        "1_0",
+        "+.5",
+        "1e3",
+        "0x1",
+    ),
+    *(
+        "9223372036854775807",
+        "9223372036854775808",
+        "12345678901234567890",
+        "-9223372036854775809",
+        "00.5",
+        "-01",
+        "1.0",
+    ),
+    *('"', '""', '"a,b"', '"a\nb"', '"1"', "'", "1,5", "2024-05-31", "31.12.2024", "é", "\xa0", "\r", "1 2", " x "),
+]
+
+
+@settings(max_examples=400)
+@given(
+    rows=st.integers(2, 4).flatmap(
+        lambda width: st.lists(
+            st.lists(st.sampled_from(PIECES), min_size=width, max_size=width).map(",".join) | st.sampled_from(PIECES),
+            min_size=1,
+            max_size=6,
+        ).map(lambda rows: [",".join(f"c{j}" for j in range(width)), *rows])
+    ),
+    decimal=st.sampled_from(".,"),
+)
+def test_the_fast_and_the_careful_way_agree(rows, decimal):
+    """What pandas reads in one go, Python's csv module and our own parsing of every cell read alike."""
+    outcomes = []
+    for ways in ("fast", "careful"):
+        with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+            if ways == "careful":
+                patch.setattr(delimited._Source, "read_fast", lambda self, names, typer, as_written: None)
+            path = Path(folder) / "table.csv"
+            path.write_bytes("\n".join(rows).encode())
+            try:
+                outcomes.append(read_table(path, delimiter=",", decimal=decimal))
+            except DataError as error:
+                outcomes.append((error.line, str(error).removeprefix(str(path))))
+    if isinstance(outcomes[0], tuple):
+        assert outcomes[0] == outcomes[1]
+    else:
+        pd.testing.assert_frame_equal(*outcomes, check_exact=True)
+        assert outcomes[0].attrs == outcomes[1].attrs
 
 
 @given(table=tables(), format=st.sampled_from(["parquet", "feather"]), dictionary=st.booleans())
@@ -170,14 +229,12 @@ def test_unknown_cells(tmp_path):
         (["--1", "2"], "category"),
         (["nano", "2"], "category"),
         (["tiny", "2"], "category"),
-        (["2024-05-01", "2024-05-02"], "category"),
+        (["2024-05-01", "2024-05-02"], "datetime64[us]"),
         (["true", "1"], "category"),
         (["yes", "no"], "category"),
     ],
 )
-@pytest.mark.parametrize("in_one_piece", [True, False])
-def test_types_of_columns(cells, dtype, in_one_piece, tmp_path, monkeypatch):
-    monkeypatch.setattr(delimited, "CELLS_AT_A_TIME", 1000 if in_one_piece else 1)
+def test_types_of_columns(cells, dtype, tmp_path):
     for order in (cells, cells[::-1]):
         column = read_table(write(tmp_path, "a,b\n" + "".join(f"{cell},x\n" for cell in order)))["a"]
         assert str(column.dtype) == dtype
@@ -289,7 +346,11 @@ def test_a_first_line_that_looks_like_data(tmp_path):
         ('a,b\n1,2\n"3,4\n5,6\n', 3, "a quoted cell begins here and never ends"),
         ('a,b\n"1"x,2\n', 2, "a quoted cell goes on after its closing"),
         ("a,b\n1,2\n?,3\n-inf,2\n", 4, r"column 'a' holds '-inf', which is infinite .*drop=\['a'\]"),
-        ("a,b\n1,2.5\n2,1e999\n3,inf\n", 3, "column 'b' holds '1e999', which is infinite or beyond the largest"),
+        (
+            "a,b\n1,2.5\n2,1e999\n3,inf\n",
+            3,
+            "column 'b' holds '1e999', which is infinite or larger than the largest float",
+        ),
         ("a,b\n1,2\n3,\0\n", 3, "there is a NUL byte.*utf-16"),
         ('a,b\n1,"' + "x" * 140_000 + '"\n', 2, "a cell has more than 131072 characters"),
     ],
@@ -323,23 +384,28 @@ def test_a_delimiter_that_is_none(delimiter, tmp_path):
         read_table(write(tmp_path, "a,b\n1,2\n"), delimiter=delimiter)
 
 
-@pytest.mark.parametrize("format", ["parquet", "feather"])
+@pytest.mark.parametrize("format", ["parquet", "feather", "excel"])
 def test_column_files_that_are_none(format, tmp_path):
-    path = write(tmp_path, "no such thing", f"a.{format}")
-    with pytest.raises(DataError, match=rf"a.{format}: this is no {format.capitalize()} file"):
+    suffix = SUFFIXES[format][0]
+    path = write(tmp_path, "no such thing", f"a{suffix}")
+    with pytest.raises(DataError, match=rf"a{suffix}: this is not a readable {format.capitalize()} file"):
         read_table(path)
     with pytest.raises(DataError, match=r"b\.\w+: there is no such file\."):
-        read_table(tmp_path / f"b.{format}")
-    with pytest.raises(DataError, match="compressed inside; unpack this one"):
-        read_table(tmp_path / f"a.{format}.gz")
+        read_table(tmp_path / f"b{suffix}")
+    with pytest.raises(DataError, match="already compressed; unpack this one first"):
+        read_table(tmp_path / f"a{suffix}.gz")
 
 
-def test_pyarrow_is_only_needed_for_column_files(tmp_path, monkeypatch):
-    for name in [name for name in sys.modules if name.split(".")[0] == "pyarrow"]:
+@pytest.mark.parametrize(
+    ("file", "library", "extra"),
+    [("a.parquet", "pyarrow", "parquet"), ("a.feather", "pyarrow", "parquet"), ("a.xlsx", "openpyxl", "excel")],
+)
+def test_libraries_are_only_needed_for_their_files(file, library, extra, tmp_path, monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == library]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    path = write(tmp_path, "PAR1", "a.parquet")
-    with pytest.raises(ImportError, match=r'Parquet files need pyarrow: pip install "montechain\[parquet\]"'):
+    monkeypatch.setitem(sys.modules, library, None)
+    path = write(tmp_path, "PAR1", file)
+    with pytest.raises(ImportError, match=rf'files need {library}: pip install "montechain\[{extra}\]"'):
         read_table(path)
     assert len(read_table(pl.DataFrame({"a": [1, None], "b": ["x", "y"]}))) == 2
 
@@ -480,9 +546,235 @@ def test_bridges_with_and_without_a_header(data_folder):
     assert second["ERECTED"].cat.categories.tolist() == ["CRAFTS", "EMERGING", "MATURE", "MODERN"]
     with pytest.raises(DataError, match="header=False"):
         read_table(folder / "bridges.data.version2", format="csv")
-    with pytest.raises(DataError, match=r"'.version2' tells no format.*format=\"csv\""):
+    with pytest.raises(DataError, match=r"'.version2' is not a known format.*format=\"csv\""):
         read_table(folder / "bridges.data.version2")
     data = table_dataset(first, targets=-5, drop=["IDENTIF"], name="bridges")
     assert data.label_names == names[-5:]
     assert data.X.shape == (108, 7)
     assert [len(classes) for classes in data.classes] == [2, 3, 3, 3, 7]  # with NIL, which one bridge has
+
+
+def column(tmp_path, cells, **options):
+    """The column 'weight' of a file with these cells, and the notes about it."""
+    rows = "".join(f"{cell},{'ab'[row % 2]}\n" for row, cell in enumerate(cells))
+    table = read_table(write(tmp_path, f"weight,colour\n{rows}"), **options)
+    return table["weight"], [note for note in table.attrs["notes"] if "weight" in note]
+
+
+MANY_NUMBERS = [str(3 * row % 50) for row in range(341)]
+
+
+class TestStrays:
+    """Single words among numbers or dates."""
+
+    def test_a_word_among_numbers_is_missing_and_named(self, tmp_path):
+        found, notes = column(tmp_path, [*MANY_NUMBERS[:5], "heavy", *MANY_NUMBERS[5:]])
+        assert found.dtype == "Int64"
+        assert np.flatnonzero(found.isna()).tolist() == [5]
+        assert notes == [
+            "column 'weight': 341 of 342 values are numbers; line 7 holds 'heavy', which is treated as missing."
+        ]
+
+    def test_it_is_an_error_if_asked_for(self, tmp_path):
+        with pytest.raises(
+            DataError, match=r"line 7: column 'weight': 341 of 342 values are numbers; this one .*'heavy'"
+        ):
+            column(tmp_path, [*MANY_NUMBERS[:5], "heavy", *MANY_NUMBERS[5:]], stray="error")
+        with pytest.raises(ValueError, match="`stray='no'` must be 'missing' or 'error'"):
+            column(tmp_path, ["1"], stray="no")
+
+    def test_lines_are_those_of_the_file(self, tmp_path):
+        rows = "".join(f"{row % 7},x\n" for row in range(60))
+        content = f'\n"wei\nght",colour\n\n1,"two\nlines"\n  \n2,x\nheavy,y\n{rows}light,z\n'
+        table = read_table(write(tmp_path, content))
+        note = "column 'wei\\nght': 62 of 64 values are numbers; line 9 holds 'heavy', and 1 more like it, which are"
+        assert table.attrs["notes"][0].startswith(note)
+        with pytest.raises(DataError) as refusal:
+            read_table(write(tmp_path, content.replace("heavy", "3")), stray="error")
+        assert refusal.value.line == 70
+
+    @pytest.mark.parametrize(
+        ("cells", "kind", "note"),
+        [
+            (
+                [*MANY_NUMBERS[:90], *["light"] * 10],
+                "category",
+                "90 of 100 values are numbers; line 92 holds 'light'.*words",
+            ),
+            (["1", "2", "3", "4+"] * 10, "category", None),  # ratings, which are words
+            (["1", "x"], "category", None),
+            ([*MANY_NUMBERS, "007"], "category", None),  # a code
+            ([*MANY_NUMBERS, "-"], "Int64", "holds '-', which is treated as missing"),
+            ([*MANY_NUMBERS, "1.5", "?", "heavy"], "float64", "342 of 343 values are numbers; line 345 holds 'heavy'"),
+            ([f"2024-05-{day:02}" for day in range(1, 31)] + ["soon"], "datetime64[us]", "30 of 31 values are dates"),
+        ],
+    )
+    def test_how_many_are_too_many(self, cells, kind, note, tmp_path):
+        found, notes = column(tmp_path, cells)
+        assert str(found.dtype) == kind
+        assert (len(notes) == 1 and re.search(note, notes[0])) if note else not notes
+
+    def test_columns_that_are_known_to_be_numbers(self, tmp_path):
+        with pytest.raises(
+            DataError, match="line 3: column 'weight': 1 of 2 values are numbers; this one holds 'heavy'"
+        ):
+            column(tmp_path, ["1", "heavy"], numeric=["weight"], stray="error")
+        found, notes = column(tmp_path, ["007", "heavy"], numeric=["weight"])
+        assert found.tolist() == [7, pd.NA]
+        assert len(notes) == 1
+        with pytest.raises(DataError, match="line 2: column 'weight' should hold dates, but holds 'soon'"):
+            column(tmp_path, ["soon"], dates=["weight"])
+        found, _ = column(tmp_path, ["01/02/2024"], dates={"weight": "%d/%m/%Y"})
+        assert found[0] == pd.Timestamp(2024, 2, 1)
+        with pytest.raises(DataError, match="line 3"):
+            column(tmp_path, ["01/02/2024", "20240501"], dates={"weight": "%d/%m/%Y"}, stray="error")
+
+    def test_words_in_a_frame_and_in_a_target(self, tmp_path):
+        frame = pd.DataFrame(
+            {"weight": [*range(0, 60, 2), "heavy"], "grade": ["1", "2", "3"] * 10 + ["A"]}, dtype=object
+        )
+        found = read_table(frame)
+        assert found["weight"].dtype == "Int64"
+        assert "row 31 holds 'heavy'" in found.attrs["notes"][0]
+        frame.to_csv(tmp_path / "grades.csv", index=False)
+        data = read_dataset(tmp_path / "grades.csv", targets=["grade"])
+        assert data.classes == [["1", "2", "3", "A"]]  # a rare class is a class
+        assert any("line 32 holds 'heavy'" in note for note in data.notes)
+
+
+class TestDates:
+    @pytest.mark.parametrize(
+        ("cells", "format", "first"),
+        [
+            (["2024-05-31", "2024-06-01"], "%Y-%m-%d", "2024-05-31"),
+            (["2024-05-31 12:30", "2024-06-01 00:00"], "%Y-%m-%d %H:%M", "2024-05-31 12:30"),
+            (["2024-05-31T12:30:05", ""], "%Y-%m-%dT%H:%M:%S", "2024-05-31 12:30:05"),
+            (["2024-05-31T12:30:05.25", "2024-05-31T12:30:06.5"], "%Y-%m-%dT%H:%M:%S.%f", "2024-05-31 12:30:05.25"),
+            (["2024-05-31T12:30:05+02:00", "2024-05-31T12:30:05Z"], "%Y-%m-%dT%H:%M:%S%z", "2024-05-31 10:30:05+00:00"),
+            (["2024/05/31", "2024/06/01"], "%Y/%m/%d", "2024-05-31"),
+            (["01.02.2024", "02.03.2024"], "%d.%m.%Y", "2024-02-01"),
+            (["05/31/2024", "06/01/2024"], "%m/%d/%Y", "2024-05-31"),
+            (["31/05/2024", "01/06/2024"], "%d/%m/%Y", "2024-05-31"),
+            (["31-05-2024", "01-06-2024"], "%d-%m-%Y", "2024-05-31"),
+            (["31 May 2024", "1 Jun 2024"], "%d %b %Y", "2024-05-31"),
+            (["31-May-2024", "01-Jun-2024"], "%d-%b-%Y", "2024-05-31"),
+            (['"June 1, 2024"', '"July 12, 2024"'], "%B %d, %Y", "2024-06-01"),
+        ],
+    )
+    def test_formats(self, cells, format, first, tmp_path):
+        found, notes = column(tmp_path, cells)
+        assert found[0] == pd.Timestamp(first)
+        assert found.isna().tolist() == [not cell for cell in cells]
+        assert len(notes) == 1
+        assert notes[0].startswith("column 'weight' holds dates, such as ")
+        assert notes[0].endswith(f"({format}).")
+
+    @pytest.mark.parametrize("cells", [["01/02/2024", "03/04/2024"], ["1-2-2024", "3-4-2024"]])
+    def test_day_or_month_first(self, cells, tmp_path):
+        found, notes = column(tmp_path, cells)
+        assert found.tolist() == cells
+        assert "with the day or the month first" in notes[0]
+
+    @pytest.mark.parametrize(
+        "cells", [["1.2.3", "1.2.4"], ["2024-13-01", "2024-05-01"], ["May 2024", "June 2024"], ["x", "y"]]
+    )
+    def test_what_is_no_date(self, cells, tmp_path):
+        found, notes = column(tmp_path, cells)
+        assert found.tolist() == cells
+        assert not notes
+
+
+def test_identifiers_and_rare_words_are_named(tmp_path):
+    rows = range(1000)
+    frame = pd.DataFrame(
+        {
+            "row": rows,
+            "key": [f"k{row}" for row in rows],
+            "zip": [f"z{row % 300}" for row in rows],
+            "colour": [f"c{row % 9}" for row in rows],
+            "size": [row * row % 997 for row in rows],
+        }
+    )
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    assert read_table(tmp_path / "a.csv").attrs["notes"] == [
+        "column 'row' counts the rows. If it is an identifier, leave it out: drop=['row'].",
+        "column 'key' looks like an identifier: each of its 1000 values occurs once. Leave it out with drop=['key'], "
+        "or name it as text with text=['key'].",
+        "column 'zip' has 300 different words in 1000 rows.",
+    ]
+    assert read_dataset(tmp_path / "a.csv", targets=["colour"]).notes == []  # `TableEncoder` says it
+
+
+class TestExcel:
+    FRAME = pd.DataFrame(
+        {
+            "id": ["007", "008", "009"],
+            "size": [1, None, 3],
+            "price": [2.5, 3.0, None],
+            "live": [True, False, True],
+            "day": pd.to_datetime(["2024-05-31", None, "2024-06-01"]),
+            "mood": ["calm", "?", "happy"],
+        }
+    )
+
+    def test_types(self, tmp_path):
+        with pd.ExcelWriter(tmp_path / "songs.xlsx") as writer:
+            self.FRAME.to_excel(writer, sheet_name="songs", index=False, startrow=2, startcol=1)
+            self.FRAME.to_excel(writer, sheet_name="more", index=False)
+        found = read_table(tmp_path / "songs.xlsx")
+        assert [str(dtype) for dtype in found.dtypes] == [
+            *("category", "Int64", "float64", "bool", "datetime64[us]", "category")
+        ]
+        assert found["id"].tolist() == ["007", "008", "009"]
+        assert found["day"].tolist()[0] == pd.Timestamp(2024, 5, 31)
+        assert found["mood"].isna().tolist() == [False, True, False]
+        assert found.attrs["notes"] == ["only the first of 2 sheets is read, 'songs'."]
+        data = read_dataset(tmp_path / "songs.xlsx", targets=["mood", "live"], drop=["id"])
+        assert (data.name, data.classes) == ("songs", [[False, True], ["calm", "happy"]])
+
+    def test_strays_and_their_lines(self, tmp_path):
+        frame = pd.DataFrame({"weight": [*range(0, 60, 2)], "colour": ["a", "b"] * 15}).astype(object)
+        frame.loc[4, "weight"] = "heavy"
+        frame.to_excel(tmp_path / "a.xlsx", index=False)
+        assert "29 of 30 values are numbers; line 6 holds 'heavy'" in read_table(tmp_path / "a.xlsx").attrs["notes"][0]
+        with pytest.raises(DataError, match=r"a\.xlsx, line 6: "):
+            read_table(tmp_path / "a.xlsx", stray="error")
+
+    def test_what_is_no_table(self, tmp_path, monkeypatch):
+        path = tmp_path / "a.xlsx"
+        for frame, message in [
+            (pd.DataFrame(), "the first sheet is empty"),
+            (pd.DataFrame(columns=["a", "b"]), "a header line and no rows"),
+            (pd.DataFrame([[1, 2]], columns=["a", "a"]), "the column 'a' occurs more than once"),
+            (pd.DataFrame([[1, 2]], columns=[0.5, "b"]), "the first line looks like data"),
+        ]:
+            frame.to_excel(path, index=False)
+            with pytest.raises(DataError, match=message):
+                read_table(path)
+        self.FRAME.to_excel(path, index=False)
+        monkeypatch.setattr("montechain.datasets.tables.LARGEST_WORKBOOK", 1000)
+        with pytest.raises(DataError, match="too large when unpacked"):
+            read_table(path)
+        with pytest.raises(
+            DataError, match=r"a\.xls: the suffix '\.xls' is not a known format. Save the workbook as \.xlsx"
+        ):
+            read_table(tmp_path / "a.xls")
+
+
+def test_reading_costs_little_more_than_pandas(tmp_path):
+    """The checks and the types of 100,000 rows; generous, since tests share their machine."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({f"x{j}": rng.normal(size=50_000).round(6) for j in range(8)})
+    frame = frame.assign(n=rng.integers(1000, size=50_000), colour=rng.choice(["red", "green", "blue"], 50_000))
+    path = tmp_path / "large.csv"
+    frame.to_csv(path, index=False)
+
+    def seconds(read):
+        times = []
+        for _ in range(5):
+            start = time.process_time()
+            read(path)
+            times.append(time.process_time() - start)
+        return min(times)
+
+    assert seconds(read_table) < 3 * seconds(pd.read_csv)

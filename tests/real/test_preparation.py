@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from montechain.datasets.arff_dataset import dataset_from_arff
+from montechain.datasets.reading import dataset_from_arff
 from montechain.preparation import TableEncoder
 
 

@@ -76,7 +76,7 @@ def evaluate(
     montechain evaluate music --estimator svm --cv 5 --store results
     """
     from montechain._files import protect_files
-    from montechain.datasets.writing import check_table_path
+    from montechain.datasets.files import check_table_path
     from montechain.evaluation import MEASURES, Limits
     from montechain.evaluation import evaluate as run
     from montechain.preparation import TableEncoder

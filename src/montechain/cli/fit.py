@@ -101,7 +101,7 @@ def fit(
     about = facts(dataset, file, method=method or "", text=split_names(text), drop=split_names(drop), seconds=seconds)
     with output.progress("saving"):
         save(classifier, model, about=about)
-    for remark in [*dataset.description.splitlines()[1:], *classifier.encoder_.notes_]:
+    for remark in [*dataset.notes, *classifier.encoder_.notes_]:
         output.note(f"note: {remark}")
     _report(classifier, dataset, model, about, as_json=as_json)
 

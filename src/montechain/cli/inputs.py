@@ -76,8 +76,8 @@ def _identifier(dataset: Dataset, model: Model) -> str | None:
 
 def _read(file: str, model: Model, targets: list[str], reading: dict[str, Any]) -> Dataset:
     from montechain.datasets import read_dataset
-    from montechain.datasets.formats import find_format
-    from montechain.datasets.libsvm import dataset_from_libsvm
+    from montechain.datasets.files import find_format
+    from montechain.datasets.sparse_text import dataset_from_libsvm
 
     if not file.startswith("openml:"):
         check_input_path(file)

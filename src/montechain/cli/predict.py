@@ -86,7 +86,7 @@ def predict(
     from montechain._files import protect_files
     from montechain.cli.inputs import open_inputs
     from montechain.datasets import write_table
-    from montechain.datasets.writing import check_table_path
+    from montechain.datasets.files import check_table_path
 
     output.settings.as_json = as_json
     if top_k is not None and proba:

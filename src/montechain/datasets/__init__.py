@@ -4,10 +4,10 @@ from montechain.datasets.arff import read_arff
 from montechain.datasets.catalogue import DATASETS, CatalogueEntry, Figures, figures, list_datasets, load_dataset
 from montechain.datasets.dataset import Dataset, Split
 from montechain.datasets.digits import load_digits_facts
+from montechain.datasets.files import write_table
 from montechain.datasets.generators import InventedData, delicious_like, make_chain_data, mediamill_like
 from montechain.datasets.reading import read_dataset
 from montechain.datasets.tables import read_table
-from montechain.datasets.writing import write_table
 
 __all__ = [
     "DATASETS",

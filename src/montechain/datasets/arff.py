@@ -1,39 +1,86 @@
-"""Reading ARFF, the format of Weka, MEKA and Mulan: text into tables, names and declared values.
+"""Read ARFF, the format of Weka, MEKA and Mulan, into tables.
 
-This module only parses, and knows no data set. Which columns are labels is for `montechain.datasets.labels`.
+Rows are read a block of lines at a time, in a fast and a careful way. The fast way takes a block in which nothing is
+quoted or odd, and either reads all of it or leaves it alone; the careful way then reads it row by row and names the
+line of what is wrong. Whatever the fast way reads, the careful way would read alike.
 """
 
 from __future__ import annotations
 
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import isinf, nan
 from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
 
+import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from montechain.datasets._arff_header import Attribute, read_header
-from montechain.datasets._arff_rows import DenseRows, Rows, SparseRows
-from montechain.datasets._text_blocks import text_blocks
+from montechain._messages import nearest
+from montechain.datasets.files import EXACT_FLOATS, text_blocks
 from montechain.errors import DataError
 
 __all__ = ["ArffTable", "Attribute", "arff_columns", "read_arff"]
 
+MISSING = "?"
+KINDS = {"numeric": "numeric", "real": "numeric", "integer": "numeric", "string": "string", "date": "date"}
+KEYWORDS = ("@relation", "@attribute", "@data")
+SHOWN = 12
+"""Maximum number of declared values listed in an error."""
+
+_NUMBER = re.compile(r"[+-]?+(?:nan|(?:\d++(?:\.\d*+)?+|\.\d++)(?:e[+-]?+\d++)?+)", re.ASCII | re.IGNORECASE)
+# Possessive, so that a missing closing quote is found in one pass, however long the line is.
+_TOKEN = re.compile(
+    r"""'([^'\\]*+(?:\\.[^'\\]*+)*+)' | "([^"\\]*+(?:\\.[^"\\]*+)*+)" | ([^\ \t,{}%'"][^\ \t,{}]*+)""", re.VERBOSE
+)
+_SPACE = re.compile(r"[ \t]*+")
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|[0-3]?[0-7]{1,2}|.)")
+_CONTROL = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "a": "\a", "v": "\v"}
+_NO_SEPARATORS = bytes(set(range(256)) - set(b" ,"))
+_ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f'\"%]")
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A column as the header of an ARFF file declares it.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"numeric", "nominal", "string", "date"}
+    categories : tuple of str, or None
+        The declared values of a nominal attribute. For texts and dates of a sparse file: the texts that occur, after
+        an empty one, which omitted cells have. None for all others.
+    """
+
+    name: str
+    kind: str
+    categories: tuple[str, ...] | None = None
+
+    @cached_property
+    def codes(self) -> dict[str, int]:
+        """The position of each declared value."""
+        return {category: code for code, category in enumerate(self.categories or ())}
+
 
 @dataclass(frozen=True)
 class ArffTable:
-    """What an ARFF file holds.
+    """The content of an ARFF file.
 
     Attributes
     ----------
     relation : str
-        The name in its first declaration, where MEKA keeps options.
+        The name of the relation, where MEKA keeps options.
     attributes : list of Attribute
         The columns, in the file's order.
     data : data frame or CSR array of shape (n, number of attributes)
         Of a dense file, a frame: numeric columns are float64, nominal ones categoricals with the declared values,
-        texts and dates are text; what is missing is NaN. Of a sparse file, an array of numbers: nominal cells are
-        codes in the declared order, so that an omitted cell is the first declared value, and what is missing
-        is a NaN that is stored.
+        texts and dates are text, and missing cells are NaN. Of a sparse file, an array of numbers: nominal cells are
+        codes in the declared order, so that an omitted cell is the first declared value; missing cells are stored NaN.
     """
 
     relation: str
@@ -42,15 +89,13 @@ class ArffTable:
 
 
 def read_arff(path: str | Path, *, encoding: str = "utf-8") -> ArffTable:
-    """Read an ARFF file, dense or sparse, plain or packed by gzip or bzip2.
-
-    The file is read in blocks: memory is that of the result, for sparse files in proportion to the non-zeros.
+    r"""Read an ARFF file, dense or sparse, plain or compressed with gzip or bzip2.
 
     Parameters
     ----------
     path : str or Path
     encoding : str, default="utf-8"
-        The encoding of the text; old files may need ``"latin-1"``.
+        Old files may need ``"latin-1"``.
 
     Returns
     -------
@@ -59,19 +104,13 @@ def read_arff(path: str | Path, *, encoding: str = "utf-8") -> ArffTable:
     Raises
     ------
     DataError
-        If the file is not ARFF, is damaged, or holds what is not supported: relational attributes,
-        weights of rows. The message names the line.
+        If the file is not ARFF, is damaged, or holds what is not supported: relational attributes and weights of rows.
+        The message names the line.
 
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> text = '''@relation weather
-    ... @attribute temperature numeric
-    ... @attribute play {no, yes}
-    ... @data
-    ... 21.5, yes
-    ... ?, no
-    ... '''
+    >>> text = "@relation weather\n@attribute warm numeric\n@attribute play {no, yes}\n@data\n21.5, yes\n?, no\n"
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "weather.arff"
     ...     _ = path.write_text(text)
@@ -79,40 +118,454 @@ def read_arff(path: str | Path, *, encoding: str = "utf-8") -> ArffTable:
     >>> table.attributes[1]
     Attribute(name='play', kind='nominal', categories=('no', 'yes'))
     >>> table.data
-       temperature play
-    0         21.5  yes
-    1          NaN   no
+       warm play
+    0  21.5  yes
+    1   NaN   no
     """
     blocks = text_blocks(path, encoding)
-    header = read_header(blocks, path)
-    rows: Rows | None = None
-    first, block = header.first_row
-    while True:
-        if rows is None:
-            kind = _kind_of_rows(block)
-            rows = None if kind is None else kind(header.attributes, path)
+    relation, attributes, number, rest = _read_header(blocks, path)
+    rows: DenseRows | SparseRows | None = None
+    parts: list[Any] = []
+    for first, block in [(number + 1, rest), *blocks] if rest else blocks:
+        if rows is None and (row := re.search(r"^[ \t]*([^ \t\n%])", block, re.MULTILINE)):
+            rows = SparseRows(attributes) if row[1] == "{" else DenseRows(attributes)
         if rows is not None:
-            rows.add(first, block)
-        try:
-            first, block = next(blocks)
-        except StopIteration:
-            break
-    if isinstance(rows, DenseRows):
-        return ArffTable(header.relation, header.attributes, rows.frame())
-    if isinstance(rows, SparseRows):
-        return ArffTable(header.relation, rows.complete_attributes(), rows.array())
-    raise DataError("there are no rows after @data.", path=path, line=header.first_row[0] - 1)
+            part = rows.read_fast(block)
+            parts.append(rows.read_carefully(_cursors(block, path, first)) if part is None else part)
+    if rows is None:
+        raise DataError("there are no rows after @data.", path=path, line=number)
+    return ArffTable(relation, rows.attributes, rows.join(parts))
 
 
 def arff_columns(path: str | Path, *, encoding: str = "utf-8") -> list[str]:
-    """Return the names of the columns of an ARFF file, of which only the header is read."""
-    return [attribute.name for attribute in read_header(text_blocks(path, encoding), path).attributes]
+    """Return the names of the columns of an ARFF file; only its header is read."""
+    return [attribute.name for attribute in _read_header(text_blocks(path, encoding), path)[1]]
 
 
-def _kind_of_rows(block: str) -> type[DenseRows | SparseRows] | None:
-    """Return how the first row of a block is written; None if there is none."""
-    for line in block.split("\n"):
-        row = line.lstrip(" \t")
-        if row and row[0] != "%":
-            return SparseRows if row[0] == "{" else DenseRows
-    return None
+class Token(NamedTuple):
+    """A name or value, and whether it was quoted (a quoted ``'?'`` is not missing)."""
+
+    text: str
+    quoted: bool
+
+
+class Cursor:
+    r"""A place in a line. White space is skipped, and a ``%`` where a value could begin ends the line.
+
+    >>> cursor = Cursor(r"'New\tYork', 3 % a comment", "towns.arff", 7)
+    >>> cursor.token("a value"), cursor.take(","), cursor.token("a value").text, cursor.at_end
+    (Token(text='New\tYork', quoted=True), True, '3', True)
+    """
+
+    def __init__(self, text: str, path: str | Path, line: int):
+        self.text, self.path, self.line = text, path, line
+        self._go(0)
+
+    def _go(self, position: int) -> None:
+        self.position = _SPACE.match(self.text, position).end()  # type: ignore[union-attr]
+        self.next = self.text[self.position : self.position + 1]
+        self.at_end = self.next in ("", "%")
+        self.after_space = self.position > 0 and self.text[self.position - 1] in " \t"
+
+    @property
+    def rest(self) -> str:
+        """What is left of the line, shortened for a message."""
+        return _short(self.text[self.position :].rstrip())
+
+    def take(self, character: str) -> bool:
+        """Step over a character if it is the next one."""
+        found = self.next == character
+        if found:
+            self._go(self.position + 1)
+        return found
+
+    def token(self, what: str) -> Token:
+        """Step over a name or value, quoted or not, and return it; `what` is its name in errors."""
+        match = _TOKEN.match(self.text, self.position)
+        if match is None:
+            if self.next in ("'", '"'):
+                self.refuse(f"the quote that opens {what} is not closed: {self.rest!r}.")
+            if self.at_end:
+                self.refuse(f"the line ends where {what} should be.")
+            self.refuse(f"{what} is absent before {self.rest!r}. Quote values that hold a comma or a brace.")
+        single, double, unquoted = match.groups()
+        self._go(match.end())
+        if unquoted is not None:
+            return Token(unquoted, False)
+        if match.end() < len(self.text) and self.text[match.end()] not in " \t,{}%":
+            self.refuse(f"there is no comma between the closing quote of {what} and {self.rest!r}.")
+        return Token(_ESCAPE.sub(_escaped, double if single is None else single), True)
+
+    def refuse(self, message: str) -> NoReturn:
+        """Raise an error that names the file and the line."""
+        raise DataError(message, path=self.path, line=self.line)
+
+    def refuse_end_of_row(self) -> NoReturn:
+        """Raise an error about what follows a row."""
+        if self.rest.lstrip(", \t").startswith("{"):
+            self.refuse(f"the row ends in {self.rest}: weights of rows are not supported; remove it.")
+        self.refuse(f"{self.rest!r} after the row.")
+
+
+def _cursors(block: str, path: str | Path, first: int) -> Iterator[Cursor]:
+    """Yield the lines of a block that are neither blank nor comments."""
+    cursors = (Cursor(line, path, number) for number, line in enumerate(block.split("\n"), first))
+    return (cursor for cursor in cursors if not cursor.at_end)
+
+
+def _read_header(blocks: Iterator[tuple[int, str]], path: str | Path) -> tuple[str, list[Attribute], int, str]:
+    """Return the relation, the attributes, the line of ``@data``, and what follows it in the last block read."""
+    relation: str | None = None
+    attributes: dict[str, Attribute] = {}
+    declared_at: dict[str, int] = {}
+    number = 0
+    for first, block in blocks:
+        for cursor in _cursors(block, path, first):
+            keyword = _keyword(cursor)
+            if keyword == "@relation":
+                if relation is not None:
+                    cursor.refuse("a second @relation.")
+                relation = _relation(cursor)
+            elif keyword == "@attribute":
+                attribute = _attribute(cursor)
+                if (before := declared_at.setdefault(attribute.name, cursor.line)) != cursor.line:
+                    cursor.refuse(
+                        f"the attribute {attribute.name!r} is declared twice, first in line {before}. Rename one."
+                    )
+                attributes[attribute.name] = attribute
+            elif not cursor.at_end:
+                cursor.refuse(f"{cursor.rest!r} after @data: rows begin on the next line.")
+            elif not attributes:
+                cursor.refuse("@data without an @attribute before it.")
+            else:
+                rest = block.split("\n", cursor.line - first + 1)[-1]
+                return relation or "", list(attributes.values()), cursor.line, rest
+        number = first + block.count("\n") - 1
+    if number == 0:
+        raise DataError("the file is empty.", path=path)
+    raise DataError("the file ends without a line @data: it is not ARFF, or is cut off.", path=path, line=number)
+
+
+def _keyword(cursor: Cursor) -> str:
+    word = cursor.rest if cursor.next in "'\"{}," else cursor.token("a declaration").text
+    if word.lower() not in KEYWORDS:
+        hint = nearest(word[:40], KEYWORDS) if word.startswith("@") else ""
+        cursor.refuse(f"{_short(word)!r} is not @relation, @attribute or @data{hint or '.'}")
+    return word.lower()
+
+
+def _relation(cursor: Cursor) -> str:
+    if cursor.at_end or cursor.next not in "'\"":
+        return "" if cursor.at_end else cursor.text[cursor.position :].strip(" \t")
+    name = cursor.token("the name of the relation").text
+    if not cursor.at_end:
+        cursor.refuse(f"{cursor.rest!r} after the name of the relation.")
+    return name
+
+
+def _attribute(cursor: Cursor) -> Attribute:
+    name = cursor.token("the name of an attribute").text
+    categories = None
+    if cursor.at_end:
+        cursor.refuse(f"the attribute {name!r} has no type: numeric, string, date, or its values {{in, braces}}.")
+    if cursor.next == "{":
+        kind, categories = "nominal", _categories(cursor, name)
+    else:
+        word = cursor.token("the type of an attribute").text
+        if word.lower() not in KINDS:
+            if word.lower() == "relational":
+                cursor.refuse(f"{name!r} is a relational attribute: tables within tables are not supported.")
+            hint = nearest(word[:40], KINDS) or "; values of a nominal attribute stand in braces."
+            cursor.refuse(f"the attribute {name!r} has the unknown type {_short(word)!r}{hint}")
+        kind = KINDS[word.lower()]
+        if kind == "date" and not cursor.at_end:
+            cursor.token("the format of the date")
+        elif kind == "numeric" and cursor.next == "[":
+            return Attribute(name, kind)  # a range such as [0, 1], as in old files, is ignored
+    if cursor.next == "{":
+        cursor.refuse(f"the attribute {name!r} has a weight, {cursor.rest}: weights are not supported; remove it.")
+    if not cursor.at_end:
+        cursor.refuse(f"{cursor.rest!r} after the type of the attribute {name!r}.")
+    return Attribute(name, kind, categories)
+
+
+def _categories(cursor: Cursor, name: str) -> tuple[str, ...]:
+    cursor.take("{")
+    categories: dict[str, None] = {}
+    while True:
+        value = cursor.token(f"a value of the attribute {name!r}").text
+        if value in categories:
+            cursor.refuse(f"the attribute {name!r} declares the value {value!r} twice.")
+        categories[value] = None
+        if cursor.take("}"):
+            return tuple(categories)
+        # White space alone also separates values, as in Weka.
+        if not cursor.take(",") and (cursor.at_end or not cursor.after_space):
+            cursor.refuse(f"the values of the attribute {name!r} have no closing brace.")
+
+
+class DenseRows:
+    """Rows with a cell for each attribute, as frames of numbers, categoricals and texts."""
+
+    def __init__(self, attributes: Sequence[Attribute]):
+        self.attributes = list(attributes)
+
+    def join(self, parts: list[pd.DataFrame]) -> pd.DataFrame:
+        """Return the rows of all blocks."""
+        return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
+
+    def read_fast(self, block: str) -> pd.DataFrame | None:
+        """Return the rows of a block in which nothing is odd, as pandas reads them; None otherwise."""
+        width = len(self.attributes)
+        if width == 1 or _ODD.search(block) or "{" in block or "}" in block:
+            return None
+        if "\t" in block or " " in block:
+            block = block.replace("\t", " ").replace(", ", ",").replace(" ,", ",")
+            block = "\n".join(line.strip(" ") for line in block.split("\n"))
+        block = f"\n{block}"
+        if " " in block or any(sign in block for sign in (",,", "\n,", ",\n")) or not block.strip("\n"):
+            return None
+        kinds = {"nominal": "category", "string": str, "date": str}
+        dtypes = {j: kinds[attribute.kind] for j, attribute in enumerate(self.attributes) if attribute.kind in kinds}
+        try:
+            frame = pd.read_csv(
+                io.StringIO(block),
+                header=None,
+                names=range(width),
+                dtype=dtypes,
+                keep_default_na=False,
+                na_values=[MISSING],
+                **EXACT_FLOATS,
+            )
+        except (ValueError, OverflowError):
+            return None
+        if not isinstance(frame.index, pd.RangeIndex) or block.count(",") != len(frame) * (width - 1):
+            return None
+        columns: dict[int, Any] = {}
+        for j, attribute in enumerate(self.attributes):
+            column = frame[j]
+            if attribute.kind == "numeric":
+                if column.dtype.kind not in "iuf" or np.isinf(column).any():
+                    return None
+                column = column.astype(np.float64)
+            elif attribute.categories is not None:
+                if not attribute.codes.keys() >= set(column.cat.categories):
+                    return None
+                column = column.cat.set_categories(_dtype(attribute.categories).categories)
+            columns[j] = column
+        return self._named(columns)
+
+    def read_carefully(self, cursors: Iterator[Cursor]) -> pd.DataFrame:
+        """Return the rows at these places."""
+        rows = []
+        for cursor in cursors:
+            cells = zip(self._split(cursor), self.attributes, strict=True)
+            rows.append([_value(cell, attribute, cursor) for cell, attribute in cells])
+        columns: dict[int, Any] = {}
+        for j, attribute in enumerate(self.attributes):
+            cells = [row[j] for row in rows]
+            if attribute.categories is not None:
+                codes = [-1 if cell is None else attribute.codes[cell] for cell in cells]
+                columns[j] = pd.Categorical.from_codes(codes, dtype=_dtype(attribute.categories))
+            else:
+                columns[j] = pd.Series(cells, dtype=np.float64 if attribute.kind == "numeric" else "str")
+        return self._named(columns)
+
+    def _named(self, columns: dict[int, Any]) -> pd.DataFrame:
+        return pd.DataFrame({attribute.name: columns[j] for j, attribute in enumerate(self.attributes)})
+
+    def _split(self, cursor: Cursor) -> list[Token]:
+        """Take the cells of a row: a comma or white space separates them."""
+        width = len(self.attributes)
+        if cursor.next == "{":
+            cursor.refuse("a row in braces in a file whose first row is not sparse.")
+        cells = [cursor.token("a value")]
+        while not cursor.at_end and len(cells) <= width:
+            if cursor.take(","):
+                if cursor.next == ",":
+                    cursor.refuse(f"cell {len(cells) + 1} is empty: write ? for missing, '' for an empty text.")
+                if cursor.next == "{":
+                    cursor.refuse_end_of_row()
+            elif cursor.next in ("{", "}"):
+                cursor.refuse_end_of_row()
+            elif not cursor.after_space:
+                cursor.refuse(f"there is no comma before {cursor.rest!r}.")
+            cells.append(cursor.token(f"cell {len(cells) + 1}"))
+        if len(cells) != width:
+            count = f"more than {width}" if len(cells) > width else str(len(cells))
+            cursor.refuse(
+                f"the row has {count} cells, but there are {width} attributes. Quote values with a space or a comma."
+            )
+        return cells
+
+
+class SparseRows:
+    r"""Rows that name only some cells, as ``{index value, index value}``; nominal cells and texts become codes.
+
+    >>> rows = SparseRows([Attribute("x", "numeric"), Attribute("c", "nominal", ("red", "blue"))])
+    >>> rows.read_fast("{0 1.5, 1 blue}\n{}\n").toarray().tolist()
+    [[1.5, 1.0], [0.0, 0.0]]
+    """
+
+    def __init__(self, attributes: Sequence[Attribute]):
+        self._declared = list(attributes)
+        self._texts = {j: _TextCodes() for j, a in enumerate(attributes) if a.kind in ("string", "date")}
+        self._has_numbers = any(attribute.kind == "numeric" for attribute in attributes)
+        self._convert: list[Callable[[str], float]] = [
+            float if a.kind == "numeric" else self._texts[j].__getitem__ if j in self._texts else _lookup(a.categories)
+            for j, a in enumerate(attributes)
+        ]
+
+    @property
+    def attributes(self) -> list[Attribute]:
+        """The attributes, those of text with the texts that occur."""
+        texts = self._texts
+        return [Attribute(a.name, a.kind, tuple(texts[j])) if j in texts else a for j, a in enumerate(self._declared)]
+
+    def join(self, parts: list[sp.csr_array]) -> sp.csr_array:
+        """Return the rows of all blocks; zeros that the file names are not stored."""
+        array = sp.csr_array(sp.vstack(parts, format="csr"))
+        array.eliminate_zeros()
+        return array
+
+    def read_fast(self, block: str) -> sp.csr_array | None:
+        """Return the rows of a block in which nothing is odd; None otherwise."""
+        if _ODD.search(block) or ((self._has_numbers or self._texts) and MISSING in block):
+            return None
+        if self._has_numbers and ("_" in block or not block.isascii()):  # Python reads 1_000 and digits of all scripts
+            return None
+        block = block.replace("\t", " ").replace(", ", ",").replace("{ ", "{").replace(" }", "}")
+        lines = [line for line in block.split("\n") if line]
+        if not block.count("{") == block.count("}") == len(lines):
+            return None
+        if any(line[0] != "{" or line[-1] != "}" for line in lines):
+            return None
+        rows = [line[1:-1] for line in lines]
+        lengths = [row.count(",") + 1 if row else 0 for row in rows]
+        joined = ",".join(filter(None, rows))
+        if not joined:
+            return self._array([], [], lengths)
+        # Each cell must be an index, one space, a value.
+        separators = joined.encode(errors="surrogatepass").translate(None, _NO_SEPARATORS)
+        if separators != (b" ," * sum(lengths))[:-1]:
+            return None
+        cells = joined.replace(" ", ",").split(",")
+        digits = "".join(cells[::2])
+        if not (digits.isascii() and digits.isdigit()) or (self._texts and "" in cells):
+            return None
+        try:
+            indices = [*map(int, cells[::2])]
+            values = [self._convert[j](text) for j, text in zip(indices, cells[1::2], strict=True)]
+        except (KeyError, ValueError, IndexError):
+            return None
+        array = self._array(indices, values, lengths)
+        rises = np.diff(array.indices) > 0
+        starts = array.indptr[1:-1]
+        rises[starts[(starts > 0) & (starts < len(indices))] - 1] = True
+        return array if rises.all() and not np.isinf(array.data).any() else None
+
+    def read_carefully(self, cursors: Iterator[Cursor]) -> sp.csr_array:
+        """Return the rows at these places."""
+        rows = [self._row(cursor) for cursor in cursors]
+        cells = [cell for row in rows for cell in row]
+        return self._array([j for j, _ in cells], [value for _, value in cells], [len(row) for row in rows])
+
+    def _array(self, indices: list[int], values: list[float], lengths: list[int]) -> sp.csr_array:
+        starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        content = (np.array(values, dtype=np.float64), np.array(indices, dtype=np.int64), starts)
+        return sp.csr_array(content, shape=(len(lengths), len(self._declared)))
+
+    def _row(self, cursor: Cursor) -> list[tuple[int, float]]:
+        if not cursor.take("{"):
+            cursor.refuse("a row without braces in a file whose first row is sparse: {index value, …}.")
+        row: list[tuple[int, float]] = []
+        more = not cursor.take("}")
+        while more:
+            j = self._index(cursor, row[-1][0] if row else -1)
+            attribute = self._declared[j]
+            if not cursor.after_space:
+                cursor.refuse(f"there is no space between the index {j} and its value.")
+            value = _value(cursor.token(f"the value of the attribute {attribute.name!r}"), attribute, cursor)
+            codes = self._texts.get(j, attribute.codes)
+            row.append((j, nan if value is None else codes[value] if isinstance(value, str) else value))
+            more = cursor.take(",")
+            if not more and not cursor.take("}"):
+                cursor.refuse(f"the value of the attribute {attribute.name!r} is not followed by a comma or a brace.")
+        if not cursor.at_end:
+            cursor.refuse_end_of_row()
+        return row
+
+    def _index(self, cursor: Cursor, last: int) -> int:
+        text, quoted = cursor.token("an index")
+        if quoted or not (text.isascii() and text.isdigit()):
+            cursor.refuse(f"{_short(text)!r} is not the index of an attribute: sparse rows are {{index value, …}}.")
+        n = len(self._declared)
+        # Long strings of digits are refused before they become numbers.
+        if len(text.lstrip("0")) > 9 or int(text) >= n:
+            cursor.refuse(f"the index {_short(text)} is too large: the attributes are 0 to {n - 1}.")
+        if int(text) == last:
+            cursor.refuse(f"the index {last} is given twice.")
+        if int(text) < last:
+            cursor.refuse(f"the index {int(text)} follows {last}: indices of a row must increase.")
+        return int(text)
+
+
+class _TextCodes(dict[str, int]):
+    """Numbers for texts in order of appearance; the empty text, of omitted cells, is 0."""
+
+    def __init__(self) -> None:
+        super().__init__({"": 0})
+
+    def __missing__(self, text: str) -> int:
+        return self.setdefault(text, len(self))
+
+
+@lru_cache(maxsize=1000)
+def _dtype(categories: tuple[str, ...]) -> pd.CategoricalDtype:
+    """Return the type of a nominal attribute; thousands of attributes may share one declaration."""
+    return pd.CategoricalDtype(pd.Index(categories, dtype="str"))
+
+
+@lru_cache(maxsize=1000)
+def _lookup(categories: tuple[str, ...]) -> Callable[[str], float]:
+    """Return a function from an unquoted cell to its code; an empty cell, which is an error, has none."""
+    codes: dict[str, float] = {category: code for code, category in enumerate(categories)}
+    codes.pop("", None)
+    return {**codes, MISSING: nan}.__getitem__
+
+
+def _value(cell: Token, attribute: Attribute, cursor: Cursor) -> Any:
+    """Return a cell: a number, a declared value or a text; None if it is missing."""
+    text = cell.text
+    if text == MISSING and not cell.quoted:
+        return None
+    if attribute.kind == "numeric":
+        if _NUMBER.fullmatch(text) is None:
+            if text.lstrip("+-").lower() in ("inf", "infinity"):
+                cursor.refuse(f"the attribute {attribute.name!r} is infinite: write ? if its value is not known.")
+            cursor.refuse(
+                f"{_short(text)!r} is not a number, but the attribute {attribute.name!r} is numeric. ? means missing."
+            )
+        if isinf(float(text)):
+            cursor.refuse(f"{_short(text)} in the attribute {attribute.name!r} is larger than the largest float.")
+        return float(text)
+    categories = attribute.categories
+    if categories is not None and text not in attribute.codes:
+        declared = ", ".join(categories[:SHOWN]) + (", …" if len(categories) > SHOWN else "")
+        hint = nearest(_short(text), categories) if len(categories) <= 1000 else ""
+        cursor.refuse(
+            f"{_short(text)!r} is not a declared value of the attribute {attribute.name!r}: {declared}{hint or '.'} "
+            "? means missing."
+        )
+    return text
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = match.group(1)
+    if code[0] == "u" and len(code) == 5:
+        return chr(int(code[1:], 16))
+    return chr(int(code, 8)) if code[0] in "01234567" else _CONTROL.get(code, code)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else text[:40] + "…"

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from montechain._messages import nearest
-from montechain.datasets.arff_dataset import dataset_from_arff
 from montechain.datasets.dataset import Dataset, Split
 from montechain.datasets.digits import load_digits_facts
+from montechain.datasets.reading import dataset_from_arff
 from montechain.datasets.stored_files import FOLDER_VARIABLE, StoredFile, data_folder
 from montechain.errors import DataError
 

@@ -1,64 +1,96 @@
-"""From the cells of a column, as text, to numbers, booleans, nominal values or text.
+"""The typing pass: from the cells of a table to columns of numbers, dates, words or text.
 
-Only what can be undone is converted: a code such as ``007`` or a number too long for 64 bits stays as it is
-written, and so does a date.
+Every table goes through it once. The dtypes of the result say everything: int64 (Int64 with missing cells), float64,
+bool (boolean with missing cells), datetime64, and categories or text for the rest. Notes say, in plain sentences,
+what was found that you may want to know about.
 """
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import islice
-from typing import Any, Literal
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import pandas as pd
+from pandas.api import types
 
-__all__ = [
-    "MISSING_VALUES",
-    "NumberFormat",
-    "RefusedCell",
-    "categorical",
-    "integers",
-    "missing_marks",
-    "text",
-    "typed_cells",
-]
+from montechain.errors import DataError
+
+__all__ = ["MISSING_VALUES", "ColumnTyper", "NumberFormat", "categorical", "missing_marks"]
 
 MISSING_VALUES = ("?", "NA", "N/A", "<NA>", "NaN", "nan", "None", "null", "NULL")
-"""What stands for an unknown cell, besides an empty one."""
+"""Cells that mean "unknown", besides an empty one."""
+MOST_STRAYS = 0.05
+"""Maximum share of cells that may be strays in a column of numbers or dates."""
+NEARLY = 0.5
+"""From this share of numbers on, a column of words gets a note."""
+FEW_ROWS = 20
+"""Below this number of values, nothing is said about identifiers and rare words."""
+LARGEST_WHOLE = 2**53
+"""From here on a float cannot tell neighbouring whole numbers apart."""
+SAMPLED = 200
+"""Number of words that are looked at to see whether a column may hold numbers."""
+MANY_WORDS = 100
+"""More different words than this get a note, if they are on average not repeated ten times."""
 
-SEPARATOR = "\0"
-"""Joins the cells of a column, of which none contains it: one long string takes a byte a character, a list fifty."""
+Kind = Literal["any", "number", "date", "nominal", "text", "label"]
 
-Kind = Literal["any", "nominal", "text"]
-
-# `float` also takes "1_000", digits of other scripts and "nan"; these characters leave the plain numbers and "inf".
-NUMBER_CHARACTERS = b"0123456789+-.eEinftyINFTY" + SEPARATOR.encode()
-WHOLE_NUMBER_CHARACTERS = b"0123456789+-" + SEPARATOR.encode()
-# For cells with a separator on either side: a leading zero, or a number that may not fit into 64 bits.
-CODE = re.compile(r"\0[+-]?(?:0\d|\d{19,}(?=\0))")
+NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+CODE = re.compile(r"[+-]?0\d.*", re.ASCII)
+INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
+NUMBER_WITH_COMMA = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d*,\d+)")
+NUMERIC = re.compile(f"{NUMBER.pattern}|{INFINITE.pattern}|{NUMBER_WITH_COMMA.pattern}", re.ASCII | re.IGNORECASE)
 BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
-NUMBER_WITH_COMMA = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d*,\d+)\Z")
-NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z")
-LARGEST = 2**63
+TIMES = (
+    "",
+    " %H:%M",
+    " %H:%M:%S",
+    " %H:%M:%S.%f",
+    "T%H:%M",
+    "T%H:%M:%S",
+    "T%H:%M:%S.%f",
+    "T%H:%M:%S%z",
+    "T%H:%M:%S.%f%z",
+)
+DAYS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%d %B %Y")
+DATE_FORMATS = [day + time for day in (*DAYS, "%d-%b-%Y", "%b %d, %Y", "%B %d, %Y") for time in TIMES]
+"""Date formats that are recognised. Where day and month could be swapped, some cell must settle which is which."""
+DATE_LIKE = re.compile(
+    r"(?=.*\d{4})(?:\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{1,2}[ -]\w{3,9}[ -]\d{4}|\w{3,9} \d{1,2}, \d{4})"
+)
+SCALARS = (str, bool, int, float, decimal.Decimal, datetime.date, datetime.time, np.generic)
 
 
 def missing_marks(missing_values: Iterable[str]) -> frozenset[str]:
     """Return the cells that mean "unknown": the given ones and the empty one."""
     if isinstance(missing_values, str):
         raise TypeError(
-            f"`missing_values={missing_values!r}` is a string; give a list of them, as in "
-            f"missing_values=[{missing_values!r}]."
+            f"`missing_values={missing_values!r}` is a string; give a list, as in missing_values=[{missing_values!r}]."
         )
     return frozenset(missing_values) | {""}
 
 
+def categorical(words: Iterable[Any], codes: np.ndarray | None = None) -> pd.Categorical:
+    """Return words as a categorical with sorted categories; `codes` point into distinct `words`, -1 where unknown."""
+    if codes is None:
+        codes, words = pd.factorize(np.array([*words, None], dtype=object)[:-1])
+    words = list(words)
+    order = sorted(range(len(words)), key=words.__getitem__)
+    place = np.full(len(words) + 1, -1)
+    place[order] = np.arange(len(order))
+    categories = pd.Index([words[code] for code in order], dtype=None if words else object)
+    return pd.Categorical.from_codes(place[codes], categories=categories)
+
+
 @dataclass(frozen=True)
 class NumberFormat:
-    """How a file writes numbers: what stands before the fraction, and what between thousands."""
+    """How numbers are written: the decimal mark, and the mark between thousands, if any."""
 
     decimal: str = "."
     thousands: str | None = None
@@ -72,190 +104,364 @@ class NumberFormat:
         if self.decimal == self.thousands:
             raise ValueError(f"`decimal` and `thousands` are both {self.decimal!r}; they must differ.")
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether numbers are written as in Python."""
-        return self.decimal == "." and self.thousands is None
-
     def plain(self, cells: list[str]) -> list[str]:
-        """Return the cells with numbers written as in Python; others need not stay as they are."""
-        if self.is_plain:
-            return cells
+        """Return the cells with numbers written as in Python."""
         if self.thousands is not None:
             mark, fraction = re.escape(self.thousands), re.escape(self.decimal)
             grouped = re.compile(rf"[+-]?[1-9]\d{{0,2}}(?:{mark}\d{{3}})+(?:{fraction}\d*)?\Z")
             cells = [cell.replace(self.thousands, "") if grouped.match(cell) else cell for cell in cells]
-        # The point and the sign for it change places, so that 1.5 is no number where 1,5 is one.
+        if self.decimal == ".":
+            return cells
+        # The two signs change places, so that 1.5 is not a number where 1,5 is one.
         return [cell.translate({ord(self.decimal): ".", ord("."): self.decimal}) for cell in cells]
 
 
-def integers(values: np.ndarray, unknown: np.ndarray) -> Any:
-    """Return whole numbers: an int64 array, or a nullable one where some are unknown."""
-    if not unknown.any():
-        return values
-    return pd.arrays.IntegerArray(values, unknown)
+@dataclass
+class ColumnTyper:
+    """Types the columns of one table, and collects notes about them.
 
-
-def categorical(values: Iterable[Any], unknown: Iterable[bool]) -> pd.Categorical:
-    """Return nominal values; the categories are those that occur, sorted."""
-    codes: dict[Any, int] = {}
-    found = np.fromiter(
-        (
-            -1 if is_unknown else codes.setdefault(value, len(codes))
-            for value, is_unknown in zip(values, unknown, strict=True)
-        ),
-        dtype=np.int64,
-    )
-    categories = sorted(codes)
-    rank = np.empty(len(codes) + 1, dtype=np.int64)
-    rank[[codes[category] for category in categories]] = np.arange(len(codes))
-    rank[-1] = -1  # where the code of an unknown cell points
-    return pd.Categorical.from_codes(rank[found], categories=pd.Index(categories, dtype=_dtype_of(categories)))
-
-
-def _dtype_of(categories: Sequence[Any]) -> Any:
-    return object if not categories else None
-
-
-def text(values: Iterable[str], unknown: Iterable[bool]) -> Any:
-    """Return text, with `pandas.NA` where it is unknown."""
-    return pd.array(
-        [None if is_unknown else str(value) for value, is_unknown in zip(values, unknown, strict=True)], dtype="string"
-    )
-
-
-def typed_cells(chunks: list[str], missing: frozenset[str], *, kind: Kind, numbers: NumberFormat) -> Any:
-    r"""Return a column, as an array that a data frame takes, from its cells joined by `SEPARATOR`.
-
-    Raises
-    ------
-    RefusedCell
-        If the cells are numbers with a comma, and `numbers` does not say what it means, or one is infinite.
+    Parameters
+    ----------
+    missing : frozenset of str
+        Cells that mean "unknown".
+    numbers : NumberFormat
+    stray : {"missing", "error"}
+        What happens to the few cells of a column of numbers or dates that are neither.
+    kinds : dict of str to kind
+        Columns whose kind is known: "number", "date", "nominal", "text"; "label" has no strays: every value is a class.
+    plan : callable
+        Returns kinds that depend on the names of all columns; `kinds` comes first.
+    date_formats : dict of str to str
+        The formats of columns of kind "date", where they are known; filled with those that are recognised.
+    path : str or Path, optional
+        The file, for messages.
+    line_of : callable, optional
+        Returns the line of a row in the file; without it, rows are counted from 1.
+    note_identifiers : bool
+        Whether to name columns that look like identifiers, or have many different words. `TableEncoder` does it, too.
 
     Examples
     --------
-    >>> typed_cells(["1\0?\x003"], missing_marks(["?"]), kind="any", numbers=NumberFormat()).tolist()
-    [1, <NA>, 3]
-    >>> typed_cells(["007\x0012"], missing_marks([]), kind="any", numbers=NumberFormat()).tolist()
-    ['007', '12']
+    >>> typer = ColumnTyper()
+    >>> typer.from_strings(pd.Series([*"1234567890" * 2, "heavy"]), "weight").isna().sum()
+    np.int64(1)
+    >>> typer.notes
+    ["column 'weight': 20 of 21 values are numbers; row 21 holds 'heavy', which is treated as missing."]
     """
-    if kind == "any":
-        column = _numbers(chunks, missing, numbers)
-        if column is not None:
-            return column
-        if numbers.thousands is None:
-            _refuse_ambiguous(chunks, missing)
-    cells = [cell for chunk in chunks for cell in chunk.split(SEPARATOR)]
-    unknown = np.array([cell in missing for cell in cells], dtype=bool)
-    if kind == "text":
-        return text(cells, unknown)
-    if kind == "any" and BOOLEANS.keys() >= set(cells) - missing:
-        return booleans([BOOLEANS.get(cell, False) for cell in cells], unknown)
-    return categorical(cells, unknown)
 
+    missing: frozenset[str] = frozenset({""})
+    numbers: NumberFormat = NumberFormat()
+    stray: str = "missing"
+    kinds: dict[str, Kind] = field(default_factory=dict)
+    plan: Callable[[list[str]], dict[str, Kind]] = lambda names: {}
+    date_formats: dict[str, str] = field(default_factory=dict)
+    path: str | Path | None = None
+    line_of: Callable[[int], int] | None = None
+    note_identifiers: bool = True
+    notes: list[str] = field(default_factory=list)
 
-class RefusedCell(Exception, ABC):
-    """A cell that keeps its column from being read, and the row that it stands in."""
+    def __post_init__(self) -> None:
+        if self.stray not in ("missing", "error"):
+            raise ValueError(f"`stray={self.stray!r}` must be 'missing' or 'error'.")
 
-    def __init__(self, row: int, cell: str):
-        super().__init__(row, cell)
-        self.row = row
-        self.cell = cell
+    def start(self, names: list[str]) -> None:
+        """Check the names of the columns, and settle the kinds that depend on them."""
+        if not names:
+            self.refuse("the table has no columns.")
+        for position, name in enumerate(names):
+            if name in names[:position]:
+                self.refuse(f"the column {name!r} occurs more than once; rename one of them.")
+        self.kinds = {**self.plan(names), **self.kinds}
 
-    @abstractmethod
-    def about(self, name: str) -> str:
-        """Say what is wrong with it, and what to type."""
+    def refuse(self, message: str, row: int | None = None) -> NoReturn:
+        """Raise an error that names the file and, if it is known, the line."""
+        line = None if row is None or self.line_of is None else self.line_of(row)
+        raise DataError(message, path=self.path, line=line)
 
+    def from_strings(self, cells: pd.Series, name: str) -> Any:
+        """Return a typed column from cells that are strings or missing."""
+        kind = self.kinds.get(name, "any")
+        codes, words = pd.factorize(cells)
+        stripped = [word.strip() for word in words.tolist()]
+        if any(word in self.missing for word in stripped) or len(set(stripped)) < len(words):
+            known = [None if word in self.missing else word for word in stripped]
+            place, distinct = pd.factorize(np.array([*known, None], dtype=object))
+            codes, stripped = place[codes], list(distinct)
+        if kind == "text":
+            return pd.array(np.array([*stripped, None], dtype=object)[codes], dtype="string")
+        if kind == "nominal":
+            return categorical(stripped, codes)
+        if not stripped:
+            return np.full(len(codes), np.nan)
+        column = self._numbers(stripped, codes, name, kind)
+        if column is None:
+            column = self._dates(stripped, codes, name, kind)
+        if column is None and BOOLEANS.keys() >= set(stripped):
+            column = _booleans(np.array([BOOLEANS[word] for word in stripped])[codes], codes < 0)
+        if column is None:
+            self._note_many_words(len(stripped), int((codes >= 0).sum()), name, kind)
+            column = categorical(stripped, codes)
+        return column
 
-class AmbiguousNumber(RefusedCell):
-    """A number with a comma that may be a decimal point or a mark between thousands."""
+    def from_typed(self, series: pd.Series, name: str) -> Any:
+        """Return a typed column from one of a data frame, whose own type is kept."""
+        kind, dtype = self.kinds.get(name, "any"), series.dtype
+        if isinstance(dtype, pd.SparseDtype):
+            return self.from_typed(pd.Series(np.asarray(series)), name)
+        is_date = types.is_datetime64_any_dtype(dtype)
+        if kind in ("text", "nominal") or (kind == "label" and is_date):
+            return self._as_written(series, kind)
+        if isinstance(dtype, pd.CategoricalDtype):
+            kept = [word for word in series.array.categories if not (isinstance(word, str) and word in self.missing)]
+            return series.array if len(kept) == len(series.array.categories) else series.array.set_categories(kept)
+        if types.is_bool_dtype(dtype):
+            return _booleans(series.fillna(False).to_numpy(dtype=bool), series.isna().to_numpy(dtype=bool))
+        if types.is_integer_dtype(dtype):
+            unknown = series.isna().to_numpy(dtype=bool)
+            values = (series.fillna(0) if unknown.any() else series).to_numpy()
+            fits = values.dtype != np.uint64 or values.max(initial=0) < 2**63
+            self._note_counting(values, unknown, name, kind)
+            return _integers(values.astype(np.int64) if fits else values, unknown)
+        if types.is_float_dtype(dtype):
+            return self.finite(series.to_numpy(dtype=np.float64, na_value=np.nan), name)
+        if is_date:
+            return pd.to_datetime(series).array  # Arrow's types too, which pandas wraps
+        if types.is_string_dtype(series) or types.is_object_dtype(dtype):
+            return self._from_objects(series.astype(object), name, kind)
+        self.refuse(_not_understood(name, str(dtype)))
 
-    def about(self, name: str) -> str:
-        """Say what is wrong with it, and what to type."""
-        return (
-            f"column {name!r} holds numbers with a comma, such as {self.cell!r}. Say what it means with "
+    def _from_objects(self, series: pd.Series, name: str, kind: Kind) -> Any:
+        found = types.infer_dtype(series, skipna=True)
+        unknown = series.isna().to_numpy(dtype=bool)
+        if found == "empty":
+            return np.full(len(series), np.nan)
+        if found == "boolean":
+            return _booleans(series.where(~unknown, False).to_numpy(dtype=bool), unknown)
+        if found in ("floating", "mixed-integer-float", "decimal"):
+            return self.finite(series.where(~unknown, np.nan).to_numpy(dtype=np.float64), name)
+        if found == "integer" and all(-(2**63) <= value < 2**63 for value in series[~unknown]):
+            return _integers(series.where(~unknown, 0).to_numpy(dtype=np.int64), unknown)
+        if found in ("datetime", "datetime64", "date"):
+            return _moments(series, unknown)
+        for value in series[~unknown]:
+            if not isinstance(value, SCALARS):
+                self.refuse(_not_understood(name, type(value).__name__))
+        if found == "string" and kind not in ("number", "date"):
+            return self._as_written(series, kind)
+        return self.from_strings(series.where(unknown, series.map(_string)), name)  # numbers and words together
+
+    def _as_written(self, series: pd.Series, kind: Kind) -> Any:
+        cells = [None if lost else _string(value) for value, lost in zip(series, series.isna(), strict=True)]
+        cells = [None if cell in self.missing else cell for cell in cells]
+        return pd.array(cells, dtype="string") if kind == "text" else categorical(cells)
+
+    def _numbers(self, words: list[str], codes: np.ndarray, name: str, kind: Kind) -> Any:
+        """Return numbers if all cells but a few strays are such; None for a column of something else."""
+        counts = np.bincount(codes[codes >= 0], minlength=len(words))
+        plain = self.numbers.plain(words)
+        if kind in ("any", "label") and not any(map(NUMERIC.fullmatch, _sample(words + plain, np.tile(counts, 2)))):
+            return None  # most tables have far more words than strays
+        is_number = np.array([NUMBER.fullmatch(word) is not None for word in plain])
+        n_known, n_numbers = int(counts.sum()), int(counts[is_number].sum())
+        if self.numbers.thousands is None and kind != "number":
+            commas = np.array(["," in word and NUMBER_WITH_COMMA.fullmatch(word) is not None for word in words])
+            if (commas & ~is_number).any() and (commas | is_number).all():
+                self._refuse_comma(int(np.argmax(np.append(commas, False)[codes])), words, codes, name)
+        is_infinite = np.array([INFINITE.fullmatch(word) is not None for word in plain])
+        is_stray = ~(is_number | is_infinite)
+        if kind == "label" and is_stray.any():
+            return None
+        if kind != "number":
+            numbers = [word for word, found in zip(plain, is_number, strict=True) if found]
+            if counts[is_stray].sum() > MOST_STRAYS * n_known or (not numbers and not is_infinite.any()):
+                if n_numbers >= NEARLY * n_known and len(numbers) > FEW_ROWS:
+                    self._note(is_stray, codes, words, name, "numbers", "the column is read as words.")
+                return None
+            if any(CODE.fullmatch(word) or _is_too_long(word) for word in numbers):
+                return None
+        if is_stray.any():
+            self._note(is_stray, codes, words, name, "numbers", None)
+        values = [float(word) if good else np.nan for word, good in zip(plain, ~is_stray, strict=True)]
+        infinite = np.flatnonzero(np.isin(codes, np.flatnonzero(np.isinf(values))))
+        if len(infinite):
+            self.refuse_infinite(name, int(infinite[0]), words[codes[infinite[0]]])
+        unknown = np.append(is_stray, True)[codes]
+        if all(WHOLE.fullmatch(word) for word, good in zip(plain, ~is_stray, strict=True) if good):
+            whole = np.array([int(word) if good else 0 for word, good in zip(plain, ~is_stray, strict=True)] + [0])
+            if whole.dtype == np.int64:
+                self._note_counting(whole[codes], unknown, name, kind)
+                return _integers(whole[codes], unknown)
+        return self.whole_if_gaps(np.array([*values, np.nan])[codes], name)
+
+    @staticmethod
+    def whole_if_gaps(numbers: np.ndarray, name: str) -> Any:
+        """Return whole numbers with missing cells as Int64, even if written as 1.0, which is what pandas does."""
+        unknown = np.isnan(numbers)
+        if not unknown.any() or unknown.all():
+            return numbers
+        known = np.where(unknown, 0, numbers)
+        is_whole = (known == np.floor(known)).all() and np.abs(known).max() < LARGEST_WHOLE
+        return _integers(known.astype(np.int64), unknown) if is_whole else numbers
+
+    def _dates(self, words: list[str], codes: np.ndarray, name: str, kind: Kind) -> Any:
+        """Return dates if all cells but a few strays are such, in one format; None otherwise."""
+        if kind == "label" or not (kind == "date" or any(map(DATE_LIKE.match, words[:3]))):
+            return None
+        counts = np.bincount(codes[codes >= 0], minlength=len(words))
+        most = counts.sum() if kind == "date" else MOST_STRAYS * counts.sum()
+        known = [self.date_formats[name]] if name in self.date_formats else DATE_FORMATS
+        sample = next(filter(DATE_LIKE.match, words), "")
+        fitting: dict[str, Any] = {}
+        for form in known:
+            if len(known) > 1 and not _is_date(sample, form):
+                continue
+            moments = pd.to_datetime(pd.Series(words, dtype=object), format=form, errors="coerce", utc=True)
+            if counts[moments.isna()].sum() <= most:
+                fitting[form] = moments
+        form = min(fitting, key=lambda form: counts[fitting[form].isna()].sum(), default=None)
+        if form is None:
+            if kind == "date":
+                self.refuse(f"column {name!r} should hold dates, but holds {words[0]!r}.", int(np.argmax(codes == 0)))
+            return None
+        swapped = form.replace("%d", "%x").replace("%m", "%d").replace("%x", "%m")
+        moments, other = fitting[form], fitting.get(swapped)
+        if other is not None and len(known) > 1 and (moments.isna() == other.isna()).all() and (moments != other).any():
+            self.notes.append(
+                f"column {name!r} looks like dates, but {words[0]!r} can be read with the day or the month first, so "
+                "it is read as words. Write such dates as 2024-12-31."
+            )
+            return None
+        if moments.isna().any():
+            self._note(moments.isna().to_numpy(), codes, words, name, "dates", None)
+        elif kind != "date":
+            self.notes.append(f"column {name!r} holds dates, such as {words[0]!r} ({form}).")
+        self.date_formats[name] = form
+        if "%z" not in form:
+            moments = moments.dt.tz_localize(None)
+        return moments.array.take(codes, allow_fill=True)
+
+    def _note(
+        self, is_stray: np.ndarray, codes: np.ndarray, words: list[str], name: str, what: str, outcome: str | None
+    ) -> None:
+        """Say that a few cells are not what the others are; an error, if strays are errors and nothing else is done."""
+        strays = np.flatnonzero(np.append(is_stray, False)[codes])
+        n_known = int((codes >= 0).sum())
+        row = int(strays[0])
+        message = f"{n_known - len(strays)} of {n_known} values are {what}; "
+        more = f", and {len(strays) - 1} more like it" if len(strays) > 1 else ""
+        if outcome is None and self.stray == "error":
+            what_to_do = "Correct or empty the cell, or treat such cells as missing with stray='missing'."
+            self.refuse(
+                f"column {name!r}: {message}this one holds {_shown(words[codes[row]])}{more}. {what_to_do}", row
+            )
+        where = f"row {row + 1}" if self.line_of is None else f"line {self.line_of(row)}"
+        outcome = outcome or ("which is treated as missing." if len(strays) == 1 else "which are treated as missing.")
+        joint = "; " if outcome.startswith("the column") else ", "
+        self.notes.append(f"column {name!r}: {message}{where} holds {_shown(words[codes[row]])}{more}{joint}{outcome}")
+
+    def _note_counting(self, values: np.ndarray, unknown: np.ndarray, name: str, kind: Kind) -> None:
+        if (
+            self.note_identifiers
+            and kind == "any"
+            and len(values) >= FEW_ROWS
+            and not unknown.any()
+            and (np.diff(values) == 1).all()
+        ):
+            self.notes.append(
+                f"column {name!r} counts the rows. If it is an identifier, leave it out: drop=[{name!r}]."
+            )
+
+    def _note_many_words(self, n_words: int, n_known: int, name: str, kind: Kind) -> None:
+        if not self.note_identifiers or kind != "any" or n_known < FEW_ROWS:
+            return
+        if n_words == n_known:
+            self.notes.append(
+                f"column {name!r} looks like an identifier: each of its {n_known} values occurs once. Leave it out "
+                f"with drop=[{name!r}], or name it as text with text=[{name!r}]."
+            )
+        elif n_words > MANY_WORDS and n_words * 10 > n_known:
+            self.notes.append(f"column {name!r} has {n_words} different words in {n_known} rows.")
+
+    def finite(self, numbers: np.ndarray, name: str) -> np.ndarray:
+        """Return the numbers, or refuse infinite ones."""
+        infinite = np.flatnonzero(np.isinf(numbers))
+        if len(infinite):
+            self.refuse(f"column {name!r} is infinite in row {infinite[0] + 1}. {_cure(name)}")
+        return numbers
+
+    def refuse_infinite(self, name: str, row: int, cell: str) -> NoReturn:
+        """Raise an error about a cell that is infinite or too large for a float."""
+        message = f"column {name!r} holds {_shown(cell)}, which is infinite or larger than the largest float."
+        self.refuse(f"{message} {_cure(name)}", row)
+
+    def _refuse_comma(self, row: int, words: list[str], codes: np.ndarray, name: str) -> NoReturn:
+        self.refuse(
+            f"column {name!r} holds numbers with a comma, such as {words[codes[row]]!r}. Say what it means with "
             'thousands="," or decimal="," (on the command line: --thousands , or --decimal ,), or keep the cells '
-            f"as they are written with nominal=[{name!r}]."
+            f"as they are written with nominal=[{name!r}].",
+            row,
         )
 
 
-class InfiniteNumber(RefusedCell):
-    """A number that is infinite, or too large for a computer."""
-
-    def about(self, name: str) -> str:
-        """Say what is wrong with it, and what to type."""
-        shown = self.cell if len(self.cell) <= 40 else f"{self.cell[:40]}…"
-        return (
-            f"column {name!r} holds {shown!r}, which is infinite or beyond the largest number of a computer. Leave the "
-            f"cell empty if its value is not known, or leave the column out with drop=[{name!r}]."
-        )
+def _sample(words: list[str], counts: np.ndarray) -> list[str]:
+    """Return some of the words: the most common ones, and some from everywhere."""
+    if len(words) <= SAMPLED:
+        return words
+    common = np.argpartition(counts, -SAMPLED)[-SAMPLED:]
+    return [*words[:: len(words) // SAMPLED], *(words[place] for place in common)]
 
 
-def booleans(values: Iterable[bool], unknown: np.ndarray) -> Any:
-    """Return truth values: a bool array, or a nullable one where some are unknown."""
-    values = np.array(list(values), dtype=bool)
+def _is_date(word: str, form: str) -> bool:
+    try:
+        datetime.datetime.strptime(word, form)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_too_long(word: str) -> bool:
+    """Return whether a whole number does not fit into 64 bits."""
+    digits = word.lstrip("+-")
+    return len(digits) > 18 and digits.isdigit() and (len(digits) > 19 or not -(2**63) <= int(word) < 2**63)
+
+
+def _booleans(values: np.ndarray, unknown: np.ndarray) -> Any:
     return pd.arrays.BooleanArray(values, unknown) if unknown.any() else values
 
 
-def _numbers(chunks: list[str], missing: frozenset[str], numbers: NumberFormat) -> Any:
-    """Return the column as int64, nullable Int64 or float64; None if it is not one of numbers."""
-    values: list[np.ndarray] = []
-    masks: list[np.ndarray] = []
-    for chunk in chunks:
-        cells = chunk.split(SEPARATOR)
-        masks.append(np.array([cell in missing for cell in cells], dtype=bool))
-        known = numbers.plain([cell for cell in cells if cell not in missing] if masks[-1].any() else cells)
-        part = _parse_numbers(known)
-        if part is None:
-            return None
-        values.append(part)
-    unknown = np.concatenate(masks)
-    if unknown.all():
-        return np.full(len(unknown), np.nan)
-    found = np.concatenate([part for part in values if len(part)])
-    if found.dtype == np.float64 and np.isinf(found).any():
-        row = int(np.flatnonzero(~unknown)[np.argmax(np.isinf(found))])
-        written = (cell for chunk in chunks for cell in chunk.split(SEPARATOR))
-        raise InfiniteNumber(row, next(islice(written, row, None)))
-    if not unknown.any():
-        return found
-    column = np.ones(len(unknown), dtype=found.dtype)
-    column[~unknown] = found
-    if found.dtype == np.int64:
-        return integers(column, unknown)
-    column[unknown] = np.nan
-    return column
+def _integers(values: np.ndarray, unknown: np.ndarray) -> Any:
+    return pd.arrays.IntegerArray(values, unknown) if unknown.any() else values
 
 
-def _parse_numbers(cells: list[str]) -> np.ndarray | None:
-    if not cells:
-        return np.empty(0, dtype=np.int64)
-    joined = SEPARATOR.join(cells)
-    if not joined.isascii() or joined.encode().translate(None, NUMBER_CHARACTERS):
-        return None
-    for code in CODE.findall(f"\0{joined}\0"):
-        digits = code[1:].lstrip("+-")
-        if digits[0] == "0" or len(digits) > 19 or not -LARGEST <= int(code[1:]) < LARGEST:
-            return None
-    try:
-        if joined.encode().translate(None, WHOLE_NUMBER_CHARACTERS):
-            return np.array([float(cell) for cell in cells])
-        return np.array([int(cell) for cell in cells], dtype=np.int64)
-    except ValueError:
-        return None
+def _moments(series: pd.Series, unknown: np.ndarray) -> Any:
+    """Return dates as datetime64 of microseconds, in UTC if they have time zones."""
+    is_zoned = any(getattr(value, "tzinfo", None) is not None for value in series[~unknown])
+    moments = np.full(len(series), np.datetime64("NaT"), dtype="datetime64[us]")
+    for row in np.flatnonzero(~unknown):
+        value = series.iloc[row]
+        if getattr(value, "tzinfo", None) is not None:
+            value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+        moments[row] = np.datetime64(value, "us")
+    return pd.Series(moments).dt.tz_localize("UTC").array if is_zoned else moments
 
 
-def _refuse_ambiguous(chunks: list[str], missing: frozenset[str]) -> None:
-    """Refuse a column in which every cell is a number once its commas are understood."""
-    first: tuple[int, str] | None = None
-    row = 0
-    for chunk in chunks:
-        for cell in chunk.split(SEPARATOR):
-            if cell not in missing:
-                if NUMBER_WITH_COMMA.match(cell):
-                    first = first or (row, cell)
-                elif not NUMBER.match(cell):
-                    return
-            row += 1
-    if first is not None:
-        raise AmbiguousNumber(*first)
+def _string(value: Any) -> str:
+    if isinstance(value, datetime.datetime):
+        is_day = value.time() == datetime.time() and value.tzinfo is None
+        return value.date().isoformat() if is_day else value.isoformat()
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _shown(cell: str) -> str:
+    return repr(cell if len(cell) <= 40 else f"{cell[:40]}…")
+
+
+def _cure(name: str) -> str:
+    return f"Leave the cell empty if its value is not known, or leave the column out with drop=[{name!r}]."
+
+
+def _not_understood(name: str, kind: str) -> str:
+    return (
+        f"column {name!r} is of type {kind}, which is neither a number nor a class nor text. Leave it out "
+        f"with drop=[{name!r}], or make numbers or text of it."
+    )

@@ -1,24 +1,42 @@
-"""One door for data sets: files of every format, OpenML, and data frames."""
+"""One function for all data sets: files of every format, OpenML, and data frames."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+import re
+import warnings
+import zlib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
+from urllib.parse import urlparse
 
-from montechain.datasets.arff_dataset import dataset_from_arff
-from montechain.datasets.columns import MISSING_VALUES
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.datasets import fetch_openml, get_data_home
+
+from montechain.datasets.arff import ArffTable, Attribute, arff_columns, read_arff
+from montechain.datasets.columns import MISSING_VALUES, ColumnTyper, Kind
 from montechain.datasets.dataset import Dataset
-from montechain.datasets.formats import file_stem, find_format
-from montechain.datasets.labels import Targets
-from montechain.datasets.libsvm import dataset_from_libsvm
-from montechain.datasets.openml import PREFIX, dataset_from_openml
-from montechain.datasets.table_dataset import choose_columns, labelled_rows, table_dataset
-from montechain.datasets.tables import check_names, read_table
+from montechain.datasets.files import file_stem, find_format
+from montechain.datasets.selection import (
+    Targets,
+    check_names,
+    known_labels,
+    labelled_rows,
+    split_columns,
+    table_dataset,
+)
+from montechain.datasets.sparse_text import dataset_from_libsvm
+from montechain.datasets.tables import make_typer, typed_table
 from montechain.errors import DataError
 
-__all__ = ["read_dataset"]
+__all__ = ["dataset_from_arff", "read_dataset"]
+
+OPENML = re.compile(r"openml:(?P<name>[^/\s]+)(?:/(?P<version>[0-9]{1,9}))?\Z")
 
 
 def read_dataset(
@@ -28,7 +46,10 @@ def read_dataset(
     drop: Collection[str | int] = (),
     text: Collection[str] = (),
     nominal: Collection[str] = (),
+    numeric: Collection[str] = (),
+    dates: Mapping[str, str] | Collection[str] = (),
     typed: Collection[str] | None = None,
+    stray: str = "missing",
     name: str | None = None,
     format: str | None = None,
     delimiter: str | None = None,
@@ -46,41 +67,38 @@ def read_dataset(
     ----------
     source : str, Path or data frame
         A file, whose suffix tells its format: ``.arff``; ``.csv``, ``.tsv``, ``.tab``, ``.data``; ``.libsvm``,
-        ``.svm``, ``.txt`` (LIBSVM with several labels), all of them also with ``.gz`` or ``.bz2`` behind;
-        ``.parquet``, ``.feather``. Or ``"openml:NAME"``, ``"openml:NAME/VERSION"``. Or a frame of pandas, polars,
-        pyarrow or another library that narwhals reads.
+        ``.svm``, ``.txt`` (LIBSVM with several labels), each also with ``.gz`` or ``.bz2``; ``.xlsx``, ``.parquet``,
+        ``.feather``. Or ``"openml:NAME"``, ``"openml:NAME/VERSION"``. Or a frame of pandas, polars, pyarrow or
+        another library that narwhals supports.
     targets : list of str, list of int, int or path, optional
-        The columns that are labels: their names, their positions, or how many are the first (negative: the last)
-        columns. For ARFF files also the path of Mulan's ``.xml``; without `targets`, the ``.xml`` beside the file or
-        MEKA's ``-C`` says it. LIBSVM files and OpenML say it themselves.
+        The columns that are labels: their names, their positions, or how many columns, the first or, if negative, the
+        last ones. For ARFF files also the path of a Mulan ``.xml``; without `targets`, the ``.xml`` beside the file or
+        MEKA's ``-C`` decides. LIBSVM files and OpenML know their own labels.
     drop : collection of str or int
         Columns to leave out, such as identifiers, by name or position.
-    text : collection of str
-        Columns that are text.
-    nominal : collection of str
-        Columns that are nominal whatever they look like.
     typed : collection of str, optional
-        If given, only these columns of a text table are looked at, and the others are kept as written.
+        If given, only these columns of a table are typed, and the others are kept as written.
     name : str, optional
         Of the data set; by default that of the file.
-    format : {"arff", "csv", "tsv", "parquet", "feather", "libsvm"}, optional
-        The format of a file whose suffix does not tell it.
-    delimiter, header, missing_values, encoding, decimal, thousands
-        How a table is written: see `read_table`.
+    text, nominal, numeric, dates, stray
+        What columns are, and what to do with cells that do not fit: see `read_table`. Sparse files hold numbers only.
+    format, delimiter, header, missing_values, encoding, decimal, thousands
+        How the file is written: see `read_table`. `format` may also be "arff" or "libsvm".
     data_home : str or Path, optional
         The folder of scikit-learn's cache, for OpenML.
     partial : bool, default=False
-        Whether the source need not have all of it, as one that predictions are wanted for: columns that are named
-        but absent are ignored, labels of which nothing is known are left out, and every row is kept.
+        For a source to be predicted: named columns that are absent are ignored, labels of which nothing is known
+        are left out, and every row is kept.
 
     Returns
     -------
     Dataset
+        Its `notes` say what was found, and its `date_formats` how dates are written.
 
     Raises
     ------
     DataError
-        If the file is missing, or cannot be read; it names the file, and the line where there is one.
+        If the file is missing or cannot be read. The message names the file and, where there is one, the line.
 
     Examples
     --------
@@ -94,61 +112,212 @@ def read_dataset(
     """
     for parameter, names in (("drop", drop), ("text", text), ("nominal", nominal)):
         check_names(parameter, names)
-    if isinstance(source, str) and source.startswith(PREFIX):
-        return dataset_from_openml(
-            source,
-            targets=targets,
-            drop=drop,
-            text=text,
-            nominal=nominal,
-            name=name,
-            data_home=data_home,
-            partial=partial,
-        )
-    is_file = isinstance(source, str | os.PathLike)
-    found = find_format(Path(source), format) if is_file else "frame"
-    path = Path(source) if is_file else None
+    words: dict[str, Any] = {"drop": drop, "text": text, "nominal": nominal, "partial": partial}
+    if isinstance(source, str) and source.startswith("openml:"):
+        return _from_openml(source, targets, name, data_home, words)
+    path = Path(source) if isinstance(source, str | os.PathLike) else None
+    found = "frame" if path is None else find_format(path, format)
     if path is not None and found == "arff":
-        data = dataset_from_arff(
-            path,
-            targets=targets,
-            drop=drop,
-            text=text,
-            nominal=nominal,
-            name=name,
-            encoding=encoding,
-            partial=partial,
-        )
-        return data if partial else labelled_rows(data)
+        return dataset_from_arff(path, targets=targets, name=name, encoding=encoding, **words)
     if path is not None and found == "libsvm":
         for parameter, names in (("text", text), ("nominal", nominal)):
             if names:
                 raise DataError(f"a LIBSVM file holds numbers, so there is no column for `{parameter}`.", path=path)
         return dataset_from_libsvm(path, targets=targets, drop=drop, name=name, encoding=encoding, partial=partial)
-    left_out = [column for column in drop if isinstance(column, str)]  # need not make sense
-    table = read_table(
-        source,
-        format=format,
-        delimiter=delimiter,
-        header=header,
-        missing_values=missing_values,
-        encoding=encoding,
-        decimal=decimal,
-        thousands=thousands,
-        typed=typed,
-        text=text,
-        nominal=[*nominal, *left_out],
-    )
-    if not partial:
-        choose_columns("nominal", nominal, list(table.columns), path=path)
-    stem = "" if path is None else file_stem(path)
-    return table_dataset(
+
+    def plan(names: list[str]) -> dict[str, Kind]:
+        labels, inputs = split_columns(names, targets, drop, text, nominal, path, partial=partial)
+        kinds: dict[str, Kind] = {name: "nominal" for name in names if typed is not None and name not in typed}
+        kinds |= dict.fromkeys(labels, "label")
+        return kinds | {name: "nominal" for name in names if name not in {*labels, *inputs}}  # need not make sense
+
+    typer = make_typer(missing_values, decimal, thousands, text, nominal, numeric, dates, stray)
+    typer.plan, typer.note_identifiers = plan, False
+    table = typed_table(source, typer, format=format, delimiter=delimiter, header=header, encoding=encoding)
+    data = table_dataset(
         table,
         targets=targets,
-        drop=drop,
-        text=text,
-        name=stem if name is None else name,
+        name=name if name is not None else "" if path is None else file_stem(path),
         description="" if path is None else f"Read from {path.name}.",
         path=path,
-        partial=partial,
+        **words,
     )
+    return replace(data, notes=[*typer.notes, *data.notes], date_formats=typer.date_formats)
+
+
+def dataset_from_arff(
+    path: str | Path,
+    *,
+    targets: Targets = None,
+    drop: Collection[str | int] = (),
+    text: Collection[str] = (),
+    nominal: Collection[str] = (),
+    name: str | None = None,
+    encoding: str = "utf-8",
+    partial: bool = False,
+) -> Dataset:
+    """Read an ARFF file as a data set; `read_dataset` describes the parameters.
+
+    The inputs of a dense file are a frame. Those of a sparse file are a CSR array: a nominal input {0, 1} is that
+    number; of any other, each declared value but the first, which omitted cells have, is a column of zeros and ones
+    named ``attribute=value``.
+    """
+    table = read_arff(path, encoding=encoding)
+    kind = "dense" if isinstance(table.data, pd.DataFrame) else "sparse"
+    relation = f", relation {table.relation!r}" if table.relation else ""
+    about: dict[str, Any] = {
+        "name": file_stem(path) if name is None else name,
+        "description": f"Read from the {kind} ARFF file {Path(path).name}{relation}.",
+    }
+    columns = {"targets": targets, "drop": drop, "text": text, "nominal": nominal, "path": path, "partial": partial}
+    if isinstance(table.data, pd.DataFrame):
+        frame = _typed_arff(table, text, nominal)
+        return table_dataset(frame, relation=table.relation, **columns, **about)
+    names = [attribute.name for attribute in table.attributes]
+    labels, inputs = split_columns(names, relation=table.relation, **columns)
+    declared = {attribute.name for attribute in table.attributes if attribute.kind == "nominal"}
+    for parameter, given in (("text", text), ("nominal", [column for column in nominal if column not in declared])):
+        if any(column in names for column in given):
+            raise DataError(f"a sparse file holds numbers, so there is no column for `{parameter}`.", path=path)
+    X, feature_names = _sparse_inputs(table, [names.index(column) for column in inputs], path)
+    Y = _sparse_labels(table, [names.index(column) for column in labels], path)
+    Y, classes = known_labels(Y, partial=partial, path=path)
+    data = Dataset(X=X, Y=Y, feature_names=feature_names, classes=classes, **about)
+    return data if partial else labelled_rows(data)
+
+
+def _typed_arff(table: ArffTable, text: Collection[str], nominal: Collection[str]) -> pd.DataFrame:
+    """Return a dense table in which dates are dates, and what was asked for as words is words."""
+    typer = ColumnTyper(kinds=dict.fromkeys(nominal, "nominal"))
+    columns = {}
+    for attribute in table.attributes:
+        name = attribute.name
+        if name in nominal and name not in text and attribute.kind != "nominal":
+            columns[name] = typer.from_typed(table.data[name], name)
+        elif attribute.kind == "date" and name not in text:
+            columns[name] = typer.from_strings(table.data[name], name)
+    return table.data.assign(**columns)
+
+
+def _sparse_inputs(table: ArffTable, inputs: list[int], path: str | Path) -> tuple[sp.csr_array, list[str]]:
+    """Return the inputs of a sparse file as numbers, and their names."""
+    attributes = [table.attributes[j] for j in inputs]
+    for attribute in attributes:
+        if attribute.kind in ("string", "date"):
+            raise DataError(
+                f"the input {attribute.name!r} is a {attribute.kind}, which a sparse table cannot hold. "
+                f"Leave it out: drop=[{attribute.name!r}].",
+                path=path,
+            )
+    X = table.data[:, inputs]
+    names = [_column_names(attribute) for attribute in attributes]
+    widths = np.array([len(columns) for columns in names], dtype=np.int64)
+    if not widths.any():
+        raise DataError("no input has more than one declared value: there is nothing to learn from.", path=path)
+    return X if (widths == 1).all() else _spread(X, widths), [name for columns in names for name in columns]
+
+
+def _column_names(attribute: Attribute) -> list[str]:
+    categories = attribute.categories
+    if categories is None or categories == ("0", "1"):
+        return [attribute.name]
+    return [f"{attribute.name}={category}" for category in categories[1:]]
+
+
+def _spread(X: sp.csr_array, widths: np.ndarray) -> sp.csr_array:
+    """Give each code above 0 of a column its own column of zeros and ones; `widths` are the numbers of columns."""
+    first = np.concatenate([[0], np.cumsum(widths)])
+    cells = X.tocoo()
+    width, missing = widths[cells.col], np.isnan(cells.data)
+    copies = np.where(missing, width, np.minimum(width, 1))  # a missing cell is missing in all columns of its attribute
+    row, column, value, width, missing = (
+        np.repeat(a, copies) for a in (cells.row, cells.col, cells.data, width, missing)
+    )
+    rank = np.arange(len(row)) - np.repeat(np.cumsum(copies) - copies, copies)
+    is_code = (width > 1) & ~missing
+    place = first[column] + np.where(is_code, np.nan_to_num(value).astype(np.int64) - 1, rank)
+    spread = np.where(is_code, 1.0, value)
+    return sp.csr_array(sp.coo_array((spread, (row, place)), shape=(X.shape[0], int(first[-1]))))
+
+
+def _sparse_labels(table: ArffTable, labels: list[int], path: str | Path) -> pd.DataFrame:
+    """Return the labels of a sparse file as dense columns of their classes."""
+    columns: dict[str, Any] = {}
+    values = table.data[:, np.array(labels, dtype=np.int64)].toarray()
+    for j, position in enumerate(labels):
+        attribute = table.attributes[position]
+        if attribute.kind in ("string", "date"):
+            raise DataError(
+                f"the label {attribute.name!r} is a {attribute.kind} in a sparse file. Declare its values: "
+                f"@attribute {attribute.name} {{…}}.",
+                path=path,
+            )
+        codes = np.where(np.isnan(values[:, j]), -1, np.nan_to_num(values[:, j])).astype(np.int64)
+        is_number = attribute.categories is None
+        columns[attribute.name] = values[:, j] if is_number else pd.Categorical.from_codes(codes, attribute.categories)
+    return pd.DataFrame(columns, index=range(len(values)))
+
+
+def _from_openml(
+    address: str, targets: Targets, name: str | None, data_home: str | Path | None, words: dict[str, Any]
+) -> Dataset:
+    """Fetch a data set of openml.org, or take it from scikit-learn's cache, without identifiers."""
+    match = OPENML.match(address)
+    if match is None:
+        raise ValueError(
+            f'`source={address!r}` must be "openml:NAME" or "openml:NAME/VERSION", e.g. "openml:emotions/4".'
+        )
+    version = match["version"]
+    bunch = _fetch(match["name"], "active" if version is None else int(version), data_home, address)
+    # scikit-learn's frames lose declared classes, and its sparse arrays trailing empty rows. The file does not.
+    file = urlparse(bunch.details["url"]).path.lstrip("/")
+    path = Path(get_data_home(data_home)) / "openml" / "openml.org" / f"{file}.gz"
+    if not path.is_file():
+        raise DataError(f"scikit-learn did not store the file at {path}; read it from where it is.", path=address)
+    ignored = [column for column in arff_columns(path) if column not in bunch.feature_names]
+    data = dataset_from_arff(
+        path,
+        targets=_openml_targets(bunch, address) if targets is None else targets,
+        name=match["name"] if name is None else name,
+        **{**words, "drop": [*words["drop"], *ignored]},
+    )
+    return replace(data, description=f"{bunch.DESCR.strip()}\n{bunch.url}\n{data.description}")
+
+
+def _fetch(name: str, version: int | str, data_home: str | Path | None, address: str) -> Any:
+    where = "scikit-learn's cache" if data_home is None else f"the cache {data_home}"
+    try:
+        with warnings.catch_warnings():
+            # The error below says what matters about a network error, once.
+            warnings.filterwarnings("ignore", message="A network error occurred|Invalid cache")
+            # Every column comes as an input: scikit-learn refuses targets of different kinds or with unknown cells.
+            return fetch_openml(
+                name, version=version, target_column=None, data_home=data_home, parser="liac-arff", n_retries=1
+            )
+    except (URLError, TimeoutError, ConnectionError) as error:
+        reason = getattr(error, "reason", error)
+        raise DataError(
+            f"openml.org cannot be reached ({reason}), and {where} does not hold the data set undamaged. Try again "
+            'later, or download the file by hand and read it, e.g. read_dataset("file.arff", targets=[...]).',
+            path=address,
+        ) from error
+    except (ValueError, KeyError, TypeError, IndexError, OSError, EOFError, zlib.error) as error:
+        # Not only OpenML's own refusals, but also an answer or a cached file that is not what it should be.
+        raise DataError(
+            f"the data set cannot be loaded: {error}. Look for its name and version at https://www.openml.org; if it "
+            f"was fetched before, the copy in {where} may be damaged: delete it.",
+            path=address,
+        ) from error
+
+
+def _openml_targets(bunch: Any, address: str) -> list[str]:
+    columns = bunch.feature_names
+    declared = bunch.details.get("default_target_attribute") or ""
+    targets = [declared] if declared in columns else [name.strip() for name in declared.split(",") if name.strip()]
+    if not targets or not set(targets) <= set(columns):
+        raise DataError(
+            f"OpenML does not say which columns are labels (it says {declared!r}). Name them, e.g. "
+            f"targets=[{columns[-1]!r}].",
+            path=address,
+        )
+    return targets

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from montechain.datasets._text_blocks import open_binary, read_chunk
+from montechain.datasets.files import open_binary, read_chunk
 from montechain.errors import DataError
 
 __all__ = ["FOLDER_VARIABLE", "StoredFile", "data_folder"]

@@ -13,11 +13,9 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
-from montechain.datasets._text_blocks import text_blocks
 from montechain.datasets.dataset import Dataset
-from montechain.datasets.formats import file_stem
-from montechain.datasets.labels import Targets
-from montechain.datasets.table_dataset import choose_columns, choose_targets, present
+from montechain.datasets.files import file_stem, text_blocks
+from montechain.datasets.selection import Targets, choose_columns, choose_targets, present
 from montechain.errors import DataError
 
 __all__ = ["dataset_from_libsvm"]
