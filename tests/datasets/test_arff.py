@@ -375,7 +375,7 @@ class TestBytes:
             read_arff(tmp_path / "musik.arff")
         with pytest.raises(DataError, match="is a folder, not a file"):
             read_arff(tmp_path)
-        with pytest.raises(DataError, match="cannot be read"):
+        with pytest.raises(DataError, match="there is no such file"):
             read_arff("a\0b.arff")
 
     def test_open_quotes_and_long_digits_take_no_time(self, read):

@@ -107,15 +107,12 @@ def open_binary(path: str | Path) -> IO[bytes]:
     DataError
         If the file does not exist or cannot be opened.
     """
+    path = Path(path)
     try:
         check_input_path(path)
-        raw = Path(path).open("rb")
+        raw = path.open("rb")
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}.", path=path) from error
-    except ValueError as error:  # a zero character in the name
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"cannot be read: {error}.", path=repr(str(path))) from error
     start = raw.peek(3)[:3]
     if start.startswith(b"\x1f\x8b"):
         return _Decompressed(gzip.GzipFile(fileobj=raw), raw)
