@@ -338,7 +338,7 @@ class ColumnTyper:
         self.date_formats[name] = form
         if "%z" not in form:
             moments = moments.dt.tz_localize(None)
-        return moments.array.take(codes, allow_fill=True)
+        return moments.dt.as_unit("us").array.take(codes, allow_fill=True)
 
     def _note(
         self, is_stray: np.ndarray, codes: np.ndarray, words: list[str], name: str, what: str, outcome: str | None

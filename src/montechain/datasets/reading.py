@@ -169,7 +169,14 @@ def dataset_from_arff(
         "name": file_stem(path) if name is None else name,
         "description": f"Read from the {kind} ARFF file {Path(path).name}{relation}.",
     }
-    columns = {"targets": targets, "drop": drop, "text": text, "nominal": nominal, "path": path, "partial": partial}
+    columns: dict[str, Any] = {
+        "targets": targets,
+        "drop": drop,
+        "text": text,
+        "nominal": nominal,
+        "path": path,
+        "partial": partial,
+    }
     if isinstance(table.data, pd.DataFrame):
         frame = _typed_arff(table, text, nominal)
         return table_dataset(frame, relation=table.relation, **columns, **about)
