@@ -7,7 +7,6 @@ import importlib.metadata
 import io
 import json
 import platform
-import sys
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -29,8 +28,6 @@ FORMAT = 2
 MANIFEST, STRUCTURE, ARRAYS, OTHER = "manifest.json", "structure.json", "arrays.bin", "object-{}.skops"
 LARGEST_MANIFEST = 2**24
 SPOILED = "it is damaged or was manipulated. Get a new copy."
-COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"]\0\0", b"\x04\x22\x4d\x18", b"x\x01", b"x\x5e", b"x\x9c", b"x\xda")
-"""How files begin that joblib.dump has compressed."""
 
 
 def save(model: Any, path: str | Path, *, about: dict[str, Any] | None = None, allow_untrusted: bool = False) -> None:
@@ -128,7 +125,7 @@ def save(model: Any, path: str | Path, *, about: dict[str, Any] | None = None, a
 def load(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
     """Load a model that `save` has written.
 
-    No code from the file is run. The file may hold objects of montechain, scikit-learn and skrub, and their parts are
+    No code from the file is run. The file may hold objects of montechain and scikit-learn, and their parts are
     checked against each other before compiled code sees them. See `save` for an example.
 
     Parameters
@@ -205,19 +202,16 @@ def _build(content: dict[str, bytes], trusted: Iterable[str]) -> Any:
 
 
 def _untrusted_types(content: dict[str, bytes]) -> list[str]:
-    """Return the types that `load` must be told to trust. They must have names that another process can find."""
+    """Return the types that `load` must be told to trust. Another process must find them by name."""
     try:
         _build(content, ())
     except Untrusted as error:
-        for name in error.names:
-            module, _, attribute = name.rpartition(".")
-            owner, _, kind = module.rpartition(".")  # of a method: package.module.Class.method
-            found = sys.modules.get(module) or getattr(sys.modules.get(owner), kind, None)
-            if module == "__main__" or not hasattr(found, attribute):
-                raise TypeError(
-                    f"{name} cannot be found by name in another process. Define it in a module that can be imported, "
-                    "or use one of montechain's own, such as loss='hamming'"
-                ) from error
+        nameless = [name for name in error.names if "<" in name or name.startswith("__main__.")]
+        if nameless:
+            raise TypeError(
+                f"{nameless[0]} cannot be found by name in another process. Define it in a module that can be "
+                "imported, or use one of montechain's own, such as loss='hamming'"
+            ) from error
         return error.names
     return []
 
@@ -238,7 +232,12 @@ def _read(path: Path, *, with_model: bool) -> tuple[dict[str, Any], dict[str, by
     """Return the manifest of a file, and its other entries if the model is wanted."""
     try:
         with path.open("rb") as stream:
-            _refuse_other_kinds(path, stream)
+            if stream.read(4) != b"PK\x03\x04":
+                raise ModelFileError(
+                    f"{path} is not a model. Give a file written by montechain.save or `montechain fit -o`. A pickle, "
+                    "such as joblib.dump writes, is not opened, because it can run any code: if you trust its author, "
+                    "use joblib.load, and save the model with montechain.save."
+                )
             with zipfile.ZipFile(stream) as archive:
                 _check_entries(path, archive, stream.seek(0, io.SEEK_END))
                 manifest = json.loads(archive.read(MANIFEST))
@@ -253,23 +252,6 @@ def _read(path: Path, *, with_model: bool) -> tuple[dict[str, Any], dict[str, by
         raise ModelFileError(f"{path} cannot be read: {error.strerror}.") from error
     except (Exception, RecursionError) as error:
         raise ModelFileError(f"{path} cannot be read ({error}): {SPOILED}") from error
-
-
-def _refuse_other_kinds(path: Path, stream: Any) -> None:
-    """Raise a ModelFileError that says what the file is, unless it begins as a model file does."""
-    start = stream.read(64)
-    if not start:
-        raise ModelFileError(f"{path} is empty, so it is not a model.")
-    stream.seek(-1, io.SEEK_END)
-    # Pickles of protocols 0 and 1 have no mark at the start, but every pickle ends with a full stop.
-    is_old_pickle = stream.read(1) == b"." and start[:1] in b"(]}cIKMLNSUVXiltdg"
-    if is_old_pickle or (start[0] == 0x80 and start[1:2] <= b"\x10") or start.startswith(COMPRESSED):
-        raise ModelFileError(
-            f"{path} is a pickle, perhaps written by joblib.dump. A pickle can run any code when it is loaded, so it "
-            "was not opened. If you trust its author, use joblib.load, and save the model with montechain.save."
-        )
-    if not start.startswith(b"PK\x03\x04"):
-        raise ModelFileError(f"{path} is not a model. Give a file written by montechain.save or `montechain fit -o`.")
 
 
 def _check_entries(path: Path, archive: zipfile.ZipFile, size: int) -> None:

@@ -1,4 +1,4 @@
-"""Parts of scikit-learn and skrub models: which a file may hold, and what their compiled code needs to be safe.
+"""Parts of scikit-learn's models: which a file may hold, and what their compiled code needs to be safe.
 
 Compiled code follows the sizes and indices that it is given, and a file can hold any. So everything that estimators
 hand to compiled code unchecked is checked here: trees and their ensembles, support vectors, stored neighbors.
@@ -23,18 +23,11 @@ PARTS = {
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.neural_network._stochastic_optimizers",
     "sklearn.utils._bunch.Bunch",
-    "skrub._table_vectorizer.ShortReprDict",
-    "skrub.selectors._base",
 }
 """Classes, and modules of classes, that fitted estimators hold without being estimators themselves."""
 FUNCTIONS = {
     "sklearn.feature_selection._univariate_selection.chi2",
     "sklearn.feature_selection._univariate_selection.f_classif",
-    "skrub._dataframe._common.is_any_date",
-    "skrub._dataframe._common.is_categorical",
-    "skrub._dataframe._common.is_numeric",
-    "skrub._table_vectorizer._created_by_predicate",
-    "skrub.selectors._selectors._cardinality_below",
 }
 """Functions that a model may refer to, besides numpy's ufuncs. They only compute."""
 TREE = "sklearn.tree._tree.Tree"
@@ -44,10 +37,10 @@ LEAF, N_BITSET_WORDS = -1, 8
 
 
 def is_library_class(cls: type) -> bool:
-    """Return whether a class is an estimator of scikit-learn or skrub, or a known part of one, written in Python."""
+    """Return whether a class is an estimator of scikit-learn, or a known part of one, written in Python."""
     is_known = issubclass(cls, BaseEstimator) or {cls.__module__, f"{cls.__module__}.{cls.__qualname__}"} & PARTS
     is_plain = cls.__reduce__ is object.__reduce__ and cls.__reduce_ex__ is object.__reduce_ex__
-    return bool(cls.__module__.startswith(("sklearn.", "skrub.")) and is_known and is_plain)
+    return bool(cls.__module__.startswith("sklearn.") and is_known and is_plain)
 
 
 def check_loaded(part: Any) -> None:
@@ -89,10 +82,6 @@ def _check_paths(is_inner: np.ndarray, children: tuple[np.ndarray, ...], feature
     require(((asked >= 0) & (asked < n_features)).all(), "a node of a tree uses a feature that does not exist")
 
 
-def _is_tree(model: Any) -> bool:
-    return type(model).__module__ == "sklearn.tree._classes" and hasattr(model, "tree_")
-
-
 def _check_tree(model: Any) -> None:
     fits = f"{type(model.tree_).__module__}.{type(model.tree_).__name__}" == TREE
     require(fits and model.tree_.n_features == model.n_features_in_, "a tree has nodes for other features")
@@ -101,8 +90,8 @@ def _check_tree(model: Any) -> None:
 def _check_forest(model: Any) -> None:
     """Check that all trees know the features: they receive rows that nobody checks again."""
     for tree in np.ravel(np.array(model.estimators_, dtype=object)):
-        fits = _is_tree(tree) and tree.n_features_in_ == model.n_features_in_
-        require(fits, "a tree of an ensemble has other features")
+        fits = type(tree).__module__ == "sklearn.tree._classes" and hasattr(tree, "tree_")
+        require(fits and tree.n_features_in_ == model.n_features_in_, "a tree of an ensemble has other features")
 
 
 def _check_boosting(model: Any) -> None:

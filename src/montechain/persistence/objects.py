@@ -28,7 +28,7 @@ SEQUENCES: dict[str, Any] = {kind.__name__: kind for kind in (list, tuple, set, 
 SPARSE = {f"{kind}_{shape}" for kind in ("csr", "csc", "coo") for shape in ("matrix", "array")}
 DTYPE = re.compile(r"[<>|=][biufcSUMm][1-9][0-9]*(\[[0-9a-zA-Z]+\])?")
 BUILTINS = {f"builtins.{kind.__name__}": kind for kind in (bool, dict, float, int, list, set, str, tuple)}
-NAME = re.compile(r"(montechain|sklearn|skrub)(\.(?!tests\b|__main__\b)\w+)+|numpy\.\w+")
+NAME = re.compile(r"(montechain|sklearn)(\.(?!tests\b|__main__\b)\w+)+|numpy\.\w+")
 """Names that are looked up. No module outside these packages is ever imported because a file names it."""
 GENERATORS = {"MT19937": np.random.MT19937, "PCG64": np.random.PCG64}
 TWISTER_LENGTH, LARGEST_CHARACTER = 624, 0x10FFFF
@@ -223,13 +223,11 @@ class _Decoder:
 
     def make_sparse(self, name: str, shape: Any, parts: Any) -> Any:
         values, one, other = self._children(parts)
-        is_coo = name.startswith("coo")
-        require(
-            name in SPARSE and all(type(a) is np.ndarray for a in (values, one, other)), "a sparse matrix is not one"
-        )
-        matrix = getattr(sp, name)((values, (one, other)) if is_coo else (values, one, other), shape=tuple(shape))
-        if not is_coo:  # of the other kind, all places have been checked already
-            matrix.check_format(full_check=True)
+        require(name in SPARSE and {type(values), type(one), type(other)} == {np.ndarray}, f"{name} is not sparse")
+        if name.startswith("coo"):  # these check their indices by themselves
+            return getattr(sp, name)((values, (one, other)), shape=tuple(shape))
+        matrix = getattr(sp, name)((values, one, other), shape=tuple(shape))
+        matrix.check_format(full_check=True)
         return matrix
 
     def make_random(self, name: str, content: Any) -> Any:
