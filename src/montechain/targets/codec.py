@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -20,15 +19,13 @@ from montechain.targets.columns import (
     as_objects,
     factorise,
     look_up,
-    natural_array,
     plain,
     show_classes,
 )
+from montechain.targets.frames import LIBRARIES, check_library, describe_type, make_frame, native_type
 
-__all__ = ["LIBRARIES", "ColumnType", "TargetCodec", "default_label_names", "named_labels"]
+__all__ = ["TargetCodec", "default_label_names", "named_labels"]
 
-LIBRARIES = ("pandas", "polars", "pyarrow", "modin.pandas", "cudf")
-"""Modules of data frame libraries. The codec imports no others, whatever a model file says."""
 MANY_CLASSES = 20
 """A target with more classes than this may not be a target of classes."""
 FEW_ROWS = 5
@@ -82,7 +79,7 @@ class TargetCodec:
             if given is not None and not (isinstance(given, list) and len(given) == len(self.classes)):
                 raise ValueError(f"`{name}` must be a list with one entry for each of the {len(self.classes)} labels.")
         if self.library is not None:
-            _check_library(self.library)
+            check_library(self.library)
         first = self.classes[0]
         # Everything that decoding needs to know about the classes: labels with the same classes need one look-up,
         self._alike = first.dtype.kind != "O" and all(c is first or _are_equal(c, first) for c in self.classes)
@@ -276,7 +273,7 @@ class TargetCodec:
         # The types of one library mean nothing to another.
         dtypes = self.dtypes if library == self.library and self.dtypes else [None] * len(self.classes)
         names = named_labels(self.names, len(self.classes))
-        return _frame(library, [native_type(library, dtype) for dtype in dtypes], self.classes, codes, names, index)
+        return make_frame(library, [native_type(library, dtype) for dtype in dtypes], self.classes, codes, names, index)
 
     def decode_array(self, codes: np.ndarray) -> np.ndarray:
         """Return codes of shape (..., L) as an array of classes of the same shape, None where a code is unknown."""
@@ -345,120 +342,3 @@ def _refuse_other_names(own: Sequence[Any], names: Sequence[Any], what: str) -> 
     other = [name for name in own if name not in names]
     if other:
         raise ValueError(f"`{what}` has a column {other[0]!r}, which is not a target: the targets are {list(names)}.")
-
-
-# -- data frames and their types --------------------------------------------------------------
-
-
-@savable
-@dataclass(frozen=True)
-class ColumnType:
-    """A data frame column's type in words, so that it can be saved.
-
-    Parameters
-    ----------
-    name : str
-        The library's name of the type, such as ``"Int64"``; "category" and "Enum" have categories.
-    categories : ndarray, optional
-        Declared categories in their order.
-    of : str, optional
-        Type of the categories themselves.
-    ordered : bool, default=False
-    """
-
-    name: str
-    categories: np.ndarray | None = None
-    of: str | None = None
-    ordered: bool = False
-
-
-def _check_library(name: str) -> None:
-    if name not in LIBRARIES:
-        raise ValueError(f"{name!r} is not a supported data frame library. Supported are {', '.join(LIBRARIES)}.")
-
-
-def describe_type(library: str, dtype: Any) -> Any:
-    """Return a column's type as `ColumnType`; the type itself where words would not give it back.
-
-    >>> import pandas as pd
-    >>> dtype = pd.CategoricalDtype(["low", "high"], ordered=True)
-    >>> described = describe_type("pandas", dtype)
-    >>> described.name, described.categories.tolist(), described.of, native_type("pandas", described) == dtype
-    ('category', ['low', 'high'], 'str', True)
-    """
-    words: list[ColumnType] = [ColumnType(str(dtype))]
-    if library == "polars":
-        name = dtype.base_type().__name__
-        words = [ColumnType(name, natural_array(dtype.categories.to_list()) if name == "Enum" else None)]
-    elif hasattr(dtype, "categories"):
-        index = dtype.categories
-        if index.dtype.kind == "O" and not all(type(value) in (str, int, float, bool) for value in index):
-            return dtype
-        values = natural_array(index.tolist()) if index.dtype.kind == "O" else index.to_numpy()
-        words = [ColumnType("category", values, str(index.dtype), bool(dtype.ordered))]
-    elif hasattr(dtype, "storage"):
-        words.append(ColumnType(f"{dtype}:{dtype.storage}"))
-    elif hasattr(dtype, "pyarrow_dtype"):
-        words.append(ColumnType(f"arrow:{dtype.pyarrow_dtype}"))
-    for candidate in words:
-        try:
-            native = native_type(library, candidate)
-            of_both = [getattr(getattr(d, "categories", None), "dtype", None) for d in (native, dtype)]
-            if type(native) is type(dtype) and native == dtype and of_both[0] == of_both[1]:
-                return candidate
-        except (TypeError, ValueError, AttributeError, ImportError):
-            continue
-    return dtype
-
-
-def native_type(library: str, dtype: Any) -> Any:
-    """Return the library's own type for a `ColumnType`; anything else unchanged."""
-    if not isinstance(dtype, ColumnType):
-        return dtype
-    _check_library(library)
-    module = importlib.import_module(library)
-    if library == "polars":
-        kind = getattr(module, dtype.name, None)
-        if not (isinstance(kind, type) and issubclass(kind, module.DataType)):
-            raise ValueError(f"{dtype.name!r} is not a type of polars.")
-        return kind() if dtype.categories is None else kind(dtype.categories.tolist())
-    if library == "pyarrow":
-        return module.type_for_alias(dtype.name)
-    import pandas as pd
-
-    if dtype.categories is not None:
-        return pd.CategoricalDtype(pd.Index(dtype.categories, dtype=dtype.of), ordered=dtype.ordered)
-    kind, _, detail = dtype.name.partition(":")
-    if detail and kind in ("str", "string"):
-        return pd.StringDtype(detail, na_value=pd.NA if kind == "string" else np.nan)
-    if detail and kind == "arrow":
-        return pd.ArrowDtype(importlib.import_module("pyarrow").type_for_alias(detail))
-    return pd.api.types.pandas_dtype(dtype.name)
-
-
-def _frame(
-    library: str, dtypes: list[Any], classes: list[np.ndarray], codes: np.ndarray, names: list[Any], index: Any
-) -> Any:
-    """Return a data frame. Only the K classes are converted to a column's type; the rows are then picked from them."""
-    _check_library(library)
-    module = importlib.import_module(library)
-    columns = list(zip(classes, dtypes, np.asarray(codes, dtype=np.int64).T, strict=True))
-    if library == "polars":
-        series = [module.Series(own.tolist(), dtype=dtype).gather(rows) for own, dtype, rows in columns]
-        return module.DataFrame([one.alias(str(name)) for one, name in zip(series, names, strict=True)])
-    if library == "pyarrow":
-        types = [d.value_type if d is not None and module.types.is_dictionary(d) else d for d in dtypes]
-        arrays = [
-            module.array(own.tolist(), type=t).take(module.array(r))
-            for t, (own, _, r) in zip(types, columns, strict=True)
-        ]
-        return module.table(arrays, names=names)
-    frame = {}
-    for j, (own, dtype, rows) in enumerate(columns):
-        column = module.Series(own.tolist() if own.dtype == object else own)
-        column = (column if dtype is None else column.astype(dtype)).take(rows)
-        column.index = range(len(rows)) if index is None else index
-        frame[j] = column
-    result = module.DataFrame(frame)
-    result.columns = names
-    return result
