@@ -46,18 +46,6 @@ def test_the_manifest_tells_what_the_file_is(tmp_path):
         assert {info.compress_type for info in archive.infolist()} == {zipfile.ZIP_STORED}
 
 
-def test_the_same_model_gives_the_same_bytes_in_any_process(tmp_path):
-    code = """
-import sys
-from montechain.persistence import load, save
-save(load(sys.argv[1]), sys.argv[2])
-"""
-    path = write(tmp_path / "model.mchain", saved(POPULATION))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": "1"}
-    subprocess.run([sys.executable, "-c", code, str(path), str(tmp_path / "again")], check=True, env=environment)
-    assert (tmp_path / "again").read_bytes() == path.read_bytes()
-
-
 def test_a_large_chain_takes_little_more_than_its_numbers(tmp_path):
     rng = np.random.default_rng(0)
     Y = (rng.random((80, 40)) < 0.4).astype(int)

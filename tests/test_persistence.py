@@ -99,7 +99,7 @@ def test_pickle_and_joblib_work_as_well(name, way, tmp_path):
     assert_same_answers(model, same, data()[0])
 
 
-def test_another_process_answers_the_same(tmp_path):
+def test_another_process_answers_the_same_and_saves_the_same_bytes(tmp_path):
     X, _ = data()
     names = ["order None", "combine mixture", "network", "powerset", "forest", "estimator RandomForest"]
     for i, name in enumerate(names):
@@ -112,21 +112,23 @@ def test_another_process_answers_the_same(tmp_path):
     code = """
 import sys, numpy as np, pandas as pd
 from pathlib import Path
-from montechain.persistence import load
+from montechain.persistence import load, save
 folder = Path(sys.argv[1])
 X = np.load(folder / "X.npy")
 for path in sorted(folder.glob("[0-9]*.mchain")):
     model = load(path)
+    save(model, path.with_suffix(".again"))
     np.savez(path.with_suffix(".npz"), labels=model.predict(X), proba=np.hstack(model.predict_proba(X)))
 load(folder / "table.mchain").predict(pd.read_pickle(folder / "inputs.pkl")).to_pickle(folder / "answer.pkl")
 """
     subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)],
         check=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": "1"},
     )
     for i, name in enumerate(names):
         model = fitted(UNFITTED[name])
+        assert (tmp_path / f"{i}.again").read_bytes() == (tmp_path / f"{i}.mchain").read_bytes()
         with np.load(tmp_path / f"{i}.npz") as answer:
             np.testing.assert_array_equal(model.predict(X), answer["labels"])
             np.testing.assert_array_equal(np.hstack(model.predict_proba(X)), answer["proba"])
