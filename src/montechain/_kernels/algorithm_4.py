@@ -12,15 +12,15 @@ prefix is no more probable than the best vector.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from montechain._kernels.compiling import njit
 from montechain._kernels.conditional import expand
 from montechain._kernels.greedy import most_probable_class
 from montechain._kernels.joint import draw_class, largest, widest
 from montechain._kernels.monte_carlo import new_walk, walk_draws
 
 
-@njit(cache=True, nogil=True)
+@njit
 def algorithm_4(
     base,
     effects,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from montechain._kernels.compiling import njit
 from montechain._kernels.conditional import expand
 from montechain._kernels.joint import largest, widest
 from montechain._kernels.ties import level
 
 
-@njit(cache=True, nogil=True)
+@njit
 def beam(base, effects, score_start, score_weight, response, n_classes, active_start, given, width, n_wanted):
     """Return the `n_wanted` best vectors that a beam search of this width ends with, best first.
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from montechain._kernels.conditional import ONE_VERSUS_REST, PAIRWISE, SOFTMAX, log_sigmoid, respond
+from montechain._kernels.compiling import njit
+from montechain._kernels.conditional import ONE_VERSUS_REST, SOFTMAX, log_sigmoid, respond
 from montechain._kernels.heap import doubled, heap_pop, heap_push
 from montechain._kernels.ties import TIE
 
@@ -19,7 +19,7 @@ DIVE_EVERY = 16
 """One node in this many is followed down to a complete vector, to improve the best one found."""
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def fill_tails(effects, score_start, n_classes, active_start, known, low, high):
     """Write what the labels at positions d.. can still add to each score, at least and at most.
 
@@ -48,7 +48,7 @@ def fill_tails(effects, score_start, n_classes, active_start, known, low, high):
             high[d, w] = high[d + 1, w] + most
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def class_bound(scores, low, high, first, chosen, n_classes, response):
     """Return the largest log-probability of class `chosen` over the intervals of its link's scores.
 
@@ -77,7 +77,7 @@ def class_bound(scores, low, high, first, chosen, n_classes, response):
     return -math.log(total)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def look_ahead(scores, low, high, score_start, response, n_classes, known, depth, partial, enough):
     """Return `partial` plus the most that positions `depth`.. can add; stop early once that is not above `enough`."""
     bound = partial
@@ -89,7 +89,7 @@ def look_ahead(scores, low, high, score_start, response, n_classes, known, depth
             product = 1.0
             if bound <= enough:
                 return bound
-        if n_classes[k] == 1 or response[k] == PAIRWISE:
+        if n_classes[k] == 1 or response[k] > ONE_VERSUS_REST:
             continue
         first = score_start[k]
         known_class = known[k] if len(known) else -1
@@ -107,7 +107,7 @@ def look_ahead(scores, low, high, score_start, response, n_classes, known, depth
     return bound - math.log(product)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def best_first(
     base_row,
     effects_by_class,
@@ -268,7 +268,7 @@ def best_first(
                 scores[w] = kept_scores[w]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def new_store(size):
     """Return the arrays of the best-first search: parent, class, depth, partial and bound of nodes, and the heap."""
     return (
@@ -282,7 +282,7 @@ def new_store(size):
     )
 
 
-@njit(cache=True, nogil=True)
+@njit
 def search_best_first(
     base,
     effects,

@@ -21,8 +21,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from montechain._kernels.compiling import njit
 from montechain._kernels.elementary import exp_of_negative
 from montechain._kernels.lanes import N_BYTES, add, load, multiply_add, store
 from montechain._kernels.sigmoids import multiply, sigmoids
@@ -41,14 +41,14 @@ FIRST_THRESHOLD = 0.15
 such that one walk is enough for nine rows of ten."""
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@njit(cache=False, error_model="numpy", inline="always")
 def sigmoid(x):
     """Return 1 / (1 + exp(-x))."""
     small = exp_of_negative(-abs(x))
     return (1.0 if x > 0.0 else small) / (1.0 + small)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@njit(error_model="numpy", fastmath={"contract"})
 def bounded_marginals(base, effects, given, residual, max_nodes):
     """Bound the probabilities of both classes of each label from both sides.
 
@@ -140,7 +140,7 @@ def bounded_marginals(base, effects, given, residual, max_nodes):
     return proba, lower, unresolved, settled, nodes
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@njit(cache=False, error_model="numpy", fastmath={"contract"})
 def deviate(odds, sign, forward, largest_step, deviation, step, lowest, highest, slope):
     """Write a row in terms of deviations from its greedy vector.
 
@@ -179,7 +179,7 @@ def deviate(odds, sign, forward, largest_step, deviation, step, lowest, highest,
             step[j, k] = min(largest_step[j, k], slope[k] * abs(forward[j, k]))
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
+@njit(cache=False, error_model="numpy", fastmath={"reassoc", "contract"})
 def weigh(proba, deviation, step, own, weight):
     """Write how much the bounds widen, all labels together, per unit of mass.
 
@@ -198,7 +198,7 @@ def weigh(proba, deviation, step, own, weight):
         weight[j] = after
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@njit(cache=False, error_model="numpy", fastmath={"contract"})
 def cut_walk(deviation, own, weight, threshold, max_nodes, after, levels, waiting, exact, overlooked, middle, cut):
     """Walk over the prefixes of one row, cut off or overlook what weighs at most `threshold`, and sum what is found.
 
@@ -282,7 +282,7 @@ def cut_walk(deviation, own, weight, threshold, max_nodes, after, levels, waitin
     return nodes
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@njit(cache=False, error_model="numpy", fastmath={"contract"})
 def bound(deviation, step, lowest, highest, overlooked, middle, cut, up, down, up_before, down_before):
     """Bound what the walk has taken wrongly; return the largest distance between the bounds.
 

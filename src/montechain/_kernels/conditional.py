@@ -10,19 +10,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from montechain._kernels.coupling import couple_pairs
+from montechain._kernels.compiling import njit
+from montechain._kernels.coupling import couple, with_addresses
 
 SOFTMAX = 0
 """Softmax over K scores; with K = 2 a single score, the log-odds of the second class."""
 ONE_VERSUS_REST = 1
 """K logistic scores, normalised to sum to one."""
-PAIRWISE = 2
-"""K (K - 1) / 2 logistic scores, i against j for i < j, joined by pairwise coupling."""
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def log_sigmoid(score):
     """Logarithm of 1 / (1 + exp(-score)), without overflow."""
     if score >= 0.0:
@@ -30,7 +28,7 @@ def log_sigmoid(score):
     return score - math.log1p(math.exp(score))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def log_sigmoids(odds):
     """Return the log-probabilities of both classes from the log-odds of the second one.
 
@@ -42,7 +40,7 @@ def log_sigmoids(odds):
     return -rest, odds - rest
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def log_odds(base_row, effects, column, active, n_active):
     """Return the one score of a binary `SOFTMAX` link, as `expand` sums it.
 
@@ -54,7 +52,7 @@ def log_odds(base_row, effects, column, active, n_active):
     return odds
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def respond(scores, weights, response, n_classes, out):
     """Write to ``out[:n_classes]`` the log-probabilities of the classes, given a link's scores."""
     if n_classes == 1:
@@ -83,19 +81,23 @@ def respond(scores, weights, response, n_classes, out):
         for c in range(n_classes):
             out[c] -= shift
     else:
-        couple_pairs(scores, weights, n_classes, out)
+        couple(response, scores, weights, n_classes, out)
 
 
-@njit(cache=True, nogil=True)
 def respond_rows(scores, weights, response, n_classes):
     """Return the log-probabilities, of shape (n, n_classes), of one link for n rows of scores."""
-    out = np.empty((scores.shape[0], n_classes))
-    for row in range(scores.shape[0]):
-        respond(scores[row], weights, response, n_classes, out[row])
+    out = np.empty((len(scores), n_classes))
+    _respond_rows(scores, weights, int(with_addresses(response)), n_classes, out)
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit
+def _respond_rows(scores, weights, response, n_classes, out):
+    for row in range(scores.shape[0]):
+        respond(scores[row], weights, response, n_classes, out[row])
+
+
+@njit(cache=False)
 def expand(base_row, effects, score_start, score_weight, response, n_classes, k, active, n_active, known, scores, out):
     """Write to ``out[:n_classes[k]]`` the log-probabilities of the classes at position `k`.
 

@@ -9,10 +9,18 @@ numbers occur in that, so that probabilities of any size come out to full accura
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import carray, cfunc, config, types
+from numba.extending import intrinsic, overload
+
+from montechain._kernels.compiling import njit
+
+PAIRWISE = 2
+"""Response of links with K (K - 1) / 2 logistic scores, i against j for i < j, joined by pairwise coupling."""
 
 MAX_STEPS = 100
 """Steps of Newton's method after which it is enough."""
@@ -28,7 +36,7 @@ LEAST = 1e-30
 """Second derivatives count at least so much, so that classes of no probability at all do not stop the others."""
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def _share(score):
     """Return 1 / (1 + exp(-score)), to full accuracy also if it is tiny."""
     if score >= 0.0:
@@ -37,7 +45,7 @@ def _share(score):
     return odds / (1.0 + odds)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def _settle(conductance, inflow, potential):
     """Write to `potential` what lets `inflow` run through the network, the last class at zero; spoils both."""
     n = inflow.shape[0]
@@ -64,7 +72,7 @@ def _settle(conductance, inflow, potential):
             potential[i] = flow / conductance[i, i]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def _divergence(scores, weights, position):
     """Return the divergence, but for what does not depend on `position`."""
     total = 0.0
@@ -82,7 +90,7 @@ def _divergence(scores, weights, position):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def _contradiction(scores, position):
     """Return by how much the worst of the given log-odds is missed, relative to its size."""
     worst = 0.0
@@ -94,7 +102,7 @@ def _contradiction(scores, position):
     return worst
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def _balance(scores, weights, position):
     """Give each class in turn the odds that it is due, the others as they are: slow, but it always comes nearer."""
     n = position.shape[0]
@@ -110,7 +118,7 @@ def _balance(scores, weights, position):
             position[i] += math.log(wanted / implied)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def couple_pairs(scores, weights, n_classes, out):
     """Write to ``out[:n_classes]`` the log-probabilities whose pairwise odds fit `scores` best.
 
@@ -190,3 +198,55 @@ def couple_pairs(scores, weights, n_classes, out):
     shift = largest + math.log(total)
     for i in range(n_classes):
         out[i] = position[i] - shift
+
+
+# Few chains have such links, and this takes longer to compile than a whole search. So other kernels do not call
+# `couple_pairs` itself but go through an address, which stands in the place of the response `PAIRWISE`.
+
+
+def with_addresses(response):
+    """Return the response of one link, or of each link, as kernels take it: an address instead of `PAIRWISE`."""
+    if not np.any(response == PAIRWISE) or config.DISABLE_JIT:
+        return response
+    return np.where(response == PAIRWISE, _coupling().address, response) if np.ndim(response) else _coupling().address
+
+
+@functools.cache
+def _coupling():
+    return cfunc("void(CPointer(f8), CPointer(f8), i8, CPointer(f8))", cache=True)(_couple_at)
+
+
+def _couple_at(scores, weights, n_classes, out):
+    n_pairs = n_classes * (n_classes - 1) // 2
+    couple_pairs(carray(scores, n_pairs), carray(weights, n_pairs), n_classes, carray(out, n_classes))
+
+
+def couple(address, scores, weights, n_classes, out):
+    """Do what `couple_pairs` does, in compiled code by way of an address."""
+    couple_pairs(scores, weights, n_classes, out)
+
+
+@overload(couple)
+def _couple(address, scores, weights, n_classes, out):
+    def through_address(address, scores, weights, n_classes, out):
+        _call(address, scores.ctypes.data, weights.ctypes.data, n_classes, out.ctypes.data)
+
+    return through_address
+
+
+@intrinsic
+def _call(typing_context, address, scores, weights, n_classes, out):
+    """Call the function at an address with three pointers and a whole number."""
+
+    def generate(context, builder, signature, arguments):
+        double, whole = ir.DoubleType().as_pointer(), ir.IntType(64)
+        function = ir.FunctionType(ir.VoidType(), [double, double, whole, double]).as_pointer()
+        kinds = (function, double, double, None, double)
+        target, *given = (
+            value if kind is None else builder.inttoptr(value, kind)
+            for value, kind in zip(arguments, kinds, strict=True)
+        )
+        builder.call(target, given)
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 5), generate

@@ -8,15 +8,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from montechain._kernels.compiling import njit
 from montechain._kernels.conditional import SOFTMAX, expand, log_odds
-from montechain._kernels.depth_first_binary import depth_first_binary, new_lines
+from montechain._kernels.depth_first_binary import search_binary
 from montechain._kernels.greedy import most_probable_class
 from montechain._kernels.ties import TIE
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def depth_first(
     base_row,
     effects,
@@ -133,7 +133,7 @@ def depth_first(
     return n_found, nodes, True, bound, n_found == wanted and left >= found_log[wanted - 1] - TIE
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def insert(found, found_log, n_found, vector, value):
     """Put `vector` in its place among the best, behind its equals, and return how many there are."""
     wanted = len(found_log)
@@ -151,16 +151,7 @@ def insert(found, found_log, n_found, vector, value):
     return min(n_found + 1, wanted)
 
 
-@njit(cache=True, nogil=True)
-def is_all_binary(response, n_classes):
-    """Return whether every link has one score, the log-odds of its second class."""
-    for k in range(len(n_classes)):  # noqa: SIM110 - numba compiles a loop, but not a generator in all()
-        if n_classes[k] != 2 or response[k] != SOFTMAX:
-            return False
-    return True
-
-
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def take_best(values, n_classes):
     """Return the class with the largest value, and that value, which is struck out."""
     best = most_probable_class(values, n_classes, -1)
@@ -169,7 +160,7 @@ def take_best(values, n_classes):
     return best, value
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def new_scratch(score_start, n_classes):
     """Return the arrays in which the depth-first search keeps its path and the children not yet taken."""
     n_labels = len(n_classes)
@@ -184,7 +175,7 @@ def new_scratch(score_start, n_classes):
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def greedy(
     base_row,
     effects,
@@ -224,18 +215,12 @@ def greedy(
             n_active += 1
 
 
-@njit(cache=True, nogil=True)
-def search_depth_first(
-    base,
-    effects,
-    score_start,
-    score_weight,
-    response,
-    n_classes,
-    active_start,
-    given,
-    max_nodes,
-):
+def is_all_binary(response, n_classes):
+    """Return whether every link has one score, the log-odds of its second class."""
+    return bool((n_classes == 2).all() and (response == SOFTMAX).all())
+
+
+def search_depth_first(base, effects, score_start, score_weight, response, n_classes, active_start, given, max_nodes):
     """Find a label vector of each row, and prove it the most probable one where `max_nodes` nodes are enough.
 
     Returns
@@ -249,6 +234,21 @@ def search_depth_first(
     tied : bool ndarray of shape (n,)
         Whether another vector may be as probable.
     """
+    others = (effects, score_start, score_weight, response, n_classes, active_start)
+    if not is_all_binary(response, n_classes):
+        return search_any(base, *others, given, max_nodes)
+    found = search_binary(base, effects, given, max_nodes)
+    underflown = np.flatnonzero(found[3] == 0)
+    if len(underflown):
+        known = given[underflown] if len(given) else given
+        for values, own in zip(found, search_any(base[underflown], *others, known, max_nodes), strict=True):
+            values[underflown] = own
+    return found
+
+
+@njit
+def search_any(base, effects, score_start, score_weight, response, n_classes, active_start, given, max_nodes):
+    """Do what `search_depth_first` does, for links of any response, with logarithms."""
     n_rows = len(base)
     n_labels = len(n_classes)
     found = np.zeros((1, n_labels), dtype=np.int32)
@@ -261,46 +261,17 @@ def search_depth_first(
     complete = np.empty(n_rows, dtype=np.bool_)
     tied = np.empty(n_rows, dtype=np.bool_)
     nothing = np.empty(0, dtype=np.int32)
-    all_binary = is_all_binary(response, n_classes)
-    lines = new_lines(effects if all_binary else effects[:0])
     for i in range(n_rows):
         known = given[i] if len(given) else nothing
-        n_found = 1
-        nodes[i] = 0
-        complete[i] = False
-        tied[i] = True
-        if all_binary:
-            found_log[0], nodes[i], complete[i], upper_bound[i], tied[i] = depth_first_binary(
-                base[i], known, max_nodes, found[0], lines
-            )
-        if nodes[i] == 0:
-            n_found, nodes[i], complete[i], upper_bound[i], tied[i] = depth_first(
-                base[i],
-                effects,
-                score_start,
-                score_weight,
-                response,
-                n_classes,
-                active_start,
-                known,
-                max_nodes,
-                found,
-                found_log,
-                scratch,
-            )
+        n_found, nodes[i], complete[i], upper_bound[i], tied[i] = depth_first(
+            base[i], effects, score_start, score_weight, response, n_classes, active_start,
+            known, max_nodes, found, found_log, scratch,
+        )  # fmt: skip
         if n_found == 0:
             greedy(
-                base[i],
-                effects,
-                score_start,
-                score_weight,
-                response,
-                n_classes,
-                active_start,
-                known,
-                scratch,
-                found[0],
-            )
+                base[i], effects, score_start, score_weight, response, n_classes, active_start,
+                known, scratch, found[0],
+            )  # fmt: skip
             found_log[0] = -np.inf
         for k in range(n_labels):
             labels[i, k] = found[0, k]
@@ -308,7 +279,7 @@ def search_depth_first(
     return labels, log_proba, upper_bound, nodes, complete, tied
 
 
-@njit(cache=True, nogil=True)
+@njit
 def k_best(
     base,
     effects,

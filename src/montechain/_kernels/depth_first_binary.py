@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from montechain._kernels.compiling import njit
 from montechain._kernels.lanes import N_BYTES, load, multiply_add, store
 from montechain._kernels.sigmoids import ratios, shares
 from montechain._kernels.ties import TIE
@@ -24,49 +24,58 @@ SMALLEST = 1e-280
 """Probabilities below this are left to the search that works with logarithms."""
 
 
-@njit(cache=True, nogil=True)
-def new_lines(effects):
-    """Return what a label adds to the log-odds of those after it, one row per label, and scratch space.
+def search_binary(base, effects, given, max_nodes):
+    """Search all rows of a chain of binary labels, as `montechain._kernels.depth_first.search_depth_first` does.
 
-    Rows are padded to whole lines. Of each level of the search there are rows with the log-odds and the classes (0.0 or
-    1.0); of the line at hand, the odds of the less probable classes and the probabilities of the more probable ones.
-    Then come the level, label and probability of the vectors still to be followed.
+    Rows whose probabilities would underflow come back with zero nodes, and nothing else of them is set.
     """
-    n_labels = len(effects)
+    n_rows, n_labels = base.shape
+    labels = np.empty((n_rows, n_labels), dtype=np.int32)
+    log_proba, upper_bound = np.empty((2, n_rows))
+    nodes = np.empty(n_rows, dtype=np.int64)
+    complete, tied = np.empty((2, n_rows), dtype=np.bool_)
+    # Rows of scratch space are padded to whole lines. What a label adds to the log-odds of those after it; of each
+    # level of the search, the log-odds and the classes (0.0 or 1.0); the level, label and probability of the vectors
+    # still to be followed.
     n_lanes = N_BYTES // 8
-    width = (n_labels + n_lanes - 1) // n_lanes * n_lanes
-    forward = np.zeros((n_labels, width))
-    for j in range(n_labels):
-        for k in range(j + 1, n_labels):
-            forward[j, k] = effects[k, j]
-    most = n_labels * (n_labels + 1) // 2
-    return (
-        forward,
-        np.zeros((n_labels, width)),
-        np.zeros((n_labels, width)),
-        np.zeros(n_lanes),
-        np.zeros(n_lanes),
-        np.empty(most, dtype=np.uint64),
-        np.empty(most, dtype=np.uint64),
-        np.empty(most),
-    )
+    width = -(-n_labels // n_lanes) * n_lanes
+    forward, odds, classes = np.zeros((3, n_labels, width))
+    forward[:, :n_labels] = np.tril(effects, -1).T
+    waiting = np.empty((2, n_labels * (n_labels + 1) // 2), dtype=np.uint64)
+    value = np.empty(waiting.shape[1])
+    _search_rows(
+        base, given, max_nodes, labels, log_proba, upper_bound, nodes, complete, tied,
+        forward, odds, classes, np.zeros((2, n_lanes)), waiting, value,
+    )  # fmt: skip
+    return labels, log_proba, upper_bound, nodes, complete, tied
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
-def depth_first_binary(base_row, known, max_nodes, found, lines):
-    """Search one row for its most probable vector, the most probable child first.
+@njit(error_model="numpy")
+def _search_rows(
+    base, given, max_nodes, labels, log_proba, upper_bound, nodes, complete, tied,
+    forward, odds, classes, line_values, waiting, from_value,
+):  # fmt: skip
+    for i in range(base.shape[0]):
+        log_proba[i], nodes[i], complete[i], upper_bound[i], tied[i] = depth_first_binary(
+            i, base, given, max_nodes, labels, forward, odds, classes, line_values, waiting, from_value
+        )
 
-    `known` is the row of known classes, or empty. Writes the vector to `found` and returns its log-probability, the
-    number of nodes expanded, whether the search is complete, an upper bound on the log-probability of every vector, and
-    whether another vector may be as probable. The budget ends the search only once a vector is found. Where
-    probabilities would underflow, it gives up with zero nodes.
+
+@njit(cache=False, error_model="numpy")
+def depth_first_binary(
+    row, base, given, max_nodes, found, forward, odds, classes, line_values, waiting, from_value
+):  # fmt: skip
+    """Search one row for its most probable vector, the most probable child first, and write it to ``found[row]``.
+
+    Returns its log-probability, the number of nodes expanded, whether the search is complete, an upper bound on the
+    log-probability of every vector, and whether another vector may be as probable. The budget ends the search only once
+    a vector is found. Where probabilities would underflow, it gives up with zero nodes.
     """
-    forward, odds, classes, ratio, share, from_level, from_label, from_value = lines
     n_labels, width = np.uint64(forward.shape[0]), np.uint64(forward.shape[1])
     n_lines = width // LANES
-    has_knowledge = len(known) > 0
+    has_knowledge = given.shape[0] > 0
     for k in range(n_labels):
-        odds[0, k] = base_row[k]
+        odds[0, k] = base[row, k]
         classes[0, k] = 0.0
     best = 0.0
     # A vector that is to replace the best one must exceed this; the most that was left because it does not.
@@ -85,17 +94,18 @@ def depth_first_binary(base_row, known, max_nodes, found, lines):
             end = min((line + ONE) * LANES, n_labels)
             for j in range(k, end):
                 wanted = 1.0 if odds[level, j] > TIE else 0.0
-                if has_knowledge and known[j] >= 0:
-                    wanted = float(known[j])
+                if has_knowledge and given[row, j] >= 0:
+                    wanted = float(given[row, j])
                 if wanted != classes[level, j]:
                     change = wanted - classes[level, j]
                     classes[level, j] = wanted
                     for other_line in range(line, n_lines):
-                        row = level * n_lines + other_line
-                        store(odds, row, multiply_add(change, load(forward, j * n_lines + other_line), load(odds, row)))
+                        at = level * n_lines + other_line
+                        store(odds, at, multiply_add(change, load(forward, j * n_lines + other_line), load(odds, at)))
+            # Of this line, the odds of the less probable classes and the probabilities of the more probable ones.
             its_ratio = ratios(load(odds, level * n_lines + line))
-            store(ratio, np.uint64(0), its_ratio)
-            store(share, np.uint64(0), shares(its_ratio))
+            store(line_values, np.uint64(0), its_ratio)
+            store(line_values, ONE, shares(its_ratio))
             while k < end:
                 if nodes >= max_nodes and best > 0.0:
                     bound = max(best, value)
@@ -104,10 +114,10 @@ def depth_first_binary(base_row, known, max_nodes, found, lines):
                     return math.log(best), nodes, False, math.log(bound), True
                 nodes += 1
                 lane = k - line * LANES
-                value *= share[lane]
-                other = value * ratio[lane]
-                if has_knowledge and known[k] >= 0:
-                    if (odds[level, k] > TIE) != (known[k] == 1):
+                value *= line_values[1, lane]
+                other = value * line_values[0, lane]
+                if has_knowledge and given[row, k] >= 0:
+                    if (odds[level, k] > TIE) != (given[row, k] == 1):
                         value = other
                     other = 0.0
                 if not value > limit:
@@ -115,8 +125,8 @@ def depth_first_binary(base_row, known, max_nodes, found, lines):
                     is_open = False
                     break
                 if other > limit:
-                    from_level[n_waiting] = level
-                    from_label[n_waiting] = k
+                    waiting[0, n_waiting] = level
+                    waiting[1, n_waiting] = k
                     from_value[n_waiting] = other
                     n_waiting = n_waiting + ONE
                 else:
@@ -128,7 +138,7 @@ def depth_first_binary(base_row, known, max_nodes, found, lines):
             best = value
             limit = best * (1.0 + TIE)
             for j in range(n_labels):
-                found[j] = int(classes[level, j])
+                found[row, j] = int(classes[level, j])
         # The vectors that wait longest belong to the lowest levels, so no row is overwritten that is still needed.
         while n_waiting > 0 and not from_value[n_waiting - ONE] > limit:
             n_waiting = n_waiting - ONE
@@ -137,8 +147,8 @@ def depth_first_binary(base_row, known, max_nodes, found, lines):
             log_best = math.log(best)
             return log_best, nodes, True, log_best, left >= best * (1.0 - TIE)
         n_waiting = n_waiting - ONE
-        above = from_level[n_waiting]
-        label = from_label[n_waiting]
+        above = waiting[0, n_waiting]
+        label = waiting[1, n_waiting]
         value = from_value[n_waiting]
         level = above + ONE
         change = 1.0 - 2.0 * classes[above, label]

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from montechain._kernels.compiling import njit
 from montechain._kernels.prefix_tree import (
     UNDERFLOW,
     draw_completions,
@@ -21,7 +21,7 @@ from montechain._kernels.prefix_tree import (
 )
 
 
-@njit(cache=True, nogil=True)
+@njit
 def distribution(
     base,
     effects,
@@ -122,7 +122,7 @@ def distribution(
     return indptr, labels[:used].copy(), weights[:used].copy(), left, estimated, nodes
 
 
-@njit(cache=True, nogil=True)
+@njit
 def marginals(
     base,
     effects,
@@ -279,7 +279,7 @@ def marginals(
     return proba, lower, unresolved, estimated, nodes
 
 
-@njit(cache=True, nogil=True)
+@njit
 def log_evidence(
     base,
     effects,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from montechain._kernels.compiling import njit
 from montechain._kernels.conditional import expand
 from montechain._kernels.greedy import most_probable_class
 from montechain._kernels.heap import doubled, heap_pop, heap_push
@@ -12,7 +12,7 @@ from montechain._kernels.joint import largest, widest
 from montechain._kernels.ties import TIE, level
 
 
-@njit(cache=True, nogil=True)
+@njit
 def epsilon_approximate(
     base, effects, score_start, score_weight, response, n_classes, active_start, given, log_epsilon, max_nodes
 ):
@@ -131,7 +131,7 @@ def epsilon_approximate(
     return labels, log_proba, upper_bound, -1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def read_path(node, last_class, length, parent, active_start, path, active):
     """Write the classes of a prefix to `path` and its active classes to `active`; return how many those are."""
     k = length[node]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from montechain._kernels.compiling import njit
 from montechain._kernels.conditional import SOFTMAX, expand, log_odds, log_sigmoids
 from montechain._kernels.joint import largest, widest
 from montechain._kernels.ties import TIE
 
 
-@njit(cache=True, nogil=True)
+@njit
 def exhaustive(base, effects, score_start, score_weight, response, n_classes, active_start, given):
     """Return the most probable vector (n, L) of each row and its log-probability (n,).
 
@@ -35,7 +35,7 @@ def exhaustive(base, effects, score_start, score_weight, response, n_classes, ac
     return labels, log_proba
 
 
-@njit(cache=True, nogil=True)
+@njit
 def all_vectors(base, effects, score_start, score_weight, response, n_classes, active_start, given, n_vectors):
     """Return all vectors (m, L) that agree with `given`, row after row, and their log-probabilities (m,).
 
@@ -58,7 +58,7 @@ def all_vectors(base, effects, score_start, score_weight, response, n_classes, a
     return labels, log_proba
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def workspace(score_start, n_classes):
     """Return the scratch arrays of `visit`."""
     n_labels = n_classes.shape[0]
@@ -72,7 +72,7 @@ def workspace(score_start, n_classes):
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def visit(
     base_row, effects, score_start, score_weight, response, n_classes, active_start,
     known, scratch, labels, log_proba, only_best,

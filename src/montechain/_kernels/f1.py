@@ -8,12 +8,12 @@ set of pairs (label, class) with a class other than the negative one.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from montechain._kernels.compiling import njit
 from montechain._kernels.ties import TIE, level
 
 
-@njit(cache=True, nogil=True)
+@njit
 def maximise_f1(indptr, labels, weights, negative, n_classes, given):
     """Return for each row the label vector of the largest expected F1, and that expectation.
 
@@ -163,7 +163,7 @@ def maximise_f1(indptr, labels, weights, negative, n_classes, given):
     return decisions, expectation
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def jaccard_loss(labels, weights, first, last, relevant, relevant_start, negative, candidate, limit):
     """Return the expected Jaccard loss of `candidate` over the vectors first..last-1, or infinity.
 
@@ -188,7 +188,7 @@ def jaccard_loss(labels, weights, first, last, relevant, relevant_start, negativ
     return loss
 
 
-@njit(cache=True, nogil=True)
+@njit
 def minimise_jaccard(indptr, labels, weights, negative, n_classes, given, first_candidates, n_heaviest, max_candidates):
     """Return for each row the candidate of least expected Jaccard loss, that expectation, and whether all were tried.
 

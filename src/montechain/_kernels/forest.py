@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from montechain._kernels.compiling import njit
 from montechain._kernels.conditional import respond
 from montechain._kernels.enumeration import log_add
 from montechain._kernels.joint import largest, widest
 
 
-@njit(cache=True, nogil=True)
+@njit
 def marginals(base, effects, score_start, score_weight, response, n_classes, active_start, given, parent):
     """Return the probability of each class of each label, given what is known, by sum-product.
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from montechain._kernels.compiling import njit
 from montechain._kernels.conditional import SOFTMAX, respond
 from montechain._kernels.joint import draw_class, largest
 
 
-@njit(cache=True, nogil=True)
+@njit
 def gibbs(
     base,
     effects,
@@ -110,7 +110,7 @@ def gibbs(
     return labels, marginals
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def binary_sweeps(scores, by_class, log_odds, is_fixed, state, first, last):
     """Do the sweeps `first` to ``last - 1`` over binary labels; `log_odds` as `to_log_odds` makes them."""
     for t in range(first, last):
@@ -123,7 +123,7 @@ def binary_sweeps(scores, by_class, log_odds, is_fixed, state, first, last):
                     scores[w] += sign * by_class[v, w]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def sweeps(
     scores,
     by_class,
@@ -166,7 +166,7 @@ def sweeps(
                 changed_at[v] = time
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def full_conditional(scores, score_start, score_weight, response, n_classes, v, out):
     """Write to `out` the log-probabilities of the classes of one label, given x and all other labels."""
     # Labels with a single class, which are left out, have no scores: the next one's follow directly.
@@ -175,7 +175,7 @@ def full_conditional(scores, score_start, score_weight, response, n_classes, v, 
     respond(scores[first:last], score_weight[first:last], response[v], n_classes[v], out)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def change_class(scores, by_class, active_start, state, v, chosen):
     """Set one label to the class `chosen`, and the scores of all links to what this makes of them."""
     for w in range(scores.shape[0]):
@@ -186,7 +186,7 @@ def change_class(scores, by_class, active_start, state, v, chosen):
     state[v] = chosen
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def to_log_odds(uniforms):
     """Replace the uniform numbers by what the log-odds of the second class are compared with.
 

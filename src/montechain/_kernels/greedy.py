@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from montechain._kernels.compiling import njit
 from montechain._kernels.conditional import SOFTMAX, expand, log_odds, log_sigmoids
 from montechain._kernels.joint import largest, widest
 from montechain._kernels.ties import TIE
 
 
-@njit(cache=True, nogil=True)
+@njit
 def greedy(base, effects, score_start, score_weight, response, n_classes, active_start, given):
     """Return labels (n, L), their log-probability (n,) and an upper bound (n,) on every log-probability.
 
@@ -59,7 +59,7 @@ def greedy(base, effects, score_start, score_weight, response, n_classes, active
     return labels, log_proba, upper_bound
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def most_probable_class(log_proba, n_classes, known):
     """Return the known class if there is one, else the first of the most probable ones."""
     if known >= 0:

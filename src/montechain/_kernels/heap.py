@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from montechain._kernels.compiling import njit
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def heap_push(keys, items, size, key, item):
     """Add `item` under `key` to the heap ``keys[:size], items[:size]``; its size is then ``size + 1``."""
     i = size
@@ -21,7 +22,7 @@ def heap_push(keys, items, size, key, item):
     items[i] = item
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def heap_pop(keys, items, size):
     """Return the item of the largest key and take it from the heap; its size is then ``size - 1``."""
     top = items[0]
@@ -47,7 +48,7 @@ def heap_pop(keys, items, size):
     return top
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def doubled(array):
     """Return a copy of `array` with room for as many entries again."""
     longer = np.empty(2 * len(array), dtype=array.dtype)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from montechain._kernels.compiling import njit
 from montechain._kernels.conditional import SOFTMAX, expand, log_odds, log_sigmoids
 
 
-@njit(cache=True, nogil=True)
+@njit
 def log_joint(base, effects, score_start, score_weight, response, n_classes, active_start, Y):
     """Return log p(y | x) for each row; `Y` (int32, (n, L)) holds one complete label vector per row."""
     n_rows, n_labels = Y.shape
@@ -37,7 +37,7 @@ def log_joint(base, effects, score_start, score_weight, response, n_classes, act
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit
 def sample(base, effects, score_start, score_weight, response, n_classes, active_start, given, uniforms):
     """Draw label vectors, link by link; see `montechain.chain.ChainBase.sample`.
 
@@ -92,7 +92,7 @@ def sample(base, effects, score_start, score_weight, response, n_classes, active
     return labels, log_weight
 
 
-@njit(cache=True, nogil=True)
+@njit
 def conditionals(base, effects, score_start, score_weight, response, n_classes, active_start, rows, labels):
     """Return p(class at position k | x, the vector's own prefix) for each vector and position.
 
@@ -128,7 +128,7 @@ def conditionals(base, effects, score_start, score_weight, response, n_classes, 
     return proba
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def draw_class(log_proba, n_classes, uniform):
     """Return the class at which the cumulative probability first exceeds `uniform`, else the last one."""
     cumulative = 0.0
@@ -139,7 +139,7 @@ def draw_class(log_proba, n_classes, uniform):
     return n_classes - 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def widest(score_start):
     """Return the largest number of scores that a link has (at least 1, to size scratch space)."""
     width = 1
@@ -148,7 +148,7 @@ def widest(score_start):
     return width
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def largest(n_classes):
     """Return the largest number of classes (at least 1, to size scratch space)."""
     most = 1

@@ -15,8 +15,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from montechain._kernels.compiling import njit
 from montechain._kernels.conditional import SOFTMAX, expand, log_odds, log_sigmoids
 from montechain._kernels.depth_first import depth_first, insert, new_scratch
 from montechain._kernels.depth_first import greedy as greedy_completion
@@ -24,7 +24,7 @@ from montechain._kernels.heap import doubled, heap_pop, heap_push
 from montechain._kernels.ties import TIE
 
 
-@njit(cache=True, nogil=True)
+@njit
 def mixture(
     base,
     effects,
@@ -239,7 +239,7 @@ def mixture(
     return labels, log_proba, upper_bound, nodes
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def score(
     base_row,
     effects,
@@ -313,7 +313,7 @@ def score(
     return largest + math.log(total)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def holds(labels, n_found, vector):
     """Return whether `vector` is one of the first `n_found` rows of `labels`."""
     for v in range(n_found):
@@ -327,7 +327,7 @@ def holds(labels, n_found, vector):
     return False
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def widened(heaps):
     """Return a copy of the heaps with room for as many entries again in each."""
     wider = np.empty((heaps.shape[0], 2 * heaps.shape[1]), dtype=heaps.dtype)

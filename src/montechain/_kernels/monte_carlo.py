@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from montechain._kernels.compiling import njit
 from montechain._kernels.conditional import SOFTMAX, expand, log_odds, log_sigmoids
 from montechain._kernels.depth_first import search_depth_first
 from montechain._kernels.greedy import most_probable_class
@@ -49,7 +49,7 @@ def monte_carlo(*arrays_and_given_and_draws):
     return tuple(found)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def is_drawn(
     base, effects, score_start, score_weight, response, n_classes, active_start, given, uniforms, start_greedy, labels
 ):
@@ -98,7 +98,7 @@ def is_drawn(
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit
 def best_of_draws(
     base, effects, score_start, score_weight, response, n_classes, active_start, given, uniforms, start_greedy
 ):
@@ -163,7 +163,7 @@ def best_of_draws(
     return labels, log_proba, upper_bound
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def new_walk(n_labels, most_classes, width):
     """Return the arrays in which `walk_draws` keeps its path.
 
@@ -185,7 +185,7 @@ def new_walk(n_labels, most_classes, width):
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def walk_draws(
     base_row,
     effects,
@@ -336,7 +336,7 @@ def walk_draws(
         top = deepest + 1
 
 
-@njit(cache=True, nogil=True)
+@njit
 def drawn_vectors(base, effects, score_start, score_weight, response, n_classes, active_start, given, uniforms):
     """Return the distinct vectors among the draws of each row, in lexicographic order.
 
@@ -436,7 +436,7 @@ def drawn_vectors(base, effects, score_start, score_weight, response, n_classes,
     return indptr, labels, counts[:m].copy(), log_proba[:m].copy(), log_weight[:m].copy()
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def interval(log_proba, k, n_classes, chosen):
     """Return the half-open interval of uniform numbers that draw class `chosen` at position `k`, as in `draw_class`."""
     low = 0.0
@@ -446,7 +446,7 @@ def interval(log_proba, k, n_classes, chosen):
     return low, low + math.exp(log_proba[k, chosen]) if chosen < n_classes - 1 else np.inf
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def keep_within(draws, first, last, columns, k, low, high):
     """Move those of ``draws[first:last]`` whose number at position `k` is in [low, high) to the front.
 
@@ -462,7 +462,7 @@ def keep_within(draws, first, last, columns, k, low, high):
     return end
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def next_class(log_proba, n_classes, chosen):
     """Return the class that follows `chosen` from the most probable down, the first of equals first; -1 if none.
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from montechain._kernels.compiling import njit
 from montechain._kernels.conditional import SOFTMAX, expand, log_odds, log_sigmoids
 from montechain._kernels.heap import doubled
 from montechain._kernels.joint import draw_class, largest, widest
@@ -28,7 +28,7 @@ UNDERFLOW = -600.0
 """Logarithm of a share so small that sums of its kind are about to vanish."""
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def log_add(a, b):
     """Return log(exp(a) + exp(b))."""
     if a < b:
@@ -38,7 +38,7 @@ def log_add(a, b):
     return a + math.log1p(math.exp(b - a))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def new_tree(size):
     """Return the arrays of a search tree: of its nodes, and the heads of the queue's buckets.
 
@@ -56,7 +56,7 @@ def new_tree(size):
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def new_path(score_start, n_classes):
     """Return scratch space for one prefix: its active classes, scores and log-probabilities."""
     return (
@@ -66,7 +66,7 @@ def new_path(score_start, n_classes):
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def last_known(known):
     """Return the last position whose class is known, or -1."""
     for k in range(len(known) - 1, -1, -1):
@@ -75,13 +75,13 @@ def last_known(known):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def bucket_of(log_mass):
     """Return the bucket of a node; whatever is less probable than the last bucket's bound shares it."""
     return int(min(-log_mass * BUCKETS_PER_NAT, N_BUCKETS - 1.0))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def open_nodes(tree, first_bucket, last_bucket, out):
     """Write the open nodes to `out`, bucket by bucket, and return the logarithm of their mass, summed anew."""
     log_mass, after, head = tree[3], tree[5], tree[6]
@@ -102,7 +102,7 @@ def open_nodes(tree, first_bucket, last_bucket, out):
     return reference + math.log(total)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def grow_tree(
     base_row,
     effects,
@@ -266,7 +266,7 @@ def grow_tree(
     return tree, frontier, n_stored, size, complete, total, nodes
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def draw_completions(
     base_row,
     effects,

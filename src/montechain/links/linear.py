@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from montechain._kernels.conditional import ONE_VERSUS_REST, PAIRWISE, SOFTMAX, respond_rows
+from montechain._kernels.conditional import ONE_VERSUS_REST, SOFTMAX, respond_rows
+from montechain._kernels.coupling import PAIRWISE, with_addresses
 from montechain._kernels.lanes import N_BYTES
 from montechain._kernels.sparse import sparse_scores
 from montechain._kernels.ties import on_grid
@@ -154,7 +155,7 @@ class LinearScores:
             self.effects,
             self.score_start,
             self.score_weight,
-            self.response,
+            with_addresses(self.response),
             self.n_classes,
             self.active_start,
         )

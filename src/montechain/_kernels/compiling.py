@@ -1,0 +1,56 @@
+"""How kernels are compiled: when first called, once, and kept on disk where that is possible."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+__all__ = ["njit"]
+
+_warned = False
+
+
+def njit(function: Callable | None = None, /, **options: Any) -> Any:
+    """Compile a function with numba, without the interpreter lock; keep the result on disk if the disk allows it.
+
+    Takes the options of `numba.njit`. Functions that only other kernels call should set ``cache=False``: they are part
+    of what is kept for those. Where no directory for the result can be written (a read-only container, no home
+    directory), kernels still work, and one warning says what to do.
+    """
+    if function is None:
+        return lambda own: njit(own, **options)
+    options = {"cache": True, "nogil": True, **options}
+    try:
+        kernel = numba.njit(**options)(function)
+    except RuntimeError as error:
+        if "no locator" not in str(error):
+            raise
+        _warn_once()
+        return numba.njit(**{**options, "cache": False})(function)
+    cache = getattr(kernel, "_cache", None)
+    if options["cache"] and cache is not None and not numba.config.DISABLE_JIT:
+        save = cache.save_overload
+
+        def save_if_possible(*arguments: Any) -> None:
+            try:
+                save(*arguments)
+            except OSError:
+                _warn_once()
+
+        cache.save_overload = save_if_possible
+    return kernel
+
+
+def _warn_once() -> None:
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            "montechain cannot keep its compiled code, so every new process compiles again, for several seconds: there "
+            "is no directory that numba can write to. Set the environment variable NUMBA_CACHE_DIR to one.",
+            RuntimeWarning,
+            stacklevel=4,
+        )
