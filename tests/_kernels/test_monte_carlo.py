@@ -7,27 +7,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montechain._kernels.monte_carlo import STARTED, best_of_draws, drawn_vectors, is_drawn, monte_carlo, next_class
+from montechain._kernels.monte_carlo import best_of_draws, drawn_vectors, monte_carlo, next_class
 from montechain.chain import no_knowledge
-from montechain.inference.greedy import Greedy
+from montechain.links.linear import SOFTMAX
 from random_chains import log_proba_table, random_given, random_linear_chain
 from reference import monte_carlo as reference
 
 
-def random_problem(seed, is_known):
+def random_problem(seed, is_known, is_binary=False):
     rng = np.random.default_rng(seed)
-    chain = random_linear_chain(rng, int(rng.integers(1, 6)), int(rng.integers(2, 5)), scale=rng.choice([0.3, 1, 3]))
+    n_classes, response = (2, SOFTMAX) if is_binary else (int(rng.integers(2, 5)), None)
+    scale = rng.choice([0.3, 1, 3])
+    chain = random_linear_chain(rng, int(rng.integers(1, 6)), n_classes, scale=scale, response=response)
     X = rng.normal(size=(2, 3))
     known = random_given(rng, 2, chain.n_classes) if is_known else None
     uniforms = rng.random((int(rng.choice([1, 2, 7, 40])), chain.n_labels))
     return chain, X, known, no_knowledge(chain.n_labels) if known is None else known, uniforms
 
 
-@pytest.mark.parametrize("kernel", [monte_carlo, best_of_draws])
+@pytest.mark.parametrize(("kernel", "is_binary"), [(monte_carlo, True), (monte_carlo, False), (best_of_draws, True)])
 @given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans(), start_greedy=st.booleans())
 @settings(deadline=None, max_examples=100)
-def test_equals_algorithm_3(kernel, seed, is_known, start_greedy):
-    chain, X, known, known_array, uniforms = random_problem(seed, is_known)
+def test_equals_algorithm_3(kernel, is_binary, seed, is_known, start_greedy):
+    chain, X, known, known_array, uniforms = random_problem(seed, is_known, is_binary)
     labels, log_proba, upper_bound = kernel(*chain.scores(X).arrays, known_array, uniforms, start_greedy)
     expected_labels, expected = reference.monte_carlo(chain, X, known, uniforms, start_greedy)
     np.testing.assert_array_equal(labels, expected_labels)
@@ -37,23 +39,6 @@ def test_equals_algorithm_3(kernel, seed, is_known, start_greedy):
     assert (upper_bound >= table.max(axis=1) - 1e-10).all()
     unvisited = reference.unvisited_bound(chain, X, known, uniforms)
     assert (upper_bound <= np.maximum(expected, unvisited) + 1e-10).all()
-
-
-@given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans(), start_greedy=st.booleans())
-@settings(deadline=None, max_examples=60)
-def test_a_vector_is_drawn_if_it_is_among_the_draws_or_the_greedy_one(seed, is_known, start_greedy):
-    chain, X, known, known_array, uniforms = random_problem(seed, is_known)
-    vectors, table = log_proba_table(chain, X, known)
-    greedy = Greedy().most_probable(chain, X, given=known, rng=None).labels
-    of_rows = reference.drawn_vectors(chain, X, known, uniforms)
-    rng = np.random.default_rng(seed)
-    for _ in range(5):
-        labels = np.array([vectors[rng.choice(np.flatnonzero(own > -np.inf))] for own in table], dtype=np.int32)
-        found = is_drawn(*chain.scores(X).arrays, known_array, uniforms, start_greedy, labels)
-        for i, own in enumerate(of_rows):
-            among = any(tuple(y) == tuple(labels[i]) for y, *_ in own)
-            is_start = start_greedy and (labels[i] == greedy[i]).all()
-            assert found[i] == (STARTED if is_start else int(among))
 
 
 @given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans())
@@ -72,3 +57,15 @@ def test_drawn_vectors_are_the_distinct_draws(seed, is_known):
 def test_classes_are_tried_from_the_most_probable_down_and_each_once():
     log_proba = np.log([0.2, 0.3, 0.2, 0.3])
     assert [next_class(log_proba, 4, c) for c in (-1, 1, 3, 0, 2)] == [1, 3, 0, 2, -1]
+
+
+def test_probabilities_that_underflow_are_compared_by_their_logarithms():
+    rng = np.random.default_rng(0)
+    chain = random_linear_chain(rng, 6, response=SOFTMAX, scale=900.0)
+    X, uniforms = rng.normal(size=(4, 3)), rng.random((10, 6))
+    known = np.where(rng.random((4, 6)) < 0.5, 1, -1).astype(np.int32)
+    labels, log_proba, _ = monte_carlo(*chain.scores(X).arrays, known, uniforms, True)
+    expected, values = reference.monte_carlo(chain, X, known, uniforms, True)
+    np.testing.assert_array_equal(labels, expected)
+    np.testing.assert_allclose(log_proba, values, rtol=1e-12, atol=1e-12)
+    assert (values < -700.0).any()

@@ -23,7 +23,6 @@ import math
 import numpy as np
 
 from montechain._kernels.compiling import njit
-from montechain._kernels.elementary import exp_of_negative
 from montechain._kernels.lanes import N_BYTES, add, load, multiply_add, store
 from montechain._kernels.sigmoids import multiply, sigmoids
 
@@ -41,14 +40,6 @@ FIRST_THRESHOLD = 0.15
 such that one walk is enough for nine rows of ten."""
 
 
-@njit(cache=False, error_model="numpy", inline="always")
-def sigmoid(x):
-    """Return 1 / (1 + exp(-x))."""
-    small = exp_of_negative(-abs(x))
-    return (1.0 if x > 0.0 else small) / (1.0 + small)
-
-
-@njit(error_model="numpy", fastmath={"contract"})
 def bounded_marginals(base, effects, given, residual, max_nodes):
     """Bound the probabilities of both classes of each label from both sides.
 
@@ -75,69 +66,67 @@ def bounded_marginals(base, effects, given, residual, max_nodes):
     nodes : int64 ndarray of shape (n,)
     """
     n_rows, n_labels = base.shape
-    width = (n_labels + LANES - 1) // LANES * LANES
-    proba = np.empty((n_rows, 2 * n_labels))
-    lower = np.empty((n_rows, 2 * n_labels))
-    unresolved = np.empty((n_rows, n_labels))
-    settled = np.zeros(n_rows, dtype=np.bool_)
-    nodes = np.zeros(n_rows, dtype=np.int64)
+    width = -(-n_labels // LANES) * LANES
+    settled, nodes = np.zeros(n_rows, dtype=np.bool_), np.zeros(n_rows, dtype=np.int64)
+    low, high, sign = np.zeros((3, n_rows, n_labels))
+    rows = np.arange(n_rows) if len(given) == 0 else np.flatnonzero((given < 0).all(axis=1))
     # What a label adds to those after it, one row per label; and the largest step of a sigmoid by that.
-    forward = np.zeros((n_labels, width))
-    largest_step = np.zeros((n_labels, width))
-    for j in range(n_labels):
-        for k in range(j + 1, n_labels):
-            forward[j, k] = effects[k, j]
-            largest_step[j, k] = math.tanh(0.25 * abs(effects[k, j]))
-    sign, lowest, highest, slope = np.ones(width), np.zeros(width), np.zeros(width), np.zeros(width)
-    exact, overlooked, middle, cut = np.zeros(width), np.zeros(width), np.zeros(width), np.zeros(width)
-    up, down, up_before, down_before = np.zeros(width), np.zeros(width), np.zeros(width), np.zeros(width)
-    deviation = np.zeros((n_labels, width))
-    step = np.zeros((n_labels, width))
-    own = np.zeros(width)
-    weight = np.zeros(width)
-    after = np.zeros((n_labels, width))
-    for depth in range(n_labels):
-        after[depth, depth:] = 1.0
-    levels = (np.zeros((n_labels, width)), np.zeros((n_labels, width)))
-    first_odds, first_proba = levels[0][0], levels[1][0]
-    most = n_labels * (n_labels + 1) // 2
-    waiting = (np.empty(most, dtype=np.uint64), np.empty(most, dtype=np.uint64), np.empty(most))
-    for i in range(n_rows):
-        if len(given) and given[i].max() >= 0:
-            continue
-        for k in range(n_labels):
-            first_odds[k] = base[i, k]
-        deviate(first_odds, sign, forward, largest_step, deviation, step, lowest, highest, slope)
+    forward, largest_step, deviation, step, after, odds, probabilities = np.zeros((7, n_labels, width))
+    forward[:, :n_labels] = np.tril(effects, -1).T
+    np.tanh(0.25 * np.abs(forward), out=largest_step)
+    after[:] = np.arange(width) >= np.arange(n_labels)[:, None]
+    waiting = np.empty((2, n_labels * (n_labels + 1) // 2), dtype=np.uint64)
+    _bound_rows(
+        base, rows, residual, max_nodes, forward, largest_step, deviation, step, after, odds, probabilities,
+        np.zeros((14, width)), waiting, np.empty(waiting.shape[1]), low, high, sign, settled, nodes,
+    )  # fmt: skip
+    # What is bounded is the probability of the class that is not the greedy one: a deviation from the second class is
+    # the first one.
+    proba, lower = np.empty((2, n_rows, n_labels, 2))
+    is_first = sign > 0.0
+    lower[:, :, 1], lower[:, :, 0] = np.where(is_first, low, 1.0 - high), np.where(is_first, 1.0 - high, low)
+    middle = 0.5 * (low + high)
+    proba[:, :, 1], proba[:, :, 0] = np.where(is_first, middle, 1.0 - middle), np.where(is_first, 1.0 - middle, middle)
+    return proba.reshape(n_rows, -1), lower.reshape(n_rows, -1), high - low, settled, nodes
+
+
+@njit(error_model="numpy", fastmath={"contract"})
+def _bound_rows(
+    base, rows, residual, max_nodes, forward, largest_step, deviation, step, after, odds, probabilities,
+    vectors, waiting, from_mass, low, high, signs, settled, nodes,
+):  # fmt: skip
+    n_labels, width = forward.shape
+    sign, lowest, highest, slope = vectors[0], vectors[1], vectors[2], vectors[3]
+    exact, overlooked, middle, cut = vectors[4], vectors[5], vectors[6], vectors[7]
+    up, down, up_before, down_before = vectors[8], vectors[9], vectors[10], vectors[11]
+    own, weight = vectors[12], vectors[13]
+    for index in range(rows.shape[0]):
+        i = rows[index]
         for k in range(width):
-            first_proba[k] = sigmoid(first_odds[k])
-        weigh(first_proba, deviation, step, own, weight)
+            odds[0, k] = base[i, k] if k < n_labels else 0.0
+        deviate(odds[0], sign, forward, largest_step, deviation, step, lowest, highest, slope)
+        for line in range(width // LANES):
+            store(probabilities, line, sigmoids(load(odds, line)))
+        weigh(probabilities[0], deviation, step, own, weight)
         threshold = FIRST_THRESHOLD * residual / max(weight[0], 1e-300)
         spread = np.inf
         while spread > 2.0 * residual:
             if spread < np.inf:
                 # The spread shrinks about as the threshold to the power of 0.6.
-                threshold *= min(0.6, 0.7 * (2.0 * residual / spread) ** 1.67)
+                threshold *= min(0.6, 0.7 * math.exp(1.67 * math.log(2.0 * residual / spread)))
             nodes[i] += cut_walk(
                 deviation, own, weight, threshold, max_nodes - nodes[i],
-                after, levels, waiting, exact, overlooked, middle, cut,
+                after, odds, probabilities, waiting, from_mass, exact, overlooked, middle, cut,
             )  # fmt: skip
             if nodes[i] > max_nodes:
                 break
             spread = bound(deviation, step, lowest, highest, overlooked, middle, cut, up, down, up_before, down_before)
         settled[i] = spread <= 2.0 * residual
-        if not settled[i]:
-            continue
-        for k in range(n_labels):
-            low = max(exact[k] + middle[k] - down[k], 0.0)
-            high = min(exact[k] + middle[k] + up[k], 1.0)
-            # A deviation from the second class is the first one.
-            its_class = 1 if sign[k] > 0.0 else 0
-            unresolved[i, k] = high - low if up[k] + down[k] > 0.0 else 0.0
-            lower[i, 2 * k + its_class] = low
-            lower[i, 2 * k + 1 - its_class] = 1.0 - high
-            proba[i, 2 * k + its_class] = 0.5 * (low + high)
-            proba[i, 2 * k + 1 - its_class] = 1.0 - 0.5 * (low + high)
-    return proba, lower, unresolved, settled, nodes
+        if settled[i]:
+            for k in range(n_labels):
+                low[i, k] = max(exact[k] + middle[k] - down[k], 0.0)
+                high[i, k] = min(exact[k] + middle[k] + up[k], 1.0) if up[k] + down[k] > 0.0 else low[i, k]
+                signs[i, k] = sign[k]
 
 
 @njit(cache=False, error_model="numpy", fastmath={"contract"})
@@ -167,13 +156,13 @@ def deviate(odds, sign, forward, largest_step, deviation, step, lowest, highest,
             deviation[j, k] = effect if k > j else HIDDEN
             lowest[k] += min(effect, 0.0)
             highest[k] += max(effect, 0.0)
+    for line in range(width // np.uint64(LANES)):
+        store(lowest, line, sigmoids(load(lowest, line)))
+        store(highest, line, sigmoids(load(highest, line)))
     for k in range(width):
-        low, high = sigmoid(lowest[k]), sigmoid(highest[k])
         # The sigmoid is steepest where it is one half.
-        steepest = min(high, max(low, 0.5))
+        steepest = min(highest[k], max(lowest[k], 0.5))
         slope[k] = steepest * (1.0 - steepest)
-        lowest[k] = low
-        highest[k] = high
     for j in range(n_labels):
         for k in range(j & ALIGNED, width):
             step[j, k] = min(largest_step[j, k], slope[k] * abs(forward[j, k]))
@@ -199,18 +188,20 @@ def weigh(proba, deviation, step, own, weight):
 
 
 @njit(cache=False, error_model="numpy", fastmath={"contract"})
-def cut_walk(deviation, own, weight, threshold, max_nodes, after, levels, waiting, exact, overlooked, middle, cut):
+def cut_walk(
+    deviation, own, weight, threshold, max_nodes, after, odds, proba, waiting, from_mass, exact, overlooked, middle, cut
+):
     """Walk over the prefixes of one row, cut off or overlook what weighs at most `threshold`, and sum what is found.
 
     Parameters
     ----------
     after : ndarray
         One for the labels from each depth on, zero for those before.
-    levels : pair of ndarrays, the log-odds and the probabilities of deviation
-        A prefix that deviates for the n-th time has row n, which is shared by all prefixes that continue it without
-        further deviation. Row 0 is there already.
-    waiting : tuple of arrays
-        The level, label and mass of deviations still to be followed.
+    odds, proba : ndarrays
+        The log-odds and the probabilities of deviation. A prefix that deviates for the n-th time has row n, which is
+        shared by all prefixes that continue it without further deviation. Row 0 is there already.
+    waiting, from_mass : ndarrays
+        The level and label, and the mass, of deviations still to be followed.
     exact, overlooked, middle, cut : ndarrays
         Where sums go: the probability of deviation of each label in expanded prefixes, and the part of it that is
         overlooked; that in cut prefixes; and the mass cut off before each label.
@@ -220,8 +211,6 @@ def cut_walk(deviation, own, weight, threshold, max_nodes, after, levels, waitin
     int
         The number of prefixes expanded. The sums are incomplete where it exceeds `max_nodes`.
     """
-    odds, proba = levels
-    from_level, from_label, from_mass = waiting
     n_labels, width = np.uint64(deviation.shape[0]), np.uint64(deviation.shape[1])
     n_lines = width // np.uint64(LANES)
     for k in range(width):
@@ -247,8 +236,8 @@ def cut_walk(deviation, own, weight, threshold, max_nodes, after, levels, waitin
                 continue
             mass -= deviating
             if deviating * weight[depth] > threshold:
-                from_level[n_waiting] = level
-                from_label[n_waiting] = label
+                waiting[0, n_waiting] = level
+                waiting[1, n_waiting] = label
                 from_mass[n_waiting] = deviating
                 n_waiting = n_waiting + ONE
             else:
@@ -264,8 +253,8 @@ def cut_walk(deviation, own, weight, threshold, max_nodes, after, levels, waitin
             break
         # Those that wait longest belong to the lowest levels, so no row is overwritten that is still needed.
         n_waiting = n_waiting - ONE
-        above = from_level[n_waiting]
-        label = from_label[n_waiting]
+        above = waiting[0, n_waiting]
+        label = waiting[1, n_waiting]
         mass = from_mass[n_waiting]
         level = above + ONE
         depth = label + ONE

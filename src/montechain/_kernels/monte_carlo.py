@@ -1,11 +1,13 @@
-"""Many draws at once: the tree of prefixes is walked with the set of draws that pass through each node.
+"""Many draws at once: the best of them, and the distinct ones.
 
-A prefix that several draws share is evaluated once. The set of draws is kept as a range of one index
-array. A draw's class at position k follows from its own uniform number there, so the sets are split
-only where they are needed, and the answer is that of drawing the vectors one after the other.
+Draws of a binary chain are followed one after the other, and given up once they cannot be better than the best vector.
+That vector is often the most probable one of all, which the depth-first search finds in less time than the draws take;
+then no draw matters after it.
 
-If the most probable vector of all is among the draws, it is the best of them. To find it and to see whether
-anybody drew it takes less time than the walk, which is left for the other rows.
+In other chains, the tree of prefixes is walked with the set of draws that pass through each node, so that a prefix
+which several draws share is evaluated once. The set of draws is kept as a range of one index array. A draw's class at
+position k follows from its own uniform number there, so the sets are split only where they are needed, and the answer
+is that of drawing the vectors one after the other.
 """
 
 from __future__ import annotations
@@ -16,86 +18,89 @@ import numpy as np
 
 from montechain._kernels.compiling import njit
 from montechain._kernels.conditional import SOFTMAX, expand, log_odds, log_sigmoids
-from montechain._kernels.depth_first import search_depth_first
+from montechain._kernels.depth_first import is_all_binary
+from montechain._kernels.depth_first_binary import search_binary
 from montechain._kernels.greedy import most_probable_class
 from montechain._kernels.heap import doubled
 from montechain._kernels.joint import draw_class, largest, widest
 from montechain._kernels.ties import TIE
 
 PATIENCE = 512
-"""Nodes after which the search for the most probable vector gives way to the walk with the draws."""
-
-STARTED = 2
-"""The vector is the start."""
+"""Nodes after which the search for the most probable vector of a binary chain ends."""
 
 
-def monte_carlo(*arrays_and_given_and_draws):
+def monte_carlo(base, effects, score_start, score_weight, response, n_classes, active_start, given, *draws):
     """Return the best of the start vector and the drawn ones, its log-probability and an upper bound.
 
     Takes and returns what `best_of_draws` does.
     """
-    base, *others, given, uniforms, start_greedy = arrays_and_given_and_draws
-    *found, _, complete, tied = search_depth_first(base, *others, given, PATIENCE)
-    # A vector without any probability is nobody's draw, whatever a comparison with zero says.
-    complete &= found[1] > -np.inf
-    # Of equals the start counts, or the one drawn first: the walk knows which that is.
-    found_by = is_drawn(base, *others, given, uniforms, start_greedy, found[0])
-    left = np.flatnonzero(~(complete & (found_by > 0) & (~tied | (found_by == STARTED))))
-    if len(left):
-        own_given = given[left] if len(given) else given
-        walked = best_of_draws(base[left], *others, own_given, uniforms, start_greedy)
-        for values, of_left in zip(found, walked, strict=True):
-            values[left] = of_left
-    return tuple(found)
+    others = (effects, score_start, score_weight, response, n_classes, active_start)
+    if not is_all_binary(response, n_classes):
+        return best_of_draws(base, *others, given, *draws)
+    uniforms, start_greedy = draws
+    labels, log_proba, upper_bound, nodes, _, _ = search_binary(base, effects, given, PATIENCE)
+    odds = base + labels @ np.tril(effects, -1).T
+    is_known = given >= 0 if len(given) else np.zeros(1, dtype=bool)
+    is_greedy = start_greedy & (((odds > TIE) == (labels == 1)) | is_known).all(axis=1)
+    rows = np.flatnonzero(~is_greedy & (nodes > 0))
+    draw_rows(base, effects, given, rows, uniforms, start_greedy, labels, log_proba, upper_bound)
+    underflown = np.flatnonzero(nodes == 0)
+    if len(underflown):
+        known = given[underflown] if len(given) else given
+        found = best_of_draws(base[underflown], *others, known, *draws)
+        labels[underflown], log_proba[underflown], upper_bound[underflown] = found
+    return labels, log_proba, upper_bound
 
 
-@njit
-def is_drawn(
-    base, effects, score_start, score_weight, response, n_classes, active_start, given, uniforms, start_greedy, labels
-):
-    """Return for each row whether its vector is the greedy start (`STARTED`), one of the draws (1) or neither (0)."""
-    n_rows, n_labels = labels.shape
-    columns = np.ascontiguousarray(uniforms.T)
-    draws = np.arange(uniforms.shape[0])
-    children = np.empty((n_labels, largest(n_classes)))
-    active = np.empty(max(1, n_labels), dtype=np.int64)
-    scores = np.empty(widest(score_start))
-    found = np.empty(n_rows, dtype=np.int64)
-    for i in range(n_rows):
-        n_active = 0
-        is_greedy = start_greedy
-        for k in range(n_labels):
-            known = given[i, k] if given.shape[0] > 0 else -1
-            chosen = labels[i, k]
-            if response[k] == SOFTMAX and n_classes[k] == 2:
-                odds = log_odds(base[i], effects, score_start[k], active, n_active)
-                children[k, 0] = odds
-                if known < 0 and chosen != (1 if odds > TIE else 0):
-                    is_greedy = False
-            else:
-                expand(
-                    base[i], effects, score_start, score_weight, response, n_classes,
-                    k, active, n_active, known, scores, children[k],
-                )  # fmt: skip
-                if chosen != most_probable_class(children[k], n_classes[k], known):
-                    is_greedy = False
-            if chosen > 0:
-                active[n_active] = active_start[k] + chosen - 1
-                n_active += 1
-        if is_greedy:
-            found[i] = STARTED
-            continue
-        last = len(draws)
-        k = 0
-        while k < n_labels and last > 0:
-            if given.shape[0] == 0 or given[i, k] < 0:
-                if response[k] == SOFTMAX and n_classes[k] == 2:
-                    children[k, 0], children[k, 1] = log_sigmoids(children[k, 0])
-                low, high = interval(children, k, n_classes[k], labels[i, k])
-                last = keep_within(draws, 0, last, columns, k, low, high)
-            k += 1
-        found[i] = 1 if last > 0 else 0
-    return found
+@njit(error_model="numpy")
+def draw_rows(base, effects, given, rows, uniforms, start_greedy, labels, log_proba, upper_bound):
+    """Draw for some rows of a binary chain, one vector after the other, and keep the first of the most probable ones.
+
+    Parameters
+    ----------
+    rows : int64 ndarray
+    labels, log_proba : ndarrays
+        Where the vectors of these rows and their log-probabilities go.
+    upper_bound : ndarray
+        No vector has a higher log-probability: where one is drawn that has this one, the others do not matter.
+    """
+    n_labels = base.shape[1]
+    path = np.empty(n_labels, dtype=np.int32)
+    active = np.empty(n_labels, dtype=np.int64)
+    for index in range(rows.shape[0]):
+        i = rows[index]
+        best = -np.inf
+        for s in range(-1 if start_greedy else 0, uniforms.shape[0]):
+            partial = 0.0
+            n_active = 0
+            k = 0
+            while k < n_labels and (partial > best + TIE or best == -np.inf):
+                odds = base[i, k]
+                for a in range(n_active):
+                    odds += effects[k, active[a]]
+                small = math.exp(-abs(odds))
+                if given.shape[0] > 0 and given[i, k] >= 0:
+                    chosen = given[i, k]
+                elif s < 0:
+                    chosen = 1 if odds > TIE else 0
+                else:
+                    chosen = 0 if (1.0 if odds < 0.0 else small) / (1.0 + small) > uniforms[s, k] else 1
+                partial -= math.log1p(small)
+                if (chosen == 1) != (odds > 0.0):
+                    partial -= abs(odds)
+                path[k] = chosen
+                if chosen == 1:
+                    active[n_active] = k
+                    n_active += 1
+                k += 1
+            if k == n_labels and (partial > best + TIE or best == -np.inf):
+                best = partial
+                for k in range(n_labels):
+                    labels[i, k] = path[k]
+                if best >= upper_bound[i] - TIE:
+                    break
+        log_proba[i] = best
+        upper_bound[i] = max(best, upper_bound[i])
 
 
 @njit
