@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from montechain.population.base import Population
-from montechain.population.mixture import Mixture
 
 from montechain.chain import Chain
 from montechain.inference import Exhaustive, MonteCarlo
