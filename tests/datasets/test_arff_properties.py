@@ -10,7 +10,8 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montechain.datasets.arff import Attribute, DenseRows, SparseRows, _cursors, read_arff
+from montechain.datasets.arff import Attribute, DenseRows, SparseRows, read_arff
+from montechain.datasets.arff_syntax import cursors
 from tests.datasets.arff_text import cells, dense_rows, header, nasty_text, sparse_rows
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
@@ -63,12 +64,35 @@ def test_sparse_round_trip(tmp_path_factory, data, attributes):
 
 # Cells and whole rows, some of them wrong, that both ways of reading must understand alike.
 dense_pieces = st.sampled_from(
-    [*("1", "-2.5", "?", "a", "b", "nan", "inf", "1_0", "1e999", "", " ", ",", ", ", "\t", "\n", "\n\n", "é", "\x0b")]
-    + ["\x85", "\x1f", "true", "007", "18446744073709551616", "NA", '"', "\r"]
+    (
+        *(
+            "1",
+            "-2.5",
+            "?",
+            "a",
+            "b",
+            "nan",
+            "inf",
+            "1_0",
+            "1e999",
+            "",
+            " ",
+            ",",
+            ", ",
+            "\t",
+            "\n",
+            "\n\n",
+            "é",
+            "\x0b",
+        ),
+        *("\x85", "\x1f", "true", "007", "18446744073709551616", "NA", '"', "\r"),
+    )
 )
 sparse_pieces = st.sampled_from(
-    [*("{", "}", "{}\n", "{0 1}\n", "{1 a}\n", "{0 2.5,1 b, 2 x}\n", "0 1", "1 a", ",", ", ", " ", "\t", "\n")]
-    + ["?", "1_0", "+1", "2 é"]
+    (
+        *("{", "}", "{}\n", "{0 1}\n", "{1 a}\n", "{0 2.5,1 b, 2 x}\n", "0 1", "1 a", ",", ", ", " ", "\t", "\n"),
+        *("?", "1_0", "+1", "2 é"),
+    )
 )
 ATTRIBUTES = [Attribute("x", "numeric"), Attribute("c", "nominal", ("a", "b", "1", "é")), Attribute("t", "string")]
 
@@ -83,7 +107,7 @@ def test_fast_and_careful_agree_dense(block, width):
     fast, careful = DenseRows(ATTRIBUTES[:width]), DenseRows(ATTRIBUTES[:width])
     found = fast.read_fast(block + "\n")
     if found is not None:
-        pd.testing.assert_frame_equal(found, careful.read_carefully(_cursors(block, "f", 1)))
+        pd.testing.assert_frame_equal(found, careful.read_carefully(cursors(block, "f", 1)))
 
 
 @settings(max_examples=300)
@@ -93,7 +117,7 @@ def test_fast_and_careful_agree_sparse(block, width):
         fast, careful = SparseRows(attributes), SparseRows(attributes)
         found = fast.read_fast(block + "\n")
         if found is not None:
-            expected = careful.read_carefully(_cursors(block, "f", 1))
+            expected = careful.read_carefully(cursors(block, "f", 1))
             assert fast.attributes == careful.attributes
             np.testing.assert_array_equal(found.toarray(), expected.toarray())
 

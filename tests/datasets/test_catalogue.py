@@ -15,11 +15,10 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from montechain.datasets.catalogue import DATASETS, Figures, figures, list_datasets, load_dataset
+from montechain.datasets.catalogue import DATASETS, Figures, StoredFile, figures, list_datasets, load_dataset
 from montechain.datasets.generators import make_chain_data
 from montechain.datasets.reading import dataset_from_arff
 from montechain.datasets.selection import read_mulan_labels
-from montechain.datasets.stored_files import StoredFile
 from montechain.errors import DataError
 
 # N, L, K, d as declared in the files, LC to three decimals.
@@ -140,7 +139,7 @@ def test_an_unset_folder(no_folder):
         load_dataset("music")
     message = str(caught.value)
     for needed in (
-        "no folder of data sets is named",
+        "no data folder is named",
         "environment variable MONTECHAIN_DATA",
         "`data`",
         "--data",
@@ -193,7 +192,7 @@ def test_how_a_file_is_packed_does_not_matter(suffix, tmp_path):
     assert path.read_bytes() != packed
     assert file.get(tmp_path, verify=True) == path
     path.write_bytes(pack(content + b"1,1,1,0\n"))
-    with pytest.raises(DataError, match="is not the file that the catalogue means"):
+    with pytest.raises(DataError, match="is not the file in the catalogue"):
         file.get(tmp_path, verify=True)
     assert file.get(tmp_path, verify=False) == path
 
@@ -218,7 +217,7 @@ def test_parts(tmp_path):
         ValueError, match=r"`part='training'` is not one of 'all', 'train', 'test'; did you mean 'train'"
     ):
         load_dataset("music", data=tmp_path, part="training")
-    with pytest.raises(ValueError, match=r"'reuters' was published without a training and a test part.*music, scene"):
+    with pytest.raises(ValueError, match=r"'reuters' has no official training and test part.*music, scene"):
         load_dataset("reuters", data=tmp_path, part="train")
     digits = load_dataset("digits")
     for part in ("train", "test"):
@@ -310,7 +309,7 @@ def test_a_tampered_copy_is_refused(data_folder, tmp_path):
     packed.write_bytes(gzip.compress(content, 1))
     assert len(load_dataset("music", data=tmp_path).Y) == 593
     packed.write_bytes(gzip.compress(content.replace(b"0.034741", b"0.034742", 1)))
-    with pytest.raises(DataError, match=r"music.arff.gz: is not the file that the catalogue means"):
+    with pytest.raises(DataError, match=r"music.arff.gz: is not the file in the catalogue"):
         load_dataset("music", data=tmp_path)
     assert len(load_dataset("music", data=tmp_path, verify=False).Y) == 593
     packed.unlink()

@@ -1,25 +1,30 @@
-"""The paper's thirteen data sets by name, and the embedded one."""
+"""The paper's thirteen data sets by name, with figures and checksums, and the bundled one."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files as package_files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from montechain._messages import nearest
 from montechain.datasets.dataset import Dataset, Split
 from montechain.datasets.digits import load_digits_facts
+from montechain.datasets.files import COMPRESSIONS, open_binary, read_chunk
 from montechain.datasets.reading import dataset_from_arff
-from montechain.datasets.stored_files import FOLDER_VARIABLE, StoredFile, data_folder
 from montechain.errors import DataError
 
-__all__ = ["DATASETS", "CatalogueEntry", "Figures", "figures", "list_datasets", "load_dataset"]
+__all__ = ["DATASETS", "CatalogueEntry", "Figures", "StoredFile", "figures", "list_datasets", "load_dataset"]
+
+FOLDER_VARIABLE = "MONTECHAIN_DATA"
+"""The environment variable that names the data folder."""
 
 PARTS = ("all", "train", "test")
 
@@ -59,21 +64,73 @@ class Figures(NamedTuple):
 
 
 @dataclass(frozen=True)
+class StoredFile:
+    """A file of the catalogue: its path in the data folder, its source, and its checksums as stored and unpacked."""
+
+    path: str
+    source: str
+    sha256: str
+    content_sha256: str
+
+    @property
+    def names(self) -> list[str]:
+        """The paths where it may be, the usual one first: it may also be unpacked, or compressed otherwise."""
+        stem = next(
+            (self.path.removesuffix(packing) for packing in COMPRESSIONS if self.path.endswith(packing)), self.path
+        )
+        if not stem.endswith(".arff"):
+            return [stem]
+        return list(dict.fromkeys([self.path, stem, *(stem + packing for packing in COMPRESSIONS)]))
+
+    @property
+    def shown(self) -> str:
+        """The usual path, and the plain one if that is compressed."""
+        usual, *others = self.names
+        return f"{usual} (or {others[0]})" if usual.endswith(tuple(COMPRESSIONS)) else usual
+
+    def find(self, folder: Path) -> Path | None:
+        """Return where the file is; None if it is absent."""
+        return next((folder / name for name in self.names if (folder / name).is_file()), None)
+
+    def get(self, folder: Path, *, verify: bool) -> Path:
+        """Return where the file is; an error if it is absent or, with `verify`, has another checksum."""
+        path = self.find(folder)
+        if path is None:
+            raise DataError(
+                f"there is no such file. Store {self.source}, from GitHub, as {self.shown} in {folder}.",
+                path=folder / self.path,
+            )
+        if verify:
+            self._check(path)
+        return path
+
+    def _check(self, path: Path) -> None:
+        """Refuse a file with another checksum; how it is compressed does not matter."""
+        found = _sha256(path.open("rb"), path)
+        expected = self.sha256 if path.name == Path(self.path).name else self.content_sha256
+        if found in (self.sha256, self.content_sha256):
+            return
+        if path.name.endswith(tuple(COMPRESSIONS)) and _sha256(open_binary(path), path) == self.content_sha256:
+            return
+        raise DataError(
+            f"is not the file in the catalogue: its sha256 is {found}, and {expected} was expected. Fetch it "
+            f"again ({self.source}, on GitHub), or read it as it is with `verify=False`.",
+            path=path,
+        )
+
+
+@dataclass(frozen=True)
 class CatalogueEntry:
-    """What the catalogue knows about a data set.
+    """An entry of the catalogue.
 
     Attributes
     ----------
     name : str
-        What `load_dataset` calls it.
-    title : str
-        What the paper calls it.
-    field : str
-        What it is about.
-    paper : Figures or None
-        The figures in the paper; None if it is not in it.
-    found : Figures or None
-        The figures of the files; None if there are none.
+        Its name for `load_dataset`.
+    title, field : str
+        Its name in the paper, and its subject.
+    paper, found : Figures or None
+        The figures in the paper, and those of the files.
     citation, note : str
         Whom to cite, and what to know.
     parts : dict of str to tuple of StoredFile
@@ -81,11 +138,11 @@ class CatalogueEntry:
     label_list : StoredFile or None
         The Mulan file that names the labels.
     n_targets : int or None
-        Without a label list: so many columns, the first ones, or with a minus the last ones, are the labels.
+        Without a label list: how many columns, the first or, if negative, the last ones, are labels.
     drop : tuple of str
         Columns that identify a row.
     missing : tuple of str
-        Files that are not in the folder of the data sets.
+        Files that are not in the data folder.
     """
 
     name: str
@@ -108,7 +165,7 @@ class CatalogueEntry:
 
     @property
     def has_split(self) -> bool:
-        """Whether it was published with a training and a test part."""
+        """Whether it has an official training and test part."""
         return self.embedded or "train" in self.parts
 
     @property
@@ -118,7 +175,7 @@ class CatalogueEntry:
 
     @property
     def state(self) -> str:
-        """In a few words, whether it can be loaded, and why not."""
+        """Whether it can be loaded, in a few words."""
         if self.found is None:
             return "not public"
         if self.embedded:
@@ -129,7 +186,7 @@ class CatalogueEntry:
 
     @property
     def files(self) -> tuple[StoredFile, ...]:
-        """All files, each once."""
+        """All its files."""
         listed = [file for part in self.parts.values() for file in part]
         return tuple(dict.fromkeys([*listed, *([self.label_list] if self.label_list else [])]))
 
@@ -141,12 +198,12 @@ class CatalogueEntry:
         return f"{self.title} ({self.field}). {self.note} Cite: {self.citation}.{origin}"
 
     def shown_figures(self) -> list[str]:
-        """Return ten texts: N, L, K, d and LC of the data set at hand, then the paper's."""
+        """Return N, L, K, d and LC as found and as in the paper, for a table."""
         at_hand = self.found if self.present else None
         return [text for given in (at_hand, self.paper) for text in (given.shown() if given else ["–"] * 5)]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what a table or a JSON file can hold."""
+        """Return the entry as plain values, for a table or JSON."""
         return {
             "name": self.name,
             "title": self.title,
@@ -191,18 +248,17 @@ DATASETS = tuple(_catalogue())
 
 
 def list_datasets(data: str | Path | None = None) -> list[CatalogueEntry]:
-    """Return what the catalogue knows about each data set, and whether its files are at hand.
+    """Return the entries of the catalogue, and whether their files are present.
 
     Parameters
     ----------
     data : str or Path, optional
-        The folder of the data sets; default: what the environment variable MONTECHAIN_DATA names. Without either, the
-        files of all data sets are missing.
+        The data folder. Default: the environment variable MONTECHAIN_DATA; without it, all files are missing.
 
     Returns
     -------
     list of CatalogueEntry
-        The paper's thirteen in its order, then the embedded one.
+        The paper's thirteen in its order, then the bundled one.
 
     Examples
     --------
@@ -220,7 +276,7 @@ def list_datasets(data: str | Path | None = None) -> list[CatalogueEntry]:
 
 
 def load_dataset(name: str, *, data: str | Path | None = None, part: str = "all", verify: bool = True) -> Dataset:
-    """Return a data set of the paper, from its files, or the embedded one.
+    """Load one of the paper's data sets from its files, or the bundled one.
 
     Parameters
     ----------
@@ -228,22 +284,21 @@ def load_dataset(name: str, *, data: str | Path | None = None, part: str = "all"
         One of `DATASETS`: "solar_flare", "bridges", "thyroid", "music", "scene", "yeast", "genbase", "medical",
         "enron", "reuters", "tmc2007", "mediamill" (a reduced set of 2,000 rows) or "digits", which needs no files.
     data : str or Path, optional
-        The folder of the data sets, which holds one folder for each; default: what the environment variable
-        MONTECHAIN_DATA names.
+        The data folder, with one folder per data set. Default: the environment variable MONTECHAIN_DATA.
     part : {"all", "train", "test"}, default="all"
         The whole, or a part of the official split, where there is one.
     verify : bool, default=True
-        Whether to compare the checksums of the files with those of the catalogue.
+        Whether to check the files against the catalogue's checksums.
 
     Returns
     -------
     Dataset
-        Labels stand in the order of the file. Identifiers are left out. `Dataset.split` gives both official parts.
+        Labels are in the file's order; identifiers are left out. `Dataset.split` gives the official parts.
 
     Raises
     ------
     DataError
-        If a file is absent or is not the one that is meant; the message says where to get it.
+        If a file is absent or has another checksum; the message says where to get it.
 
     Examples
     --------
@@ -271,13 +326,13 @@ def load_dataset(name: str, *, data: str | Path | None = None, part: str = "all"
     if part != "all" and not entry.has_split:
         with_split = ", ".join(known.name for known in _catalogue().values() if known.has_split)
         raise ValueError(
-            f"`part={part!r}`: {name!r} was published without a training and a test part; leave `part` out, and split "
-            f"it as you wish. An official split have {with_split}."
+            f"`part={part!r}`: {name!r} has no official training and test part; leave `part` out, and split "
+            f"it as you wish. An official split exists for {with_split}."
         )
     if entry.embedded:
         dataset = load_digits_facts()
         return dataset if part == "all" or dataset.split is None else getattr(dataset.split, part)
-    return _load(entry, data_folder(data, name, entry.files), part, verify)
+    return _load(entry, _data_folder(data, name, entry.files), part, verify)
 
 
 def _load(entry: CatalogueEntry, folder: Path, part: str, verify: bool) -> Dataset:
@@ -299,15 +354,34 @@ def _load_split(entry: CatalogueEntry, folder: Path, verify: bool) -> Split:
     return Split(_load(entry, folder, "train", verify), _load(entry, folder, "test", verify))
 
 
+def _data_folder(data: str | Path | None, name: str, files: Iterable[StoredFile]) -> Path:
+    """Return the data folder, or say how to name it and which files belong into it."""
+    given = data if data is not None else os.environ.get(FOLDER_VARIABLE) or None
+    if given is not None and Path(given).is_dir():
+        return Path(given)
+    if given is None:
+        problem = f"the data set {name!r} is read from files, and no data folder is named."
+    else:
+        origin = "`data`" if data is not None else f"the environment variable {FOLDER_VARIABLE}"
+        problem = f"{origin} names {str(given)!r}, and there is no such folder."
+    layout = "; ".join(f"{file.shown} from {file.source}" for file in files)
+    raise DataError(
+        f"{problem} Set the environment variable {FOLDER_VARIABLE} to a folder, or pass it as `data` (on the command "
+        f"line: --data). It holds one folder per data set; these files, from GitHub, are needed here: {layout}."
+    )
+
+
+def _sha256(stream: IO[bytes], path: Path) -> str:
+    digest = hashlib.sha256()
+    with stream:
+        while block := read_chunk(stream, path):
+            digest.update(block)
+    return digest.hexdigest()
+
+
 def figures(dataset: Dataset) -> Figures:
     """Return the size of a data set: rows, labels, classes, inputs, label cardinality.
 
-    Parameters
-    ----------
-    dataset : Dataset
-
-    Examples
-    --------
     >>> figures(load_dataset("digits"))
     Figures(N=1797, L=6, K=(2, 3), d=64, LC=None)
     """

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
+from montechain.datasets.dates import DATE_LIKE, dates_of_objects, recognise_dates
 from montechain.errors import DataError
 
 __all__ = ["MISSING_VALUES", "ColumnTyper", "NumberFormat", "categorical", "missing_marks"]
@@ -30,7 +31,7 @@ MOST_STRAYS = 0.05
 NEARLY = 0.5
 """From this share of numbers on, a column of words gets a note."""
 FEW_ROWS = 20
-"""Below this number of values, nothing is said about identifiers and rare words."""
+"""Fewer values than this get no note about identifiers and rare words."""
 LARGEST_WHOLE = 2**53
 """From here on a float cannot tell neighbouring whole numbers apart."""
 SAMPLED = 200
@@ -47,23 +48,15 @@ INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 NUMBER_WITH_COMMA = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d*,\d+)")
 NUMERIC = re.compile(f"{NUMBER.pattern}|{INFINITE.pattern}|{NUMBER_WITH_COMMA.pattern}", re.ASCII | re.IGNORECASE)
 BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
-TIMES = (
-    "",
-    " %H:%M",
-    " %H:%M:%S",
-    " %H:%M:%S.%f",
-    "T%H:%M",
-    "T%H:%M:%S",
-    "T%H:%M:%S.%f",
-    "T%H:%M:%S%z",
-    "T%H:%M:%S.%f%z",
+COMMA = (
+    'column {name!r} holds numbers with a comma, such as {cell!r}. Say what it means with thousands="," or decimal="," '
+    "(on the command line: --thousands , or --decimal ,), or keep the cells as written with nominal=[{name!r}]."
 )
-DAYS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%d %B %Y")
-DATE_FORMATS = [day + time for day in (*DAYS, "%d-%b-%Y", "%b %d, %Y", "%B %d, %Y") for time in TIMES]
-"""Date formats that are recognised. Where day and month could be swapped, some cell must settle which is which."""
-DATE_LIKE = re.compile(
-    r"(?=.*\d{4})(?:\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{1,2}[ -]\w{3,9}[ -]\d{4}|\w{3,9} \d{1,2}, \d{4})"
+NOT_UNDERSTOOD = (
+    "column {name!r} is of type {kind}, which is neither a number nor a class nor text. Leave it out with "
+    "drop=[{name!r}], or make numbers or text of it."
 )
+CURE = "Leave the cell empty if its value is not known, or leave the column out with drop=[{name!r}]."
 SCALARS = (str, bool, int, float, decimal.Decimal, datetime.date, datetime.time, np.generic)
 
 
@@ -228,7 +221,7 @@ class ColumnTyper:
             return pd.to_datetime(series).array  # Arrow's types too, which pandas wraps
         if types.is_string_dtype(series) or types.is_object_dtype(dtype):
             return self._from_objects(series.astype(object), name, kind)
-        self.refuse(_not_understood(name, str(dtype)))
+        self.refuse(NOT_UNDERSTOOD.format(name=name, kind=dtype))
 
     def _from_objects(self, series: pd.Series, name: str, kind: Kind) -> Any:
         found = types.infer_dtype(series, skipna=True)
@@ -242,10 +235,10 @@ class ColumnTyper:
         if found == "integer" and all(-(2**63) <= value < 2**63 for value in series[~unknown]):
             return _integers(series.where(~unknown, 0).to_numpy(dtype=np.int64), unknown)
         if found in ("datetime", "datetime64", "date"):
-            return _moments(series, unknown)
+            return dates_of_objects(series, unknown)
         for value in series[~unknown]:
             if not isinstance(value, SCALARS):
-                self.refuse(_not_understood(name, type(value).__name__))
+                self.refuse(NOT_UNDERSTOOD.format(name=name, kind=type(value).__name__))
         if found == "string" and kind not in ("number", "date"):
             return self._as_written(series, kind)
         return self.from_strings(series.where(unknown, series.map(_string)), name)  # numbers and words together
@@ -266,7 +259,8 @@ class ColumnTyper:
         if self.numbers.thousands is None and kind != "number":
             commas = np.array(["," in word and NUMBER_WITH_COMMA.fullmatch(word) is not None for word in words])
             if (commas & ~is_number).any() and (commas | is_number).all():
-                self._refuse_comma(int(np.argmax(np.append(commas, False)[codes])), words, codes, name)
+                row = int(np.argmax(np.append(commas, False)[codes]))
+                self.refuse(COMMA.format(name=name, cell=words[codes[row]]), row)
         is_infinite = np.array([INFINITE.fullmatch(word) is not None for word in plain])
         is_stray = ~(is_number | is_infinite)
         if kind == "label" and is_stray.any():
@@ -284,17 +278,19 @@ class ColumnTyper:
         values = [float(word) if good else np.nan for word, good in zip(plain, ~is_stray, strict=True)]
         infinite = np.flatnonzero(np.isin(codes, np.flatnonzero(np.isinf(values))))
         if len(infinite):
-            self.refuse_infinite(name, int(infinite[0]), words[codes[infinite[0]]])
+            cell = _shown(words[codes[infinite[0]]])
+            message = f"column {name!r} holds {cell}, which is infinite or larger than the largest float."
+            self.refuse(f"{message} {CURE.format(name=name)}", int(infinite[0]))
         unknown = np.append(is_stray, True)[codes]
         if all(WHOLE.fullmatch(word) for word, good in zip(plain, ~is_stray, strict=True) if good):
             whole = np.array([int(word) if good else 0 for word, good in zip(plain, ~is_stray, strict=True)] + [0])
             if whole.dtype == np.int64:
                 self._note_counting(whole[codes], unknown, name, kind)
                 return _integers(whole[codes], unknown)
-        return self.whole_if_gaps(np.array([*values, np.nan])[codes], name)
+        return self.whole_if_gaps(np.array([*values, np.nan])[codes])
 
     @staticmethod
-    def whole_if_gaps(numbers: np.ndarray, name: str) -> Any:
+    def whole_if_gaps(numbers: np.ndarray) -> Any:
         """Return whole numbers with missing cells as Int64, even if written as 1.0, which is what pandas does."""
         unknown = np.isnan(numbers)
         if not unknown.any() or unknown.all():
@@ -309,23 +305,13 @@ class ColumnTyper:
             return None
         counts = np.bincount(codes[codes >= 0], minlength=len(words))
         most = counts.sum() if kind == "date" else MOST_STRAYS * counts.sum()
-        known = [self.date_formats[name]] if name in self.date_formats else DATE_FORMATS
-        sample = next(filter(DATE_LIKE.match, words), "")
-        fitting: dict[str, Any] = {}
-        for form in known:
-            if len(known) > 1 and not _is_date(sample, form):
-                continue
-            moments = pd.to_datetime(pd.Series(words, dtype=object), format=form, errors="coerce", utc=True)
-            if counts[moments.isna()].sum() <= most:
-                fitting[form] = moments
-        form = min(fitting, key=lambda form: counts[fitting[form].isna()].sum(), default=None)
-        if form is None:
+        found = recognise_dates(words, counts, most, self.date_formats.get(name))
+        if found is None:
             if kind == "date":
                 self.refuse(f"column {name!r} should hold dates, but holds {words[0]!r}.", int(np.argmax(codes == 0)))
             return None
-        swapped = form.replace("%d", "%x").replace("%m", "%d").replace("%x", "%m")
-        moments, other = fitting[form], fitting.get(swapped)
-        if other is not None and len(known) > 1 and (moments.isna() == other.isna()).all() and (moments != other).any():
+        form, moments = found
+        if moments is None:
             self.notes.append(
                 f"column {name!r} looks like dates, but {words[0]!r} can be read with the day or the month first, so "
                 "it is read as words. Write such dates as 2024-12-31."
@@ -336,9 +322,7 @@ class ColumnTyper:
         elif kind != "date":
             self.notes.append(f"column {name!r} holds dates, such as {words[0]!r} ({form}).")
         self.date_formats[name] = form
-        if "%z" not in form:
-            moments = moments.dt.tz_localize(None)
-        return moments.dt.as_unit("us").array.take(codes, allow_fill=True)
+        return moments.array.take(codes, allow_fill=True)
 
     def _note(
         self, is_stray: np.ndarray, codes: np.ndarray, words: list[str], name: str, what: str, outcome: str | None
@@ -360,16 +344,9 @@ class ColumnTyper:
         self.notes.append(f"column {name!r}: {message}{where} holds {_shown(words[codes[row]])}{more}{joint}{outcome}")
 
     def _note_counting(self, values: np.ndarray, unknown: np.ndarray, name: str, kind: Kind) -> None:
-        if (
-            self.note_identifiers
-            and kind == "any"
-            and len(values) >= FEW_ROWS
-            and not unknown.any()
-            and (np.diff(values) == 1).all()
-        ):
-            self.notes.append(
-                f"column {name!r} counts the rows. If it is an identifier, leave it out: drop=[{name!r}]."
-            )
+        is_counted = len(values) >= FEW_ROWS and not unknown.any() and bool((np.diff(values) == 1).all())
+        if is_counted and kind == "any" and self.note_identifiers:
+            self.notes.append(f"column {name!r} counts the rows. Leave out an identifier with drop=[{name!r}].")
 
     def _note_many_words(self, n_words: int, n_known: int, name: str, kind: Kind) -> None:
         if not self.note_identifiers or kind != "any" or n_known < FEW_ROWS:
@@ -386,21 +363,8 @@ class ColumnTyper:
         """Return the numbers, or refuse infinite ones."""
         infinite = np.flatnonzero(np.isinf(numbers))
         if len(infinite):
-            self.refuse(f"column {name!r} is infinite in row {infinite[0] + 1}. {_cure(name)}")
+            self.refuse(f"column {name!r} is infinite in row {infinite[0] + 1}. {CURE.format(name=name)}")
         return numbers
-
-    def refuse_infinite(self, name: str, row: int, cell: str) -> NoReturn:
-        """Raise an error about a cell that is infinite or too large for a float."""
-        message = f"column {name!r} holds {_shown(cell)}, which is infinite or larger than the largest float."
-        self.refuse(f"{message} {_cure(name)}", row)
-
-    def _refuse_comma(self, row: int, words: list[str], codes: np.ndarray, name: str) -> NoReturn:
-        self.refuse(
-            f"column {name!r} holds numbers with a comma, such as {words[codes[row]]!r}. Say what it means with "
-            'thousands="," or decimal="," (on the command line: --thousands , or --decimal ,), or keep the cells '
-            f"as they are written with nominal=[{name!r}].",
-            row,
-        )
 
 
 def _sample(words: list[str], counts: np.ndarray) -> list[str]:
@@ -409,14 +373,6 @@ def _sample(words: list[str], counts: np.ndarray) -> list[str]:
         return words
     common = np.argpartition(counts, -SAMPLED)[-SAMPLED:]
     return [*words[:: len(words) // SAMPLED], *(words[place] for place in common)]
-
-
-def _is_date(word: str, form: str) -> bool:
-    try:
-        datetime.datetime.strptime(word, form)
-    except ValueError:
-        return False
-    return True
 
 
 def _is_too_long(word: str) -> bool:
@@ -433,18 +389,6 @@ def _integers(values: np.ndarray, unknown: np.ndarray) -> Any:
     return pd.arrays.IntegerArray(values, unknown) if unknown.any() else values
 
 
-def _moments(series: pd.Series, unknown: np.ndarray) -> Any:
-    """Return dates as datetime64 of microseconds, in UTC if they have time zones."""
-    is_zoned = any(getattr(value, "tzinfo", None) is not None for value in series[~unknown])
-    moments = np.full(len(series), np.datetime64("NaT"), dtype="datetime64[us]")
-    for row in np.flatnonzero(~unknown):
-        value = series.iloc[row]
-        if getattr(value, "tzinfo", None) is not None:
-            value = value.astimezone(datetime.UTC).replace(tzinfo=None)
-        moments[row] = np.datetime64(value, "us")
-    return pd.Series(moments).dt.tz_localize("UTC").array if is_zoned else moments
-
-
 def _string(value: Any) -> str:
     if isinstance(value, datetime.datetime):
         is_day = value.time() == datetime.time() and value.tzinfo is None
@@ -454,14 +398,3 @@ def _string(value: Any) -> str:
 
 def _shown(cell: str) -> str:
     return repr(cell if len(cell) <= 40 else f"{cell[:40]}…")
-
-
-def _cure(name: str) -> str:
-    return f"Leave the cell empty if its value is not known, or leave the column out with drop=[{name!r}]."
-
-
-def _not_understood(name: str, kind: str) -> str:
-    return (
-        f"column {name!r} is of type {kind}, which is neither a number nor a class nor text. Leave it out "
-        f"with drop=[{name!r}], or make numbers or text of it."
-    )

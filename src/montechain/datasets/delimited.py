@@ -267,7 +267,7 @@ class _Source:
 def _column(series: pd.Series, name: str, typer: ColumnTyper) -> Any:
     is_object = types.is_object_dtype(series.dtype)  # pandas also gives truth values with gaps as objects
     if series.dtype == np.float64:
-        return typer.whole_if_gaps(typer.finite(series.to_numpy(), name), name)
+        return typer.whole_if_gaps(typer.finite(series.to_numpy(), name))
     if types.is_string_dtype(series.dtype) and not (is_object and types.infer_dtype(series) == "boolean"):
         return typer.from_strings(series, name)
     return typer.from_typed(series, name)

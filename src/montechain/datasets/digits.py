@@ -1,4 +1,4 @@
-"""A real problem that needs no download: facts about hand-written digits of which only a part is seen."""
+"""A bundled data set: facts about hand-written digits of which only a part is visible."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ FACTS: dict[str, tuple[list[str] | list[int], list[str] | list[int]]] = {
 
 
 def load_digits_facts(*, hidden: str = "left half", random_state: int = 0) -> Dataset:
-    """Return scikit-learn's 1,797 hand-written digits with six facts about each, and a part of each image hidden.
+    """Load scikit-learn's 1,797 hand-written digits with six facts about each, and a part of each image hidden.
 
     The facts are the digit's parity, its size (small: up to 3, medium: up to 6), whether it is prime, whether it is a
-    square, how many loops it is drawn with, and whether its strokes are straight, curved or both. What is left of an
-    image often fits several digits, so the facts are in doubt, but not one by one: of the 144 combinations only ten
-    belong to a digit.
+    square, how many loops it is drawn with, and whether its strokes are straight, curved or both. The visible part of
+    an image often fits several digits, so the facts are uncertain, but not independently: only ten of the 144
+    combinations belong to a digit.
 
     Parameters
     ----------
     hidden : str, default="left half"
-        Which pixels are blank: "left half", "right half", "top half", "bottom half", "random half" (another of the four
-        for each image) or "nothing".
+        Which pixels are blank: "left half", "right half", "top half", "bottom half", "random half" (a random one of the
+        four for each image) or "nothing".
     random_state : int, default=0
-        For the random halves and for the split, half of the rows each.
+        Seed of the random halves and of the split into two halves.
 
     Returns
     -------

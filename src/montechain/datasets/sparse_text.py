@@ -1,4 +1,4 @@
-"""LIBSVM (SVMlight) files with several labels a row, and the variant of the extreme classification repository."""
+"""LIBSVM (SVMlight) files with several labels per row, and the variant of the extreme classification repository."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ MOST_FEATURES = 1 << 22
 MOST_LABELS = 100_000
 MOST_LABEL_CELLS = 1 << 28
 LARGEST_INDEX = 2**31 - 2
+ODD = re.compile(r"[^\x01-\x7f]|_")
 NAME = re.compile(r"label_(0|[1-9][0-9]{0,8})\Z")
 HEADER = re.compile(r"\s*(\d{1,18})\s+(\d{1,18})\s+(\d{1,18})\s*\Z")
 
 
 class Header(NamedTuple):
-    """What the first line of a file of the extreme classification repository says."""
+    """The first line of a file of the extreme classification repository."""
 
     n_rows: int
     n_features: int
@@ -47,32 +48,32 @@ def dataset_from_libsvm(
     encoding: str = "utf-8",
     partial: bool = False,
 ) -> Dataset:
-    r"""Read a file with lines such as ``1,3,7 5:0.2 9:1``: the labels of a row, then its inputs that are not zero.
+    r"""Read a file with lines such as ``1,3,7 5:0.2 9:1``: the labels of a row, then its non-zero inputs.
 
     Labels and inputs are named after their numbers in the file: ``label_3``, ``feature_5``. Each label has the
-    classes 0 and 1. A row without labels begins with its inputs; what follows a ``#`` is ignored.
-    A first line of three numbers, as in the extreme classification repository, gives the numbers of rows, inputs and
-    labels, which are then counted from 0 and checked; without it, the labels are those that occur.
+    classes 0 and 1. A row without labels begins with its inputs; ``#`` starts a comment. A first line of three
+    numbers, as in the extreme classification repository, gives the numbers of rows, inputs and labels, which are then
+    counted from 0 and checked; without it, the labels are those that occur.
 
     Parameters
     ----------
     path : str or Path
-        A text file, plain or packed with gzip or bzip2.
+        A text file, plain or compressed with gzip or bzip2.
     targets : list of str, list of int or int, optional
-        The labels to keep, by name, position or number of the first (negative: last) ones. By default all.
+        The labels to keep: their names, their positions, or how many, the first or, if negative, the last ones.
     drop : collection of str or int
         Inputs to leave out.
     name : str, optional
         Of the data set; by default that of the file.
     zero_based : bool or "auto", default="auto"
-        Whether the inputs are counted from 0. By default they are if a 0 occurs, or the first line gives the
-        numbers. Where a file is read in parts, such as training and test, give it, and `n_features`.
+        Whether inputs are counted from 0. By default they are if a 0 occurs, or the first line gives the
+        numbers. Give it, and `n_features`, if a file has several parts, such as training and test.
     n_features : int, optional
-        How many inputs there are; by default as many as the largest number tells.
+        Number of inputs; by default the largest number that occurs.
     encoding : str, default="utf-8"
     partial : bool, default=False
-        Whether names in `drop` that the file does not have are ignored, and labels in `targets` that no row has are
-        labels nevertheless: 0 in all rows, since a row names all the labels that it has.
+        Whether names in `drop` that the file does not have are ignored, and labels in `targets` that no row has
+        are labels nevertheless, 0 in all rows.
 
     Returns
     -------
@@ -130,7 +131,7 @@ def dataset_from_libsvm(
 
 
 class _Lines:
-    """The lines of a file as scikit-learn's reader wants them, which knows which one it is at."""
+    """The lines of a file for scikit-learn's reader; knows the line it is at."""
 
     def __init__(self, path: str | Path, encoding: str):
         self.path = path
@@ -139,7 +140,7 @@ class _Lines:
         self.line_of_row: list[int] = []
         self._lines = self._numbered(encoding)
 
-    def read(self) -> bytes:  # scikit-learn tells files from paths by it
+    def read(self) -> bytes:  # by which scikit-learn tells files from paths
         return b"".join(self)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -173,15 +174,11 @@ class _Lines:
         for number, block in text_blocks(self.path, encoding):
             for offset, line in enumerate(block[:-1].split("\n")):
                 self.number = number + offset
-                if not line.isascii() or "_" in line.partition("#")[0] or "\0" in line:
-                    # Python's numbers may have underscores and digits of other scripts; those of this format do not.
-                    self._refuse_odd_characters(line.partition("#")[0])
+                # Python's numbers may have underscores and digits of other scripts; those of this format do not.
+                if odd := ODD.search(line.partition("#")[0]):
+                    message = f"the character {odd[0]!r} has no place in a LIBSVM file."
+                    raise DataError(message, path=self.path, line=self.number)
                 yield line
-
-    def _refuse_odd_characters(self, content: str) -> None:
-        odd = next((sign for sign in content if not sign.isascii() or sign in "_\0"), None)
-        if odd is not None:
-            raise DataError(f"the character {odd!r} has no place in a LIBSVM file.", path=self.path, line=self.number)
 
 
 def _explained(error: Exception) -> str:
