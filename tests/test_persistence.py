@@ -29,10 +29,10 @@ from sklearn.neighbors import KNeighborsClassifier
 import montechain
 from montechain import Beam, ChainClassifier, ChainPopulationClassifier
 from montechain._savable import is_savable
-from montechain._targets import as_columns
 from montechain.errors import ModelFileError
 from montechain.estimators.table import TableClassifier
 from montechain.persistence import describe, load, save
+from montechain.targets import TargetCodec
 from tests.saved_models import data, fitted, table, unfitted
 
 UNFITTED = dict(unfitted())
@@ -184,6 +184,7 @@ def test_a_table_with_text_and_a_forest(options, tmp_path):
         pd.Series(pd.Categorical([3, 1] * 30, categories=[3, 2, 1], ordered=True)),
         pd.Series(pd.Categorical([True, False] * 30)),
         pd.Series(pd.Categorical([1.0, 2.0] * 30)),
+        pd.Series(pd.Categorical(pd.to_datetime(["2020-01-01", "2021-01-01"] * 30))),
         pd.Series(pd.Categorical(["a", 1] * 30, categories=["a", 1])),
         pd.Series(np.array(["2020-01-01", "2021-01-01"] * 30, dtype="datetime64[s]")),
     ],
@@ -226,10 +227,11 @@ def test_types_of_arrow_come_back(type_, tmp_path):
 
 
 def test_a_type_that_words_cannot_give_back_is_kept_and_named():
-    column = pd.Series(pd.Categorical(pd.to_datetime(["2020-01-01", "2021-01-01"] * 30)))
-    layout = as_columns(pd.DataFrame({"when": column})).format
-    assert layout.dtypes == [column.dtype]
-    assert pickle.loads(pickle.dumps(layout)).dtypes == [column.dtype]
+    zoned = pd.to_datetime(["2020-01-01", "2021-01-01"] * 30, utc=True)
+    column = pd.Series(zoned, dtype=pd.ArrowDtype(pa.timestamp("us", tz="UTC")))
+    codec, _ = TargetCodec.fit_encode(pd.DataFrame({"when": column}))
+    assert codec.dtypes == [column.dtype]
+    assert pickle.loads(pickle.dumps(codec)).dtypes == [column.dtype]
     model = ChainClassifier().fit(data()[0], pd.DataFrame({"when": column, "two": data()[1][:, 0]}))
     with pytest.raises(TypeError, match=r"cannot be saved|load\(\) does not trust"):
         content_of(model)

@@ -38,7 +38,7 @@ def no_canary(tmp_path, monkeypatch):
 def names(*kinds: str) -> list[tuple[str, str]]:
     bad = [
         "os.system", "posix.system", "builtins.eval", "builtins.exec", "subprocess.Popen",
-        "tempfile.TemporaryDirectory", "montechain.persistence.save", "montechain._targets.types.library",
+        "tempfile.TemporaryDirectory", "montechain.persistence.save", "montechain.targets.frames.native_type",
         "montechain.persistence.objects._Decoder",
         "montechain.chain", "montechain.chain.Chain.__init__", "montechain.chain.ChainBase", "montechain.__main__.main",
         "montechain.chain.__builtins__", "sklearn.tests.test_base.MyEstimator", "sklearn.datasets.dump_svmlight_file",
@@ -188,13 +188,13 @@ def test_no_module_is_imported_by_name(tmp_path, monkeypatch):
     X, Y = data()
     save(ChainClassifier(order=None).fit(X, pd.DataFrame(Y, columns=["a", "b", "c"])), tmp_path / "model.mchain")
     content = (tmp_path / "model.mchain").read_bytes()
-    attack = Opened(content).replace("evil_frames", "_target_format", "namespace").content()
-    refuse(attack, tmp_path, "'evil_frames' is not a library")
+    attack = Opened(content).replace("evil_frames", "codec_", "library").content()
+    refuse(attack, tmp_path, "'evil_frames' is not a supported data frame library")
     model = Opened(content)
     refuse(model.replace(model.add("object", "evil_frames.Evil", []), "loss").content(), tmp_path, "may not name")
     assert "evil_frames" not in sys.modules
-    model = Opened(content).replace("polars", "_target_format", "namespace")
-    model.replace("scan_csv", "_target_format", "dtypes", 0, "name")
+    model = Opened(content).replace("polars", "codec_", "library")
+    model.replace("scan_csv", "codec_", "dtypes", 0, "name")
     strange = load(write(tmp_path / "model.mchain", model.content()))
     with pytest.raises(ValueError, match="'scan_csv'"):
         strange.predict(X)

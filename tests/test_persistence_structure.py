@@ -125,7 +125,7 @@ def test_a_file_that_is_taken_apart_and_not_changed_is_read(model, tmp_path):
     np.testing.assert_array_equal(load(write(tmp_path / "again", again)).predict(X), fitted(model).predict(X))
 
 
-@pytest.mark.parametrize("name", ["chain_", "_target_format", "classes_", "order_"])
+@pytest.mark.parametrize("name", ["chain_", "codec_", "classes_", "order_"])
 @pytest.mark.parametrize(
     "other",
     [

@@ -274,7 +274,8 @@ def test_columns_of_different_kinds_decode_to_objects():
 def test_labels_given_by_name_in_any_order_or_by_position():
     codec, _ = TargetCodec.fit_encode(pd.DataFrame({"a": [1, 2], "b": ["x", "y"], "c": [0, 1]}))
     assert codec.encode_given(pd.DataFrame({"c": [1, None], "a": [2, 1]})).tolist() == [[1, -1, 1], [0, -1, -1]]
-    assert codec.encode_given(pl.DataFrame({"b": ["y"]})).tolist() == [[-1, 1, -1]]
+    for frame in (pl.DataFrame({"b": ["y"]}), pa.table({"b": ["y"]})):
+        assert codec.encode_given(frame).tolist() == [[-1, 1, -1]]
     assert codec.encode_given([[2, None, 0]]).tolist() == [[1, -1, 0]]
     assert codec.encode_given(None) is None
     assert codec.encode_given(pd.DataFrame({"a": [None, None]})) is None

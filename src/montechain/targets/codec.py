@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+import narwhals.stable.v1 as nw
 import numpy as np
 
 from montechain._frames import is_frame
@@ -86,6 +87,8 @@ class TargetCodec:
         # and no look-up if the classes are their own codes.
         self._is_code = self._alike and first.dtype.kind in "iu" and bool((first == np.arange(len(first))).all())
         self._dtype = first.dtype if self._alike else common_dtype(self.classes)
+        as_they_are = self._alike or self._dtype.kind != "O"
+        self._tables = self.classes if as_they_are else [as_objects(own) for own in self.classes]
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the parameters, for pickles and model files."""
@@ -200,7 +203,8 @@ class TargetCodec:
             return None
         if self.names is not None and is_frame(given):
             # Check the names first: the other columns may hold anything.
-            _refuse_other_names(list(given.columns), self.names, "given")
+            named = given if hasattr(given, "iloc") else nw.from_native(given, eager_only=True)
+            _refuse_other_names(list(named.columns), self.names, "given")
         table = as_columns(given, unknown=self.unknown, name="given")
         labels = self._match(table)
         if len(labels) != len(self.classes) and (self.names is None or not table.is_frame):
@@ -290,8 +294,8 @@ class TargetCodec:
         if self._alike:
             return self.classes[0][codes]
         values = np.empty(codes.shape, dtype=self._dtype)
-        for j, classes in enumerate(self.classes):
-            values[:, j] = (as_objects(classes) if self._dtype.kind == "O" else classes)[codes[:, j]]
+        for j, classes in enumerate(self._tables):
+            values[:, j] = classes[codes[:, j]]
         return values
 
 

@@ -71,9 +71,9 @@ def describe_type(library: str, dtype: Any) -> Any:
 
 def _name(dtype: Any) -> str:
     """Return a name that gives the type back: pandas calls several types of strings and of Arrow alike."""
-    if hasattr(dtype, "storage"):
-        return f"{dtype}:{dtype.storage}"
-    return f"arrow:{dtype.pyarrow_dtype}" if hasattr(dtype, "pyarrow_dtype") else str(dtype)
+    if hasattr(dtype, "pyarrow_dtype"):
+        return f"arrow:{dtype.pyarrow_dtype}"
+    return f"{dtype}:{dtype.storage}" if hasattr(dtype, "storage") else str(dtype)
 
 
 def native_type(library: str, dtype: Any) -> Any:
