@@ -143,7 +143,7 @@ def test_an_unset_folder(no_folder):
         "environment variable MONTECHAIN_DATA",
         "`data`",
         "--data",
-        "one folder for each data set",
+        "one folder per data set",
         "music/music.arff.gz (or music/music.arff)",
         "tsoumakas/mulan",
         "data/multi-label/emotions/emotions.arff",

@@ -697,7 +697,7 @@ def test_identifiers_and_rare_words_are_named(tmp_path):
     )
     frame.to_csv(tmp_path / "a.csv", index=False)
     assert read_table(tmp_path / "a.csv").attrs["notes"] == [
-        "column 'row' counts the rows. If it is an identifier, leave it out: drop=['row'].",
+        "column 'row' counts the rows. Leave it out with drop=['row'] if it is an identifier.",
         "column 'key' looks like an identifier: each of its 1000 values occurs once. Leave it out with drop=['key'], "
         "or name it as text with text=['key'].",
         "column 'zip' has 300 different words in 1000 rows.",

@@ -346,7 +346,9 @@ class ColumnTyper:
     def _note_counting(self, values: np.ndarray, unknown: np.ndarray, name: str, kind: Kind) -> None:
         is_counted = len(values) >= FEW_ROWS and not unknown.any() and bool((np.diff(values) == 1).all())
         if is_counted and kind == "any" and self.note_identifiers:
-            self.notes.append(f"column {name!r} counts the rows. Leave out an identifier with drop=[{name!r}].")
+            self.notes.append(
+                f"column {name!r} counts the rows. Leave it out with drop=[{name!r}] if it is an identifier."
+            )
 
     def _note_many_words(self, n_words: int, n_known: int, name: str, kind: Kind) -> None:
         if not self.note_identifiers or kind != "any" or n_known < FEW_ROWS:
