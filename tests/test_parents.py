@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import mutual_info_score
 
 from montechain import ChainClassifier, ChainPopulationClassifier, LogisticLink
-from montechain.ordering.evaluation import OrderEvaluator
+from montechain.ordering.evaluator import OrderEvaluator
 from montechain.parents import arrange, mutual_information
 
 

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from montechain.ordering.base import OrderFinder, SearchResult
 from montechain.ordering.construction import AllOrders, BeamOrder, SubsetOrder, local_optima
+from montechain.ordering.finder import OrderFinder
+from montechain.ordering.orders import SearchResult
 from reference import ordering as reference
 
 EXACT = [AllOrders(keep=5), SubsetOrder(keep=5), BeamOrder(width=10**6, keep=5)]

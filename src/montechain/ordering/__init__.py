@@ -1,12 +1,12 @@
 """From data to label orders."""
 
 from montechain.ordering.acceptance import Acceptance, Metropolis, NotWorse, Strict, check_acceptance
-from montechain.ordering.base import OrderFinder, SearchResult
 from montechain.ordering.construction import AllOrders, BeamOrder, SubsetOrder, local_optima
-from montechain.ordering.evaluation import OrderEvaluator
-from montechain.ordering.given import check_order
+from montechain.ordering.evaluator import OrderEvaluator
+from montechain.ordering.finder import OrderFinder
 from montechain.ordering.link_cache import LinkCache
 from montechain.ordering.order_search import OrderSearch
+from montechain.ordering.orders import SearchResult, check_order
 from montechain.ordering.payoffs import PAYOFFS, check_payoff
 from montechain.ordering.progress import search_progress
 from montechain.ordering.proposals import Insertion, LocalSwap, Proposal, Swap, TemperedSwap, check_proposal

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from montechain._messages import nearest
-from montechain.ordering.base import comparable
+from montechain.ordering.orders import comparable
 
 __all__ = ["ACCEPTANCES", "Acceptance", "Metropolis", "NotWorse", "Strict", "check_acceptance"]
 

@@ -1,28 +1,71 @@
-"""A candidate order as a chain over the validation rows, and as a classifier for scorers."""
+"""A candidate order as a chain over the validation rows, what payoffs ask of it, and as a classifier for scorers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import _safe_indexing
 
-from montechain.chain import Chain, ChainBase, PrefixTree
+from montechain._kernels.conditional import respond_rows
+from montechain._rows import row_blocks, take_rows
+from montechain.chain import Chain
 from montechain.inference import Decision, Inference
-from montechain.inference.enumeration import evidence
+from montechain.inference.decision import concatenated
+from montechain.inference.enumeration import Effort
 from montechain.inference.marginals import marginals
-from montechain.links.base import UNKNOWN
+from montechain.joint import ChainModel
+from montechain.links import FittedLinearLink
 from montechain.links.linear import LinearScores
 from montechain.losses import Loss
-from montechain.ordering.base import Order
-from montechain.ordering.link_cache import CachedLink
-from montechain.targets import TargetCodec
+from montechain.ordering.link_cache import CachedLink, LinkCache
+from montechain.ordering.orders import Order
+from montechain.ordering.payoffs import J_EM_prod, Payoff
+from montechain.prefix_tree import ChainBase, PrefixTree
+from montechain.targets import UNKNOWN, TargetCodec
 
-__all__ = ["CandidateChain", "CandidateClassifier", "log_joint_of_known"]
+__all__ = ["Candidate", "CandidateChain", "CandidateClassifier", "Fold"]
+
+RESIDUAL = 1e-3
+"""Mass that may stay unexplored where marginals are enumerated."""
+CHUNK_CELLS = 2**21
+"""Approximate number of cells held at a time while the labels of the validation rows are found."""
+MIN_CHUNK_ROWS = 64
+"""Minimum number of rows in a chunk."""
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Validation rows, and the links learned from the other rows."""
+
+    X: Any
+    codes: np.ndarray
+    filled: np.ndarray
+    weight: np.ndarray | None
+    cache: LinkCache
+
+    @cached_property
+    def active(self) -> np.ndarray:
+        """One column for each active class of each label, unknown labels filled in."""
+        blocks = [own[:, None] == np.arange(1, k) for own, k in zip(self.filled.T, self.cache.n_classes, strict=True)]
+        return np.hstack(blocks).astype(np.float64)
+
+    def log_likelihood(self, entry: CachedLink) -> float:
+        """Return the sum of log p(true class | x, true parents) of a link over the rows in which its label is known."""
+        label, parents = entry.problem
+        link = entry.link
+        if isinstance(link, FittedLinearLink) and entry.margins is not None and entry.effects is not None:
+            scores = np.ascontiguousarray(entry.margins.T + self.active @ entry.effects.T)
+            weight = np.ones(scores.shape[1]) if link.score_weight is None else link.score_weight
+            log_proba = respond_rows(scores, weight, link.response, link.n_classes)
+        else:
+            log_proba = link.log_proba(self.X, self.filled[:, list(parents)])
+        own = self.codes[:, label]
+        known = np.flatnonzero(own != UNKNOWN)
+        return J_EM_prod(log_proba[known, own[known]], None if self.weight is None else self.weight[known])
 
 
 class CandidateChain(ChainBase):
@@ -71,13 +114,14 @@ class CandidateChain(ChainBase):
 
     def conditional(self, X: np.ndarray, prefix: np.ndarray) -> np.ndarray:  # noqa: D102
         k = prefix.shape[1]
-        X = self.X if self._is_everything(X) else _safe_indexing(self.X, X[:, 0])
+        X = self.X if self._is_everything(X) else take_rows(self.X, X[:, 0])
         return self.links[k].log_proba(X, prefix[:, list(self.parents[k])])
 
     def scores(self, X: np.ndarray) -> LinearScores | None:  # noqa: D102
         if self._scores is None:
             return None
-        return self._scores if self._is_everything(X) else replace(self._scores, base=self._scores.base[X[:, 0]])
+        base, *others = self._scores.arrays
+        return self._scores if self._is_everything(X) else LinearScores(base[X[:, 0]], *others)
 
     def _is_everything(self, rows: np.ndarray) -> bool:
         return len(rows) == self.X.shape[0] and bool((rows[:, 0] == np.arange(len(rows))).all())
@@ -116,50 +160,114 @@ def _put_together(order: Order, entries: Sequence[CachedLink], n_classes: Sequen
     )
 
 
+class Candidate:
+    """A candidate on the validation rows of one fold. Everything about it is computed once, when it is asked for.
+
+    Label vectors and marginals have one column per label, in codes.
+
+    Parameters
+    ----------
+    fold : Fold
+    chain : CandidateChain
+    inference : Inference
+    loss : Loss
+        Bound to the labels as they stand in y.
+    codec : TargetCodec
+    on : {"prediction", "truth"}
+        Whose labels payoffs are about.
+    seed : int
+    """
+
+    def __init__(
+        self,
+        fold: Fold,
+        chain: CandidateChain,
+        inference: Inference,
+        loss: Loss,
+        codec: TargetCodec,
+        on: str,
+        seed: int,
+    ):
+        self.fold = fold
+        self.model = ChainModel(chain, inference)
+        self.loss = loss
+        self.codec = codec
+        self.on = on
+        self.seed = seed
+
+    def value(self, payoff: Payoff) -> float:
+        """Return a payoff of this chain."""
+        if payoff.of == "joint":
+            return payoff.function(self.log_joint, self.fold.weight)
+        if payoff.of == "marginals":
+            return payoff.function(self.label_proba, self.fold.weight)
+        return payoff.function(CandidateClassifier(self), self.fold.X, self.codec.decode_array(self.fold.codes))
+
+    @cached_property
+    def decision(self) -> Decision:
+        """What the inference decides for each row."""
+        return concatenated([self.model.decide(rows, loss=self.loss, rng=self._rng()) for rows in self._chunks()])
+
+    @cached_property
+    def labels(self) -> np.ndarray:
+        """The labels that the payoff is about; -1 where they are unknown."""
+        return self.decision.labels if self.on == "prediction" else self.fold.codes
+
+    @cached_property
+    def log_joint(self) -> np.ndarray:
+        """Their log-probabilities, of shape (n,)."""
+        if self.on == "prediction":
+            return self.decision.log_proba
+        return np.concatenate(
+            [log_joint(self.model, rows, self.labels[rows[:, 0]], self.seed) for rows in self._chunks()]
+        )
+
+    @cached_property
+    def label_proba(self) -> np.ndarray:
+        """The marginal probability of each of these labels, of shape (n, L); NaN where a label is unknown."""
+        parts = []
+        for rows in self._chunks():
+            tree = PrefixTree(self.model.chain, rows)
+            proba = marginals(tree, Effort(RESIDUAL), rng=self._rng()).in_order(self.model.positions).proba
+            codes = self.labels[rows[:, 0]]
+            columns = [own[np.arange(len(own)), np.maximum(c, 0)] for own, c in zip(proba, codes.T, strict=True)]
+            parts.append(np.where(codes == UNKNOWN, np.nan, np.column_stack(columns)))
+        return np.concatenate(parts)
+
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng(self.seed)
+
+    def _chunks(self) -> Iterator[np.ndarray]:
+        chain: Any = self.model.chain
+        width = chain.n_labels if chain.is_linear else max(chain.n_labels, self.fold.X.shape[1])
+        for rows in row_blocks(len(chain.rows), max(CHUNK_CELLS // width, MIN_CHUNK_ROWS)):
+            yield chain.rows[rows]
+
+
 class CandidateClassifier(ClassifierMixin, BaseEstimator):
-    """A candidate as scorers want to see it: fitted, with labels in the user's classes.
+    """A candidate as scorers see it: fitted, with labels in the user's classes.
 
     Not meant to be fitted, cloned or kept.
 
     Parameters
     ----------
-    chain : CandidateChain
-    decision : Decision
-        For the validation rows.
-    inference : Inference
-    loss : Loss
-        Bound to the order.
-    classes : list of L arrays
-    seed : int
+    candidate : Candidate
     """
 
     unknown = None
 
-    def __init__(
-        self,
-        chain: CandidateChain,
-        decision: Decision,
-        inference: Inference,
-        loss: Loss,
-        classes: list[np.ndarray],
-        seed: int,
-    ):
-        self.chain = chain
-        self.decision = decision
-        self.inference = inference
-        self.loss = loss
-        self.classes = classes
-        self.seed = seed
+    def __init__(self, candidate: Candidate):
+        self.candidate = candidate
 
     @property
     def classes_(self) -> list[np.ndarray]:
         """The classes of each label."""
-        return self.classes
+        return self.candidate.codec.classes
 
     @property
     def order_(self) -> np.ndarray:
         """The label at each position."""
-        return np.array(self.chain.order)
+        return self.candidate.model.order
 
     def fit(self, X: Any, Y: Any) -> CandidateClassifier:
         """Refuse: this is fitted."""
@@ -167,12 +275,12 @@ class CandidateClassifier(ClassifierMixin, BaseEstimator):
 
     def decide(self, X: Any) -> Decision:
         """Return the predictions with what is proven about them."""
-        decision = self.decision
-        if X is not self.chain.X:
-            chain, rng = self._any_x, np.random.default_rng(self.seed)
-            decision = self.inference.decide(chain, X, loss=self.loss, rng=rng)
-        values = {field.name: getattr(decision, field.name) for field in fields(decision)}
-        return Decision(**{**values, "labels": self._codec.decode(decision.labels[:, np.argsort(self.order_)])})
+        own = self.candidate
+        if X is own.fold.X:
+            decision = own.decision
+        else:
+            decision = self._any_x.decide(X, loss=own.loss, rng=np.random.default_rng(own.seed))
+        return decision.with_labels(own.codec.decode(decision.labels))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return label vectors in the user's classes."""
@@ -180,38 +288,34 @@ class CandidateClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> list[np.ndarray]:
         """Return the marginal probabilities of each label."""
-        chain, X = self._chain_for(X)
-        proba = marginals(PrefixTree(chain, X), rng=np.random.default_rng(self.seed)).proba
-        return [proba[k] for k in np.argsort(self.order_)]
+        model, X = self._model_for(X)
+        tree = PrefixTree(model.chain, X)
+        return marginals(tree, rng=np.random.default_rng(self.candidate.seed)).in_order(model.positions).proba
 
     def log_joint(self, X: Any, Y: Any) -> np.ndarray:
         """Return log p(y | x), of the known labels where some are unknown."""
-        chain, X = self._chain_for(X)
-        codes = self._codec.encode(Y, name="Y")[:, self.order_]
-        return log_joint_of_known(chain, X, codes, self.seed)
+        model, X = self._model_for(X)
+        return log_joint(model, X, self.candidate.codec.encode(Y, name="Y"), self.candidate.seed)
 
     @cached_property
-    def _codec(self) -> TargetCodec:
-        return TargetCodec(list(self.classes))
+    def _any_x(self) -> ChainModel:
+        chain: Any = self.candidate.model.chain
+        return ChainModel(chain.as_chain(), self.candidate.model.inference)
 
-    @cached_property
-    def _any_x(self) -> Chain:
-        return self.chain.as_chain()
-
-    def _chain_for(self, X: Any) -> tuple[ChainBase, Any]:
-        return (self.chain, self.chain.rows) if X is self.chain.X else (self._any_x, X)
+    def _model_for(self, X: Any) -> tuple[ChainModel, Any]:
+        model: Any = self.candidate.model
+        return (model, model.chain.rows) if X is self.candidate.fold.X else (self._any_x, X)
 
 
-def log_joint_of_known(chain: ChainBase, X: Any, codes: np.ndarray, seed: int) -> np.ndarray:
-    """Return log p(known labels | x), in chain order, of shape (n,)."""
-    codes = np.ascontiguousarray(codes, dtype=np.int32)
+def log_joint(model: ChainModel, X: Any, codes: np.ndarray, seed: int) -> np.ndarray:
+    """Return log p(known labels | x), of shape (n,)."""
     complete = (codes != UNKNOWN).all(axis=1)
-    if complete.all():
-        return chain.log_joint(X, codes)
     result = np.empty(len(codes))
-    if complete.any():
-        result[complete] = chain.log_joint(_safe_indexing(X, np.flatnonzero(complete)), codes[complete])
-    rest = np.flatnonzero(~complete)
-    tree = PrefixTree(chain, _safe_indexing(X, rest), codes[rest])
-    result[rest] = evidence(tree, rng=np.random.default_rng(seed))[0]
+    for rows, is_complete in ((np.flatnonzero(complete), True), (np.flatnonzero(~complete), False)):
+        if len(rows):
+            some = X if len(rows) == len(codes) else take_rows(X, rows)
+            if is_complete:
+                result[rows] = model.log_joint(some, codes[rows])
+            else:
+                result[rows] = model.log_evidence(some, codes[rows], rng=np.random.default_rng(seed))[0]
     return result

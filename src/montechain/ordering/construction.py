@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from montechain._messages import check_positive_integer
 from montechain.ordering.acceptance import gain
-from montechain.ordering.base import Evaluator, Order, OrderFinder, SearchResult, check_positive_integer, comparable
+from montechain.ordering.finder import Evaluator, OrderFinder
+from montechain.ordering.orders import Order, SearchResult, comparable
 from montechain.ordering.proposals.base import swapped
 
 __all__ = ["AllOrders", "BeamOrder", "SubsetOrder", "local_optima"]

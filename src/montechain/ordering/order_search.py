@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
-from montechain._messages import nearest
+from montechain._messages import check_positive_integer, nearest
 from montechain.links import LinkLearner
 from montechain.ordering.acceptance import Acceptance, NotWorse, Strict, check_acceptance
-from montechain.ordering.base import Order, OrderFinder, SearchResult, check_positive_integer
-from montechain.ordering.evaluation import OrderEvaluator
-from montechain.ordering.given import check_order
+from montechain.ordering.evaluator import OrderEvaluator
+from montechain.ordering.finder import OrderFinder
 from montechain.ordering.link_cache import MAX_BYTES
+from montechain.ordering.orders import Order, SearchResult, check_order
 from montechain.ordering.proposals import Proposal, check_proposal
 from montechain.ordering.search import search
 

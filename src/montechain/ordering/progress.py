@@ -13,16 +13,14 @@ from montechain._compilation import NOTICE, watch_compilation
 __all__ = ["search_progress"]
 
 N_LINES = 10
-"""Lines printed in all where there is no terminal to draw a bar on."""
-WIDTH = 30
+"""Number of lines printed where there is no terminal."""
 
 
 @contextmanager
 def search_progress(n_steps: int, *, stream: TextIO | None = None) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """Show how far a search is, and its best payoff so far; yields what to call after each step.
+    """Show the progress of a search and its best payoff so far. Yields a function to call after each step.
 
-    On a terminal this is a bar: rich's if it is installed, else a line that is written over. Elsewhere, as in a log
-    file, it is a line for every tenth of the steps.
+    On a terminal this is a bar. Elsewhere, as in a log file, it is a line for every tenth of the steps.
 
     Parameters
     ----------
@@ -41,9 +39,7 @@ def search_progress(n_steps: int, *, stream: TextIO | None = None) -> Iterator[C
     """
     stream = sys.stderr if stream is None else stream
     on_terminal = hasattr(stream, "isatty") and stream.isatty()
-    show, close = (
-        (_rich_bar(n_steps, stream) or _plain_bar(n_steps, stream)) if on_terminal else _lines(n_steps, stream)
-    )
+    show, close = _bar(n_steps, stream) if on_terminal else _lines(n_steps, stream)
     lock = threading.Lock()  # restarts may run in several threads
     n_done, best = 0, None
 
@@ -61,15 +57,14 @@ def search_progress(n_steps: int, *, stream: TextIO | None = None) -> Iterator[C
         close()
 
 
-Bar = tuple[Callable[[int, float], None], Callable[[], None]]
+Display = tuple[Callable[[int, float], None], Callable[[], None]]
 
 
-def _rich_bar(n_steps: int, stream: TextIO) -> Bar | None:
-    try:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-    except ImportError:
-        return None
+def _bar(n_steps: int, stream: TextIO) -> Display:
+    # Imported here, since most who search no orders should not wait for it.
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = "order search", BarColumn(), MofNCompleteColumn(), TextColumn("payoff {task.fields[payoff]}")
     progress = Progress(*columns, TimeRemainingColumn(), console=Console(file=stream))
     task = progress.add_task("order search", total=n_steps, payoff="")
@@ -77,25 +72,7 @@ def _rich_bar(n_steps: int, stream: TextIO) -> Bar | None:
     return lambda n, payoff: progress.update(task, completed=n, payoff=f"{payoff:.6g}"), progress.stop
 
 
-def _plain_bar(n_steps: int, stream: TextIO) -> Bar:
-    longest = 0
-
-    def show(n: int, payoff: float) -> None:
-        nonlocal longest
-        filled = WIDTH * min(n, n_steps) // max(n_steps, 1)
-        line = f"order search [{'#' * filled}{' ' * (WIDTH - filled)}] {n} of {n_steps}, payoff {payoff:.6g}"
-        longest = max(longest, len(line))
-        stream.write(f"\r{line:<{longest}}")
-        stream.flush()
-
-    def close() -> None:
-        stream.write("\n" if longest else "")
-        stream.flush()
-
-    return show, close
-
-
-def _lines(n_steps: int, stream: TextIO) -> Bar:
+def _lines(n_steps: int, stream: TextIO) -> Display:
     n_shown = 0
 
     def show(n: int, payoff: float) -> None:

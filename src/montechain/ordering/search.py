@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from montechain.ordering.acceptance import Acceptance
-from montechain.ordering.base import Order
+from montechain.ordering.orders import Order
 from montechain.ordering.proposals import Proposal
 
 __all__ = ["OrderStep", "search"]

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from montechain.ordering.base import Order
+from montechain.ordering.orders import Order
 
 __all__ = ["Proposal", "draw_near_pair", "swapped"]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from montechain.ordering.base import Order, check_positive_integer
+from montechain._messages import check_positive_integer
+from montechain.ordering.orders import Order
 from montechain.ordering.proposals.base import Proposal, draw_near_pair, swapped
 
 __all__ = ["LocalSwap"]

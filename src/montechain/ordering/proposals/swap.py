@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from montechain.ordering.base import Order
+from montechain.ordering.orders import Order
 from montechain.ordering.proposals.base import Proposal, swapped
 
 __all__ = ["Swap"]

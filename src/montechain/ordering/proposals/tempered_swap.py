@@ -7,7 +7,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from montechain.ordering.base import Order
+from montechain.ordering.orders import Order
 from montechain.ordering.proposals.base import Proposal, swapped
 
 __all__ = ["TemperedSwap"]

@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import copy
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_method_params
 
-from montechain._kernels.conditional import respond_rows
-from montechain.chain import Chain, PrefixTree
-from montechain.inference import Decision, Inference, check_inference
-from montechain.inference.enumeration import Effort
-from montechain.inference.marginals import marginals
-from montechain.links import FittedLinearLink, LinkLearner, LinkProblem, LogisticLink
-from montechain.links.base import UNKNOWN
-from montechain.losses import Loss, check_loss
-from montechain.ordering.base import Order
-from montechain.ordering.candidate import CandidateChain, CandidateClassifier, log_joint_of_known
-from montechain.ordering.link_cache import MAX_BYTES, CachedLink, LinkCache
-from montechain.ordering.payoffs import J_EM_prod, Payoff, check_on, check_payoff
+from montechain._compat import check_method_params
+from montechain._rows import take_rows
+from montechain.chain import Chain
+from montechain.inference import Inference, check_inference
+from montechain.links import LinkLearner, LinkProblem, LogisticLink
+from montechain.losses import check_loss
+from montechain.ordering.candidate import Candidate, CandidateChain, Fold
+from montechain.ordering.link_cache import MAX_BYTES, LinkCache
+from montechain.ordering.orders import Order
+from montechain.ordering.payoffs import Payoff, check_on, check_payoff
 from montechain.ordering.validation import split_rows
 from montechain.parents import arrange, mutual_information
-from montechain.targets import TargetCodec
+from montechain.targets import UNKNOWN, TargetCodec
 
 __all__ = ["OrderEvaluator"]
 
@@ -37,13 +32,8 @@ ACCURACY = 2e-5
 LINK_TOLERANCE = 0.05
 """Share of the accuracy of payoffs to which logistic links are learned (`LogisticLink.tol`). With links learned to
 1e-6, payoffs were off by 4e-6 on Yeast and by 1.1e-5 on Enron; with 1e-5, by 6e-5 and 1.6e-4."""
-RESIDUAL = 1e-3
-"""Mass that may stay unexplored where marginals are enumerated."""
-MAX_REMEMBERED = 2**14
-"""Orders, and links, whose payoffs are remembered."""
-CHUNK_CELLS = 2**21
-"""About so many numbers are held at a time while the labels of the validation rows are found."""
-MIN_CHUNK_ROWS = 64
+MAX_CACHED = 2**14
+"""Maximum number of orders, and of links, whose payoffs are cached."""
 
 
 class OrderEvaluator:
@@ -148,27 +138,26 @@ class OrderEvaluator:
         self.n_classes = tuple(int(k) for k in n_classes)
         self.parents = parents
         self.inference = check_inference(inference)
-        self.loss = loss
-        self.classes = [np.arange(k) for k in self.n_classes] if classes is None else list(classes)
+        self.codec = TargetCodec([np.arange(k) for k in self.n_classes] if classes is None else list(classes))
+        self.loss = check_loss(loss, classes=self.codec.classes, order=range(self.n_labels))
         self.names = names
         self.seed = seed
         self.n_jobs = n_jobs
         self.codes = codes
         by_information = parents == "tree" if isinstance(parents, str) else isinstance(parents, int | np.integer)
         self.information = mutual_information(codes, self.n_classes, sample_weight) if by_information else None
-        # Said now, not after the first links are fitted: an unknown loss, parents that are not possible.
+        # Here, so that impossible parents are refused before any link is fitted.
         start, graph = self.arranged(tuple(range(self.n_labels)) if start is None else tuple(start))
-        self._loss(start)
 
         self._n_links_for_filling = 0
         self._folds = []
         splits = split_rows(validation, X, codes, np.random.default_rng([seed, 0]))
         for train, test in splits:
-            X_train, X_test = (X, X) if validation is None else (_safe_indexing(X, train), _safe_indexing(X, test))
+            X_train, X_test = (X, X) if validation is None else (take_rows(X, train), take_rows(X, test))
             options: dict[str, Any] = {"names": names, "n_jobs": n_jobs}
             if sample_weight is not None:
                 options["sample_weight"] = sample_weight[train]
-            options |= _check_method_params(X, fit_params or {}, train)
+            options |= check_method_params(X, fit_params or {}, train)
             filled = codes
             if (codes == UNKNOWN).any():
                 chain = Chain.learn(learner, X_train, codes[train], self.n_classes, start, graph, seed=seed, **options)
@@ -232,7 +221,7 @@ class OrderEvaluator:
         problem = self._link(label, earlier)
         if problem not in self._link_values:
             value = sum(fold.log_likelihood(entry) for fold in self._folds for entry in fold.cache.entries([problem]))
-            _remember(self._link_values, problem, value)
+            _keep(self._link_values, problem, value)
         return self._link_values[problem]
 
     def prefetch(self, links: Iterable[tuple[int, Iterable[int]]]) -> None:
@@ -266,9 +255,6 @@ class OrderEvaluator:
         self._values: OrderedDict[Hashable, dict[str, float]] = OrderedDict()
         self._link_values: OrderedDict[LinkProblem, float] = OrderedDict()
 
-    def _loss(self, order: Order) -> Loss:
-        return check_loss(self.loss, classes=self.classes, order=order)
-
     def _link(self, label: int, earlier: Iterable[int]) -> LinkProblem:
         if isinstance(self.parents, str) and self.parents == "tree":
             raise ValueError(
@@ -285,130 +271,22 @@ class OrderEvaluator:
         missing = [payoff for payoff in wanted if payoff.name not in known]
         if missing:
             known = {**known, **self._evaluate(order, missing)}
-        _remember(self._values, key, known)
+        _keep(self._values, key, known)
         return {payoff.name: known[payoff.name] for payoff in wanted}
 
     def _evaluate(self, order: Order, payoffs: Sequence[Payoff]) -> dict[str, float]:
         order, parents = self.arranged(order)
         problems = [LinkProblem(label, parents[label]) for label in order]
-        loss = self._loss(order)
         values: dict[str, list[float]] = {payoff.name: [] for payoff in payoffs}
         for fold in self._folds:
             chain = CandidateChain(order, parents, fold.cache.entries(problems), self.n_classes, fold.X)
-            view = ValidationView(self, fold, chain, loss)
+            candidate = Candidate(fold, chain, self.inference, self.loss, self.codec, self.on, self.seed)
             for payoff in payoffs:
-                values[payoff.name].append(float(view.value(payoff)))
+                values[payoff.name].append(float(candidate.value(payoff)))
         return {
             payoff.name: float(np.mean(values[payoff.name]) if payoff.of == "estimator" else sum(values[payoff.name]))
             for payoff in payoffs
         }
-
-
-@dataclass(frozen=True)
-class Fold:
-    """Validation rows, and the links learned from the others."""
-
-    X: Any
-    codes: np.ndarray
-    filled: np.ndarray
-    weight: np.ndarray | None
-    cache: LinkCache
-
-    @cached_property
-    def active(self) -> np.ndarray:
-        """One column for each active class of each label, unknown labels filled in."""
-        blocks = [own[:, None] == np.arange(1, k) for own, k in zip(self.filled.T, self.cache.n_classes, strict=True)]
-        return np.hstack(blocks).astype(np.float64)
-
-    def log_likelihood(self, entry: CachedLink) -> float:
-        """Return the sum of log p(true class | x, true parents) of a link over the rows in which its label is known."""
-        label, parents = entry.problem
-        link = entry.link
-        if isinstance(link, FittedLinearLink) and entry.margins is not None and entry.effects is not None:
-            scores = np.ascontiguousarray(entry.margins.T + self.active @ entry.effects.T)
-            weight = np.ones(scores.shape[1]) if link.score_weight is None else link.score_weight
-            log_proba = respond_rows(scores, weight, link.response, link.n_classes)
-        else:
-            log_proba = link.log_proba(self.X, self.filled[:, list(parents)])
-        own = self.codes[:, label]
-        known = np.flatnonzero(own != UNKNOWN)
-        return J_EM_prod(log_proba[known, own[known]], None if self.weight is None else self.weight[known])
-
-
-class ValidationView:
-    """One chain on the validation rows of one fold; everything about it is computed once, when it is asked for."""
-
-    def __init__(self, evaluator: OrderEvaluator, fold: Fold, chain: CandidateChain, loss: Loss):
-        self.evaluator = evaluator
-        self.fold = fold
-        self.chain = chain
-        self.loss = loss
-
-    def value(self, payoff: Payoff) -> float:
-        """Return a payoff of this chain."""
-        if payoff.of == "joint":
-            return payoff.function(self.log_joint, self.fold.weight)
-        if payoff.of == "marginals":
-            return payoff.function(self.label_proba, self.fold.weight)
-        return payoff.function(self.classifier, self.fold.X, self.truth)
-
-    @cached_property
-    def decision(self) -> Decision:
-        """What the inference decides for each row, in chain order."""
-        inference, seed = self.evaluator.inference, self.evaluator.seed
-        parts = [
-            inference.decide(self.chain, rows, loss=self.loss, rng=np.random.default_rng(seed))
-            for rows in self._chunks()
-        ]
-        return Decision(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Decision)))
-
-    @cached_property
-    def labels(self) -> np.ndarray:
-        """The labels that the payoff is about, in chain order; -1 where they are unknown."""
-        if self.evaluator.on == "prediction":
-            return self.decision.labels
-        return np.ascontiguousarray(self.fold.codes[:, self.chain.order])
-
-    @cached_property
-    def log_joint(self) -> np.ndarray:
-        """Their log-probabilities, of shape (n,)."""
-        if self.evaluator.on == "prediction":
-            return self.decision.log_proba
-        seed = self.evaluator.seed
-        parts = [log_joint_of_known(self.chain, rows, self.labels[rows[:, 0]], seed) for rows in self._chunks()]
-        return np.concatenate(parts)
-
-    @cached_property
-    def label_proba(self) -> np.ndarray:
-        """The marginal probability of each of these labels, of shape (n, L); NaN where a label is unknown."""
-        parts = []
-        for rows in self._chunks():
-            rng = np.random.default_rng(self.evaluator.seed)
-            proba = marginals(PrefixTree(self.chain, rows), Effort(RESIDUAL), rng=rng).proba
-            codes = self.labels[rows[:, 0]]
-            columns = [own[np.arange(len(own)), np.maximum(c, 0)] for own, c in zip(proba, codes.T, strict=True)]
-            parts.append(np.where(codes == UNKNOWN, np.nan, np.column_stack(columns)))
-        return np.concatenate(parts)
-
-    @cached_property
-    def classifier(self) -> CandidateClassifier:
-        """The chain as scorers see it."""
-        evaluator = self.evaluator
-        return CandidateClassifier(
-            self.chain, self.decision, evaluator.inference, self.loss, evaluator.classes, evaluator.seed
-        )
-
-    @cached_property
-    def truth(self) -> np.ndarray:
-        """The true labels in the user's classes, None where they are unknown."""
-        return TargetCodec(list(self.evaluator.classes)).decode_array(self.fold.codes)
-
-    def _chunks(self) -> Iterator[np.ndarray]:
-        rows = self.chain.rows
-        width = self.chain.n_labels if self.chain.is_linear else max(self.chain.n_labels, self.fold.X.shape[1])
-        n_rows_each = max(CHUNK_CELLS // width, MIN_CHUNK_ROWS)
-        for start in range(0, len(rows), n_rows_each):
-            yield rows[start : start + n_rows_each]
 
 
 def fill(chain: Chain, X: Any, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -417,14 +295,14 @@ def fill(chain: Chain, X: Any, codes: np.ndarray, rng: np.random.Generator) -> n
     rows = np.flatnonzero((codes == UNKNOWN).any(axis=1))
     order = list(chain.order)
     known = np.ascontiguousarray(codes[rows][:, order])
-    drawn, _ = chain.sample(_safe_indexing(X, rows), rng.random((len(rows), 1, len(order))), known)
+    drawn, _ = chain.sample(take_rows(X, rows), rng.random((len(rows), 1, len(order))), known)
     filled[rows[:, None], order] = drawn[:, 0]
     return filled
 
 
-def _remember(values: OrderedDict, key: Hashable, value: Any) -> None:
+def _keep(values: OrderedDict, key: Hashable, value: Any) -> None:
     """Keep a value, and forget the one used longest ago if there are too many."""
     values[key] = value
     values.move_to_end(key)
-    if len(values) > MAX_REMEMBERED:
+    if len(values) > MAX_CACHED:
         values.popitem(last=False)

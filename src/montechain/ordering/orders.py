@@ -1,17 +1,22 @@
-"""Orders that need no search: as the labels stand, as the user says, or at random."""
+"""Label orders: checked, compared, and the best of them found."""
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from montechain._messages import nearest
 
-__all__ = ["check_order"]
+__all__ = ["Order", "SearchResult", "check_order", "comparable"]
 
+Order = tuple[int, ...]
+"""The label at each position."""
 ALLOWED = (
     "None (as the labels stand in y), 'random', a permutation of the labels such as [2, 0, 1], or a search such as "
     "OrderSearch(n_iterations=50)"
@@ -72,3 +77,63 @@ def check_order(
         shown = [label.item() if isinstance(label, np.generic) else label for label in given]
         raise ValueError(f"`order={shown}` is not a permutation of {n_labels} labels: {what}.")
     return [int(label) for label in labels], True
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The orders found, best first.
+
+    Attributes
+    ----------
+    orders : list of tuples of int
+        At most as many as `keep` of the finder says; all different.
+    payoffs : list of float
+        The payoff of each.
+    trace : list of dict
+        What happened on the way, one dict per step; ``pandas.DataFrame(trace)`` is a table. All have the keys
+        ``iteration``, ``order``, ``payoff`` and ``n_links_fitted``.
+    logarithmic : bool or None
+        Whether `payoffs` are logarithms. None: they are what the evaluator's ``payoff`` returned.
+    """
+
+    orders: list[Order]
+    payoffs: list[float]
+    trace: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    logarithmic: bool | None = None
+
+    @classmethod
+    def best_of(
+        cls,
+        payoffs: Mapping[Order, float],
+        keep: int,
+        *,
+        trace: Iterable[dict[str, Any]] = (),
+        logarithmic: bool | None = None,
+    ) -> SearchResult:
+        """Return the `keep` orders of largest payoff; of equal ones, those that come first in `payoffs`.
+
+        If there are fewer orders, fewer are kept, with a warning.
+
+        Examples
+        --------
+        >>> SearchResult.best_of({(0, 1): 0.3, (1, 0): 0.5}, keep=1)
+        SearchResult(orders=[(1, 0)], payoffs=[0.5], logarithmic=None)
+        """
+        orders = sorted(payoffs, key=lambda order: comparable(payoffs[order]), reverse=True)[:keep]
+        if len(orders) < keep:
+            found = "1 order was" if len(orders) == 1 else f"{len(orders)} different orders were"
+            warnings.warn(
+                f"`keep={keep}`, but only {found} found. For more, raise n_iterations or n_restarts, or admit rejected "
+                'candidates with pool="evaluated".',
+                stacklevel=3,
+            )
+        return cls(orders, [payoffs[order] for order in orders], list(trace), logarithmic)
+
+
+def comparable(payoff: float) -> float:
+    """Return a payoff as it is compared: one that is not a number is worse than any other.
+
+    >>> comparable(0.5), comparable(float("nan"))
+    (0.5, -inf)
+    """
+    return -math.inf if math.isnan(payoff) else float(payoff)

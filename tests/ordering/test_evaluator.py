@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 from montechain.chain import Chain
 from montechain.inference import Beam, Greedy, MonteCarlo
 from montechain.links import EstimatorLink, LogisticLink, SVMLink
-from montechain.ordering.evaluation import OrderEvaluator
+from montechain.ordering.evaluator import OrderEvaluator
 from montechain.ordering.validation import hold_out, split_rows
 from montechain.parents import arrange
 from random_chains import log_proba_table
