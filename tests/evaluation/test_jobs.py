@@ -39,7 +39,7 @@ def start(tmp_path: Path, body: str) -> subprocess.Popen:
     return subprocess.Popen([sys.executable, program], env=environment, stderr=subprocess.PIPE, text=True)
 
 
-def wait_for(condition, seconds: float = 60.0) -> None:
+def wait_for(condition, seconds: float = 180.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not happen"
