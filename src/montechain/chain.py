@@ -22,7 +22,7 @@ from montechain.links.packing import check_parents, joined, pack_links, ragged, 
 from montechain.prefix_tree import ChainBase, PrefixTree, distinct, draw_classes, no_knowledge
 from montechain.targets import CODE
 
-__all__ = ["CODE", "Chain", "ChainBase", "PrefixTree", "distinct", "draw_classes", "no_knowledge"]
+__all__ = ["CODE", "Chain", "ChainBase", "PrefixTree", "distinct", "draw_classes", "example_chain", "no_knowledge"]
 
 
 @savable
@@ -158,3 +158,13 @@ class Chain(ChainBase):
         with np.errstate(over="ignore", invalid="ignore"):
             column = int(np.argmax(np.abs(x * self.scorer.coef[:, columns[0]])))
         raise NonFiniteError(self.order[position], column, x[column])
+
+
+def example_chain() -> Chain:
+    """Return the chain of the examples of inference strategies: two labels, each 1 with probability 0.7.
+
+    >>> np.exp(example_chain().log_joint(np.zeros((1, 1)), np.array([[1, 1]]))).round(2)
+    array([0.49])
+    """
+    link = FittedLinearLink.constant(np.log([0.3, 0.7]), n_features=1, parents_n_classes=())
+    return Chain(order=[0, 1], parents=[(), ()], links=[link, link])

@@ -1,13 +1,16 @@
-"""Weighted label vectors and marginals of single labels, with bounds on what they leave open."""
+"""Weighted label vectors and marginals, with bounds on what they leave open, and the base class of losses over them."""
 
 from __future__ import annotations
 
+import copy
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-__all__ = ["LabelDistribution", "Marginals"]
+__all__ = ["LabelDistribution", "Loss", "Marginals", "example_distribution"]
 
 WORD = 2**62
 """Label vectors are packed into integers below this to be sorted."""
@@ -93,6 +96,23 @@ class LabelDistribution:
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[chosen], minlength=self.n_rows))]).astype(np.int64)
         return LabelDistribution(indptr, self.labels[chosen], weights, self.residual, self.estimated)
 
+    @property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What kernels take: `indptr`, `labels` and the normalised weights."""
+        labels = np.ascontiguousarray(self.labels, dtype=np.int32)
+        return np.ascontiguousarray(self.indptr, dtype=np.int64), labels, self.normalised_weights
+
+    def any_labels(self, given: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return, for each row, some labels that agree with `given`, and whether the row has a vector."""
+        labels = np.zeros((self.n_rows, self.labels.shape[1])) if given is None else np.maximum(given, 0)
+        return labels.astype(np.int32), np.diff(self.indptr) > 0
+
+    def is_complete(self, n_classes: np.ndarray, given: np.ndarray | None) -> np.ndarray:
+        """Return which rows hold every label vector that agrees with `given`, if each vector occurs once."""
+        free = np.ones((self.n_rows, len(n_classes)), dtype=bool) if given is None else given < 0
+        # In logarithms, because the number of vectors soon exceeds every integer.
+        return np.log(np.maximum(np.diff(self.indptr), 1)) >= free @ np.log(n_classes) - 1e-9
+
     def marginals(self, n_classes: Sequence[int]) -> list[np.ndarray]:
         """Return for each position the mass of its classes, of shape (n, K), not normalised."""
         rows, codes = self.rows, np.ascontiguousarray(self.labels.T)
@@ -177,3 +197,56 @@ class Marginals:
         return Marginals(
             [self.proba[j] for j in labels], [self.lower[j] for j in labels], self.unresolved[:, labels], self.estimated
         )
+
+
+class Loss(BaseEstimator, ABC):
+    """Base class of losses: which label vector is best over weighted label vectors."""
+
+    is_exact_match = False
+
+    worst: float = 1.0
+    """Largest value that the loss can take; infinite if unknown."""
+
+    n_classes_: np.ndarray
+    """Number of classes at each position, once bound."""
+
+    @abstractmethod
+    def decide(
+        self, distribution: LabelDistribution, given: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the decision of least expected loss for each row.
+
+        Parameters
+        ----------
+        distribution : LabelDistribution
+            All of its vectors agree with `given`.
+        given : int32 ndarray of shape (n, L), optional
+            Known classes, -1 elsewhere. The decisions agree with them.
+
+        Returns
+        -------
+        labels : int32 ndarray of shape (n, L)
+        expected_loss : ndarray of shape (n,)
+            Under the weights, normalised.
+        regret : ndarray of shape (n,)
+            Proven bound on how much smaller the expected loss of any other decision can be; infinite if nothing is
+            proven.
+        """
+
+    def bind(self, classes: Sequence[np.ndarray], order: Sequence[int] | np.ndarray) -> Loss:
+        """Return a copy that knows the problem: `classes` by label, and the label at each position."""
+        bound = copy.copy(self)
+        bound.n_classes_ = np.array([len(classes[label]) for label in order], dtype=np.int64)
+        return bound
+
+    def _check_bound(self) -> None:
+        if not hasattr(self, "n_classes_"):
+            raise RuntimeError(f"{self!r} does not know the classes yet: use check_loss(loss, classes=..., order=...).")
+
+
+def example_distribution() -> LabelDistribution:
+    """Return the distribution of the examples of this module: 11, 10 and 00 have probabilities 0.4, 0.3 and 0.3."""
+    labels = np.array([[1, 1], [1, 0], [0, 0]], dtype=np.int32)
+    return LabelDistribution(
+        np.array([0, 3]), labels, np.array([0.4, 0.3, 0.3]), np.zeros(1), estimated=np.zeros(1, dtype=bool)
+    )

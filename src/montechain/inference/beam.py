@@ -39,13 +39,8 @@ class Beam(Inference):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from montechain.chain import Chain
-    >>> from montechain.inference.beam import Beam
-    >>> from montechain.links.linear import FittedLinearLink
-    >>> link = FittedLinearLink.constant(np.log([0.3, 0.7]), n_features=1, parents_n_classes=())
-    >>> chain = Chain(order=[0, 1], parents=[(), ()], links=[link, link])
-    >>> decision = Beam(width=2).most_probable(chain, np.zeros((1, 1)), rng=np.random.default_rng(0))
+    >>> from montechain.chain import example_chain
+    >>> decision = Beam(width=2).most_probable(example_chain(), np.zeros((1, 1)), rng=np.random.default_rng(0))
     >>> decision.labels.tolist(), decision.certified.tolist()
     ([[1, 1]], [True])
     """

@@ -48,14 +48,9 @@ class EpsilonApproximate(Inference):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from montechain.chain import Chain
-    >>> from montechain.inference.epsilon import EpsilonApproximate
-    >>> from montechain.links.linear import FittedLinearLink
-    >>> link = FittedLinearLink.constant(np.log([0.3, 0.7]), n_features=1, parents_n_classes=())
-    >>> chain = Chain(order=[0, 1], parents=[(), ()], links=[link, link])
+    >>> from montechain.chain import example_chain
     >>> search = EpsilonApproximate(epsilon=0.25)
-    >>> decision = search.most_probable(chain, np.zeros((1, 1)), rng=np.random.default_rng(0))
+    >>> decision = search.most_probable(example_chain(), np.zeros((1, 1)), rng=np.random.default_rng(0))
     >>> decision.labels.tolist(), decision.certified.tolist()
     ([[1, 1]], [True])
     """

@@ -41,13 +41,8 @@ class Exhaustive(Inference):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from montechain.chain import Chain
-    >>> from montechain.inference.exhaustive import Exhaustive
-    >>> from montechain.links.linear import FittedLinearLink
-    >>> link = FittedLinearLink.constant(np.log([0.3, 0.7]), n_features=1, parents_n_classes=())
-    >>> chain = Chain(order=[0, 1], parents=[(), ()], links=[link, link])
-    >>> distribution = Exhaustive().distribution(chain, np.zeros((1, 1)), rng=np.random.default_rng(0))
+    >>> from montechain.chain import example_chain
+    >>> distribution = Exhaustive().distribution(example_chain(), np.zeros((1, 1)), rng=np.random.default_rng(0))
     >>> distribution.weights.round(2).tolist()
     [0.09, 0.21, 0.21, 0.49]
     """

@@ -30,13 +30,8 @@ class Greedy(Inference):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from montechain.chain import Chain
-    >>> from montechain.inference.greedy import Greedy
-    >>> from montechain.links.linear import FittedLinearLink
-    >>> link = FittedLinearLink.constant(np.log([0.3, 0.7]), n_features=1, parents_n_classes=())
-    >>> chain = Chain(order=[0, 1], parents=[(), ()], links=[link, link])
-    >>> decision = Greedy().most_probable(chain, np.zeros((1, 1)), rng=np.random.default_rng(0))
+    >>> from montechain.chain import example_chain
+    >>> decision = Greedy().most_probable(example_chain(), np.zeros((1, 1)), rng=np.random.default_rng(0))
     >>> decision.labels.tolist(), float(np.exp(decision.log_proba[0]).round(2))
     ([[1, 1]], 0.49)
     """

@@ -53,13 +53,9 @@ class MonteCarlo(Inference):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from montechain.chain import Chain
-    >>> from montechain.inference.monte_carlo import MonteCarlo
-    >>> from montechain.links.linear import FittedLinearLink
-    >>> link = FittedLinearLink.constant(np.log([0.3, 0.7]), n_features=1, parents_n_classes=())
-    >>> chain = Chain(order=[0, 1], parents=[(), ()], links=[link, link])
-    >>> decision = MonteCarlo(n_samples=20).most_probable(chain, np.zeros((1, 1)), rng=np.random.default_rng(0))
+    >>> from montechain.chain import example_chain
+    >>> X, rng = np.zeros((1, 1)), np.random.default_rng(0)
+    >>> decision = MonteCarlo(n_samples=20).most_probable(example_chain(), X, rng=rng)
     >>> decision.labels.tolist(), decision.certified.tolist()
     ([[1, 1]], [True])
     """
@@ -142,7 +138,9 @@ def _marginals(tree: PrefixTree, draws: Draws) -> Marginals:
     safe_total = np.where(total > 0.0, total, 1.0)
     unresolved = np.where(total > 0.0, np.minimum(unseen / safe_total + EXACT, 1.0), 1.0)
     proba = draws.mass_by_class(draws.weights(), n_classes)
-    is_free = np.ones(tree.n_rows, dtype=bool) if tree.given is None else (tree.given < 0).all(axis=1)
+    is_free = np.ones(tree.n_rows, dtype=bool)
+    if tree.given is not None:
+        is_free &= (tree.given < 0).all(axis=1)
     if is_free.any():
         if tree.scores is not None:
             conditional = conditionals(*tree.scores.arrays, draws.rows, draws.labels)
@@ -152,6 +150,10 @@ def _marginals(tree: PrefixTree, draws: Draws) -> Marginals:
                 conditional[:, k, :n] = np.exp(tree.expand(draws.rows, draws.labels[:, :k]))
         averaged = np.add.reduceat(conditional * draws.weights()[:, None, None], draws.indptr[:-1], axis=0)
         proba = np.where(is_free[:, None, None], seen + unseen[:, None, None] * averaged, proba)
-    tables = proba, seen / safe_total[:, None, None]
-    by_label = ([table[:, k, :n] for k, n in enumerate(n_classes)] for table in tables)
-    return Marginals(*by_label, np.repeat(unresolved[:, None], n_labels, axis=1), unresolved > 2 * EXACT)
+    lower = seen / safe_total[:, None, None]
+    return Marginals(
+        proba=[proba[:, k, :n] for k, n in enumerate(n_classes)],
+        lower=[lower[:, k, :n] for k, n in enumerate(n_classes)],
+        unresolved=np.repeat(unresolved[:, None], n_labels, axis=1),
+        estimated=unresolved > 2 * EXACT,
+    )
