@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from montechain._threads import count_threads, one_blas_thread, run_in_threads
 
-__all__ = ["map_chunks", "row_blocks", "take_rows"]
+__all__ = ["join_rows", "map_chunks", "row_blocks", "take_rows"]
 
 
 def take_rows(X: Any, rows: slice | np.ndarray) -> Any:
@@ -93,15 +93,17 @@ def map_chunks(
         parts = [chunk(rows) for rows in chunks]
     else:
         parts = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(chunk)(rows) for rows in chunks)
-    return _joined(parts)
+    return join_rows(parts)
 
 
-def _joined(parts: list[Any]) -> Any:
-    """Return the results of consecutive chunks as one."""
+def join_rows(parts: list[Any]) -> Any:
+    """Return the results of consecutive chunks (arrays, lists of arrays, or dataclasses of either) as one."""
     first = parts[0]
+    if len(parts) == 1:
+        return first
     if isinstance(first, np.ndarray):
         return np.concatenate(parts)
     if isinstance(first, list):
         return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
-    joined = {field.name: _joined([getattr(part, field.name) for part in parts]) for field in fields(first)}
+    joined = {field.name: join_rows([getattr(part, field.name) for part in parts]) for field in fields(first)}
     return type(first)(**joined)

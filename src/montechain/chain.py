@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from montechain._compat import take_rows
+from montechain._rows import take_rows
 from montechain._savable import savable
 from montechain.errors import NonFiniteError
 from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem

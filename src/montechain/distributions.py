@@ -168,16 +168,6 @@ class Marginals:
         n_rows = len(proba[0])
         return cls(proba, proba, np.zeros((n_rows, len(proba))), np.zeros(n_rows, dtype=bool))
 
-    @classmethod
-    def join(cls, parts: Sequence[Marginals]) -> Marginals:
-        """Return the marginals of consecutive blocks of rows as one."""
-        proba, lower = (
-            [np.concatenate(tables) for tables in zip(*(getattr(part, name) for part in parts), strict=True)]
-            for name in ("proba", "lower")
-        )
-        rest = (np.concatenate([getattr(part, name) for part in parts]) for name in ("unresolved", "estimated"))
-        return cls(proba, lower, *rest)
-
     @property
     def error_bound(self) -> np.ndarray:
         """Proven bound, for each row, on the error of every probability in `proba`; of shape (n,).

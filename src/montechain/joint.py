@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from montechain._rows import row_blocks, take_rows
+from montechain._rows import join_rows, row_blocks, take_rows
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference import BranchAndBound, Inference
-from montechain.inference.decision import Decision, TopK, concatenated
+from montechain.inference.decision import Decision, TopK
 from montechain.inference.enumeration import Effort, evidence
 from montechain.losses import Hamming, Loss
 from montechain.prefix_tree import ChainBase, PrefixTree
@@ -144,7 +144,7 @@ class JointModel(ABC):
             block, known = take_rows(X, rows), None if given is None else given[rows]
             distribution = self.distribution(block, given=known, rng=rng)
             parts.append(self._proven(block, *loss.decide(distribution, given=known)))
-        return concatenated(parts)
+        return join_rows(parts)
 
     def conditional_on_given(self, decision: Decision, X: Any, given: np.ndarray) -> Decision:
         """Return a decision for exact match with its expected loss and regret conditional on the given labels."""

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from montechain._compat import take_rows
 from montechain._kernels.joint import log_joint as log_joint_kernel
 from montechain._kernels.joint import sample as sample_kernel
 from montechain._kernels.ties import on_grid
+from montechain._rows import row_blocks, take_rows
 from montechain.errors import NonFiniteError
 from montechain.links.linear import LinearScores
 from montechain.targets import CODE
@@ -147,8 +147,7 @@ class PrefixTree:
         if size >= self.n_rows:
             yield self
             return
-        for start in range(0, self.n_rows, max(1, size)):
-            rows = np.arange(start, min(start + max(1, size), self.n_rows))
+        for rows in row_blocks(self.n_rows, max(1, size)):
             yield PrefixTree(self.chain, take_rows(self.X, rows), None if self.given is None else self.given[rows])
 
     def expand(self, rows: np.ndarray, prefix: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from montechain.chain import Chain
+from montechain.chain import Chain, PrefixTree
 from montechain.inference import Exhaustive, MonteCarlo
 from montechain.inference.enumeration import top_k
 from montechain.links.linear import SOFTMAX, FittedLinearLink
@@ -154,5 +154,5 @@ def test_rounding_of_the_product_decides_nothing_in_a_population(combination, ge
 
 def test_top_k_lists_equals_in_the_order_found():
     chain = handmade_chain(seeded(), 3, scale=0.0)
-    top = top_k(chain, np.ones((1, 5)), 8)
+    top = top_k(PrefixTree(chain, np.ones((1, 5))), 8)
     assert top.labels[0].tolist() == [[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)]

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from montechain._rows import join_rows
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference import enumeration
-from montechain.inference.decision import TIGHT, Decision, TopK, blocks, concatenated
+from montechain.inference.decision import Decision, TopK
 from montechain.inference.marginals import marginals
 from montechain.losses import Loss
 from montechain.prefix_tree import ChainBase, PrefixTree
 
-__all__ = ["TIGHT", "Decision", "Inference", "TopK", "blocks", "concatenated"]
+__all__ = ["Decision", "Inference", "TopK"]
 
 
 class Inference(BaseEstimator, ABC):
@@ -85,7 +86,7 @@ class Inference(BaseEstimator, ABC):
         tree = PrefixTree(chain, X, given)
         if loss.is_exact_match:
             return self.search(tree, rng)
-        return concatenated([self.minimise(block, loss, rng) for block in self.blocks(tree, rng)])
+        return join_rows([self.minimise(block, loss, rng) for block in self.blocks(tree, rng)])
 
     def distribution(
         self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator

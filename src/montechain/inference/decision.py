@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Decision", "TopK", "blocks", "concatenated"]
+__all__ = ["TIGHT", "Decision", "TopK"]
 
 TIGHT = 1e-9
 """Log-probabilities closer than this count as equal: they differ by rounding only."""
@@ -117,18 +116,3 @@ class TopK:
     def proba(self) -> np.ndarray:
         """Probabilities, of shape (n, k)."""
         return np.exp(self.log_proba)
-
-
-def blocks(n_rows: int, size: int) -> Iterator[np.ndarray]:
-    """Yield the row numbers of each block of at most `size` rows, at least one block.
-
-    >>> [rows.tolist() for rows in blocks(5, 2)], [rows.tolist() for rows in blocks(0, 2)]
-    ([[0, 1], [2, 3], [4]], [[]])
-    """
-    for start in range(0, max(n_rows, 1), size):
-        yield np.arange(start, min(start + size, n_rows))
-
-
-def concatenated(parts: Sequence[Decision]) -> Decision:
-    """Return the decisions of consecutive blocks as one."""
-    return Decision(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Decision)))

@@ -17,6 +17,7 @@ from montechain._kernels.enumeration import distribution as distribution_kernel
 from montechain._kernels.enumeration import log_evidence as log_evidence_kernel
 from montechain._kernels.forest import marginals as forest_kernel
 from montechain._messages import check_positive_argument
+from montechain._rows import join_rows
 from montechain.distributions import LabelDistribution
 from montechain.inference.decision import TIGHT, TopK
 from montechain.inference.sweep import Prefixes, best_first, log_sum_by_row, sweep
@@ -138,7 +139,7 @@ def top_k(tree: PrefixTree, k: int, *, max_nodes: int = DEFAULT.max_nodes) -> To
     threshold = np.full(tree.n_rows, -np.inf)
     threshold[last.rows] = last.log_mass - TIGHT
     swept = sweep(tree, above=threshold, width=max(k, max_nodes // max(1, n_labels)))
-    found = Prefixes.join([beam, swept.vectors])
+    found = join_rows([beam, swept.vectors])
     found = found.take(distinct(found.rows, found.labels, tree.chain.n_classes)[1])
     found = found.take(found.log_mass > -np.inf)
     order, rank = best_first(found.rows, found.log_mass)
@@ -251,7 +252,7 @@ def enumerate_by_level(tree: PrefixTree, full_depth: np.ndarray, residual: float
             is_full = full_depth[children.rows] == d + 1
             done.append(children.take(is_full))
             complete = np.logaddexp(complete, log_sum_by_row(done[-1].rows, done[-1].log_mass, n_rows))
-            levels[d + 1] = Prefixes.join([levels[d + 1], children.take(~is_full)])
+            levels[d + 1] = join_rows([levels[d + 1], children.take(~is_full)])
         open_rows = np.concatenate([level.rows for level in levels])
         open_log = np.concatenate([level.log_mass for level in levels])
         remaining = log_sum_by_row(open_rows, open_log, n_rows)

@@ -8,10 +8,11 @@ import numpy as np
 
 from montechain._kernels.exhaustive import all_vectors, exhaustive
 from montechain._messages import check_positive_integer
+from montechain._rows import join_rows
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference.base import Inference
 from montechain.inference.decision import Decision
-from montechain.inference.sweep import Prefixes, log_sum_by_row, sweep
+from montechain.inference.sweep import log_sum_by_row, sweep
 from montechain.prefix_tree import PrefixTree
 
 __all__ = ["Exhaustive"]
@@ -55,7 +56,7 @@ class Exhaustive(Inference):
         if tree.scores is not None:
             labels, log_proba = exhaustive(*tree.arrays)
         else:
-            found = Prefixes.join([sweep(block).best() for block in self.blocks(tree, rng)])
+            found = join_rows([sweep(block).best() for block in self.blocks(tree, rng)])
             labels, log_proba = found.labels, found.log_mass
         return Decision.most_probable(labels, log_proba, log_proba, given=tree.given)
 
@@ -83,7 +84,7 @@ class Exhaustive(Inference):
 
     def find_marginals(self, tree: PrefixTree, rng: np.random.Generator) -> Marginals:
         """Return the exact marginals."""
-        return Marginals.join([self._marginals(block, rng) for block in self.blocks(tree, rng)])
+        return join_rows([self._marginals(block, rng) for block in self.blocks(tree, rng)])
 
     def _marginals(self, tree: PrefixTree, rng: np.random.Generator) -> Marginals:
         found = self.weigh(tree, rng)

@@ -8,6 +8,7 @@ from itertools import accumulate
 import numpy as np
 
 from montechain._kernels.marginals import marginals as marginals_kernel
+from montechain._rows import join_rows
 from montechain.distributions import Marginals
 from montechain.inference.enumeration import DEFAULT, Effort, distribution, is_forest, sum_product
 from montechain.prefix_tree import PrefixTree
@@ -30,7 +31,7 @@ def marginals(tree: PrefixTree, effort: Effort = DEFAULT, *, rng: np.random.Gene
         for block in tree.blocks(ROWS_AT_ONCE):
             rng.bit_generator.state = state  # all rows share the same draws
             parts.append(_enumerated(block, effort, rng))
-        return Marginals.join(parts)
+        return join_rows(parts)
     if is_forest(tree):
         lower, _ = sum_product(tree)
         estimated = np.isnan(lower).any(axis=1)

@@ -7,6 +7,7 @@ import numpy as np
 from montechain._kernels.joint import conditionals
 from montechain._kernels.monte_carlo import monte_carlo
 from montechain._messages import check_positive_integer, nearest
+from montechain._rows import join_rows
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference.base import Inference
 from montechain.inference.decision import Decision
@@ -105,7 +106,7 @@ class MonteCarlo(Inference):
 
     def find_marginals(self, tree: PrefixTree, rng: np.random.Generator) -> Marginals:
         """Return the marginals as estimated from the draws; the vectors drawn and what is left bound the error."""
-        return Marginals.join(
+        return join_rows(
             [_marginals(block, draw(block, self._uniforms(block, rng))) for block in self.blocks(tree, rng)]
         )
 

@@ -6,7 +6,6 @@ Greedy, beam and exhaustive search and branch and bound are settings of `sweep`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -42,11 +41,6 @@ class Prefixes:
     def empty(cls, rows: np.ndarray) -> Prefixes:
         """Return the empty prefix of each of `rows`."""
         return cls(rows, np.empty((len(rows), 0), dtype=CODE), np.zeros(len(rows)), np.zeros(len(rows)), rows)
-
-    @classmethod
-    def join(cls, parts: Sequence[Prefixes]) -> Prefixes:
-        """Return several of the same length as one."""
-        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
     @property
     def log_mass(self) -> np.ndarray:

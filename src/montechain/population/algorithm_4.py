@@ -8,9 +8,9 @@ import numpy as np
 
 from montechain._kernels.algorithm_4 import algorithm_4
 from montechain._messages import check_positive_argument, nearest
-from montechain._rows import row_blocks, take_rows
+from montechain._rows import join_rows, row_blocks, take_rows
 from montechain.distributions import LabelDistribution
-from montechain.inference.decision import Decision, concatenated
+from montechain.inference.decision import Decision
 from montechain.inference.draws import draw, draw_by_level
 from montechain.inference.monte_carlo import CELLS_AT_ONCE
 from montechain.inference.sweep import sweep
@@ -89,7 +89,7 @@ class Algorithm4(Combination):
                 labels, expected_loss, regret = loss.decide(_draws(population, block, known, steps, uniforms), known)
                 log_proba = population.log_joint(block, labels)
                 parts.append(Decision.least_loss(labels, log_proba, expected_loss, regret))
-            return concatenated(parts)
+            return join_rows(parts)
         start_greedy = self.initial == "greedy"
         orders = population.orders
         scores = stacked_scores(population.models, X)
