@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -120,8 +120,7 @@ class CandidateChain(ChainBase):
     def scores(self, X: np.ndarray) -> LinearScores | None:  # noqa: D102
         if self._scores is None:
             return None
-        base, *others = self._scores.arrays
-        return self._scores if self._is_everything(X) else LinearScores(base[X[:, 0]], *others)
+        return self._scores if self._is_everything(X) else replace(self._scores, base=self._scores.base[X[:, 0]])
 
     def _is_everything(self, rows: np.ndarray) -> bool:
         return len(rows) == self.X.shape[0] and bool((rows[:, 0] == np.arange(len(rows))).all())
