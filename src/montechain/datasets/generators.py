@@ -1,4 +1,4 @@
-"""Invented data of any size and shape, with a known true distribution."""
+"""Generated data of any size and shape, with a known true distribution."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from montechain.datasets.truth import CELLS_AT_ONCE, ChainTruth, log_softmax
 __all__ = ["InventedData", "delicious_like", "make_chain_data", "mediamill_like"]
 
 MAX_PARENTS = 10
-"""A label is influenced by at most so many earlier ones, so that many labels do not drown the inputs."""
+"""Maximum number of earlier labels that influence a label, so that many labels do not drown the inputs."""
 SIGNAL = 2.0
 """Standard deviation of the inputs' part of a score, in units of log-odds."""
 EFFECT = 2.0
-"""Standard deviation of what an earlier label adds to a score where `dependence` is one."""
+"""Standard deviation of what an earlier label adds to a score if `dependence` is one."""
 CALIBRATION_ROWS = 2000
-"""Rows drawn to find the intercepts that give the wanted shares of the classes."""
+"""Number of rows drawn to find the intercepts for the wanted shares of the classes."""
 LARGEST_SHARE = 0.8
-"""No label is relevant more often than this where a cardinality is asked for."""
+"""Maximum share of rows in which a label is relevant, if a cardinality is given."""
 
 
 class InventedData(NamedTuple):
@@ -49,31 +49,31 @@ def make_chain_data(
     tail: float = 0.0,
     random_state: int | None = None,
 ) -> InventedData:
-    """Invent inputs, and draw labels for them from a random chain that is returned as well.
+    """Generate inputs, and draw labels for them from a random chain, which is returned too.
 
     Every label follows a multinomial logistic model of the inputs and of at most ten labels before it, in a random
-    order. Linear links can therefore learn the truth, and with enough rows reach the scores that no classifier exceeds,
+    order. Linear links can therefore learn the truth and, with enough rows, reach the best possible scores,
     ``truth.bayes_scores(X)``.
 
     Parameters
     ----------
     n_rows, n_features, n_labels : int
     n_classes : int or sequence of n_labels ints, default=2
-        Number of classes of all labels, or of each.
+        Number of classes of every label, or one number per label.
     density : float in (0, 1], default=1.0
-        Share of the inputs that are not zero. With 1, inputs are a frame of standard normal numbers; below, a CSR array
-        of zeros and ones, like words that occur in a text or do not.
+        Share of non-zero inputs. With 1, the inputs are a frame of standard normal numbers; below, a CSR array of
+        zeros and ones, like the words of a text.
     dependence : float, default=1.0
         How strongly labels influence each other; with 0 they are independent given the inputs.
     n_informative : int, optional
-        So many inputs, the first ones, influence the labels; default: all.
+        Number of inputs, the first ones, that influence the labels; default: all.
     cardinality : float, optional
-        Mean number of relevant labels, those whose class is not 0, in a row. Default: all classes are equally common.
+        Mean number of relevant labels (class other than 0) per row. Default: all classes are equally common.
     tail : float, default=0.0
-        With a cardinality: how unequally common the labels are. The i-th most common one is relevant in proportion to
-        ``i ** -tail``, though in no more than 80 % of the rows.
+        With a cardinality: how unequal the labels are. The i-th most common one is relevant in proportion to
+        ``i ** -tail``, but in at most 80 % of the rows.
     random_state : int, optional
-        The same number gives the same data; None gives new ones at each call.
+        Seed; None gives different data at each call.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def make_chain_data(
         classes=[list(range(k)) for k in classes],
         name="invented",
         description=(
-            f"Invented: {n_rows} rows of {n_features} inputs, with labels drawn from a chain whose weights are known "
+            f"Generated: {n_rows} rows of {n_features} inputs, with labels drawn from a chain with known weights "
             f"(dependence={dependence:g}, density={density:g}, random_state={random_state})."
         ),
     )
@@ -131,9 +131,9 @@ def make_chain_data(
 
 
 def mediamill_like(n_rows: int = 30_000, *, random_state: int | None = None) -> InventedData:
-    """Invent data of MediaMill's shape: 120 inputs, 101 labels of which 4.38 are relevant on average.
+    """Generate data of MediaMill's shape: 120 inputs and 101 labels, 4.38 of them relevant on average.
 
-    A few labels are common and most are rare, as in the videos. The values themselves are invented.
+    As in the original, a few labels are common and most are rare.
 
     Parameters
     ----------
@@ -156,14 +156,14 @@ def mediamill_like(n_rows: int = 30_000, *, random_state: int | None = None) -> 
 
 
 def delicious_like(n_rows: int = 12_920, *, random_state: int | None = None) -> InventedData:
-    """Invent data of Delicious' shape: 500 words of which 18 occur in a row, 983 labels of which 19 are relevant.
+    """Generate data of Delicious' shape: 500 words, 18 of them per row, and 983 labels, 19 of them relevant.
 
-    Words occur or do not; some labels are common and most are rare, as among bookmarks. The values are invented.
+    As in the original, some labels are common and most are rare.
 
     Parameters
     ----------
     n_rows : int, default=12920
-        As many as the training part of Delicious has.
+        The size of Delicious' training part.
     random_state : int, optional
 
     Returns

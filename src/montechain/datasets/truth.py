@@ -1,6 +1,6 @@
-"""A distribution of labels given inputs that is known exactly, so that the best possible scores are known.
+"""A known distribution of labels given inputs, and the best possible scores for it.
 
-Plain numpy throughout: it shares no code with the chains that are to be judged by it.
+Plain numpy throughout: it shares no code with the chains it judges.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from montechain._messages import nearest
 __all__ = ["BayesScores", "BestLabels", "ChainTruth", "log_softmax"]
 
 MAX_VECTORS = 2**16
-"""More label vectors than this are not enumerated."""
+"""Maximum number of label vectors that are enumerated."""
 CELLS_AT_ONCE = 2**22
-"""About so many probabilities, or scores, are held at a time."""
+"""Approximate number of probabilities or scores held at a time."""
 LOSSES = ("exact_match", "hamming")
 
 
 class BayesScores(NamedTuple):
-    """The scores that no classifier exceeds, on average over labels drawn from the truth.
+    """The best possible scores, on average over labels drawn from the truth.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class BayesScores(NamedTuple):
     hamming_score : float
         Of the most probable class of each label.
     joint_log_loss : float
-        Mean entropy of the label vectors, in nats: what the true probabilities themselves lose.
+        Mean entropy of the label vectors, in nats: the loss of the true probabilities.
     """
 
     exact_match: float
@@ -45,7 +45,7 @@ class BayesScores(NamedTuple):
 
 
 class BestLabels(NamedTuple):
-    """Bayes-optimal decisions: the labels, of shape (n, L), and what each is expected to score, of shape (n,)."""
+    """Bayes-optimal labels, of shape (n, L), and their expected scores, of shape (n,)."""
 
     labels: np.ndarray
     expected_score: np.ndarray
@@ -53,7 +53,7 @@ class BestLabels(NamedTuple):
 
 @dataclass(frozen=True)
 class ChainTruth:
-    """The true p(y | x) of invented data: a chain of multinomial logistic models with known weights.
+    """The true p(y | x) of generated data: a chain of multinomial logistic models with known weights.
 
     The classes of a label are 0, 1, ...; class 0 has score 0, every other one is an *active class* with a
     score of ``intercept + x @ coef`` plus what the active classes of earlier labels add to it. The columns of
@@ -80,7 +80,7 @@ class ChainTruth:
     >>> 0 < scores.exact_match < scores.hamming_score < 1
     True
 
-    The same distribution as a chain, for searches in more labels than can be enumerated:
+    The same distribution as a chain, to search more labels than can be enumerated:
 
     >>> from montechain.chain import Chain
     >>> from montechain.links.linear import SOFTMAX, FittedLinearLink
@@ -160,7 +160,7 @@ class ChainTruth:
         return total
 
     def sample(self, X: Any, rng: np.random.Generator) -> np.ndarray:
-        """Draw one label vector for each row, of shape (n, L); memory does not grow with n times L squared.
+        """Draw one label vector per row, of shape (n, L).
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class ChainTruth:
         return labels
 
     def draw(self, scores: np.ndarray, label: int, uniforms: np.ndarray) -> np.ndarray:
-        """Draw the classes of one label, and add what they do to the scores of later labels, in place.
+        """Draw the classes of one label, and add their effects to the scores of later labels, in place.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ class ChainTruth:
         return BestLabels(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def bayes_scores(self, X: Any) -> BayesScores:
-        """Return what the Bayes-optimal decisions for these inputs are expected to score."""
+        """Return the expected scores of the Bayes-optimal decisions for these inputs."""
         sums = np.zeros(3)
         n_rows = 0
         for log_proba, proba in self._tables(X, "bayes_scores"):
