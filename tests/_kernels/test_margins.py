@@ -34,10 +34,12 @@ def test_search_finds_the_step_of_least_objective(rng, scale):
     all_margins[rows_of_all] = start
     others = np.delete(all_margins, rows_of_all, axis=0)
     residual, information, step = change.copy(), np.empty(len(start)), np.empty(4)
-    kernel.search_along(
-        all_margins, residual, score_start, targets, np.arange(4), sample_weight, class_weight, slope, penalty_slope,
-        penalty_curvature, 1e-10, 200, np.empty((4, n)), information, step, rows_of_all,
-    )  # fmt: skip
+    ahead = np.array([slope, np.zeros(4), penalty_slope, penalty_curvature, np.zeros(4)])
+    for search, problems in ((kernel.search_binary, np.array([0, 2])), (kernel.search_softmax, np.array([1, 3]))):
+        search(
+            problems, score_start, rows_of_all, targets, np.arange(4), sample_weight, class_weight, ahead, 1e-10,
+            np.empty((4, n)), all_margins, residual, information, step,
+        )  # fmt: skip
     margin = all_margins[rows_of_all]
     np.testing.assert_array_equal(np.delete(all_margins, rows_of_all, axis=0), others)
     for q in range(4):
@@ -60,10 +62,11 @@ def test_search_never_goes_uphill_where_the_slope_soon_is_flat():
     targets = np.array([[1, 0]], dtype=np.int32)
     weight = np.array([1.0, 10.0])
     start_slope = np.array([-0.5 * 1000.0 + 10.0 * 0.5])
-    zero, step = np.zeros(1), np.empty(1)
-    kernel.search_along(
-        margin, change, np.array([0, 1]), targets, np.array([0]), weight, np.ones((1, 2)), start_slope, zero, zero,
-        0.3, 40, np.empty((1, 2)), np.empty(1), step, np.array([0]),
+    ahead, step = np.zeros((5, 1)), np.empty(1)
+    ahead[0] = start_slope
+    kernel.search_binary(
+        np.array([0]), np.array([0, 1]), np.array([0]), targets, np.array([0]), weight, np.ones((1, 2)), ahead, 0.3,
+        np.empty((1, 2)), margin, change, np.empty(1), step,
     )  # fmt: skip
     after = np.logaddexp(0.0, -margin[0, 0]) + 10.0 * np.logaddexp(0.0, margin[0, 1])
     assert step[0] > 0.0
@@ -71,23 +74,32 @@ def test_search_never_goes_uphill_where_the_slope_soon_is_flat():
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_slope_of_many_rows_is_the_sum_over_them(rng, dtype):
+def test_residuals_of_many_rows_are_those_of_each(rng, dtype):
     # More rows than are summed at a time, of all weights, with unknown classes and scores that overflow an exponential.
     n = 2 * kernel.PIECE + 77
-    margin, change = (rng.normal(size=n) * 10 ** rng.uniform(-3, 3, n)).astype(dtype), rng.normal(size=n).astype(dtype)
-    target = rng.integers(-1, 2, n).astype(np.int32)
-    sample_weight, class_weight = rng.random(n).astype(dtype), np.array([0.5, 2.0], dtype=dtype)
-    residual = np.empty(n, dtype=dtype)
-    slope, curvature, information = kernel._slope_of_binary(
-        margin, change, 0.25, target, sample_weight, class_weight, residual
-    )
-    exact = margin.astype(float) + 0.25 * change
-    weight = np.where(target >= 0, sample_weight * class_weight[target], 0.0)
-    expected = reference.residual(exact[None], target, weight)[0]
-    proba = np.exp(-np.logaddexp(0.0, -exact))
-    spread = weight * proba * np.exp(-np.logaddexp(0.0, exact))
+    start = (rng.normal(size=(1, n)) * 10 ** rng.uniform(-3, 3, n)).astype(dtype)
+    target = rng.integers(-1, 2, (1, n)).astype(np.int32)
+    sample_weight, class_weight = rng.random(n).astype(dtype), np.array([[0.5, 2.0]], dtype=dtype)
+    weight = np.where(target[0] >= 0, sample_weight * class_weight[0, target[0]], 0.0)
+    one, change = np.array([0]), np.zeros((1, n), dtype=dtype)
+    ahead, information, step, scratch = np.zeros((5, 1)), np.empty(1), np.empty(1), np.empty((1, n), dtype=dtype)
+    arguments = (one, np.array([0, 1]), one, target, one, sample_weight, class_weight, ahead, 1e-3, scratch)
+    margin = start.copy()
+    kernel.search_binary(*arguments, margin, change, information, step)
+    exact = start.astype(float)
+    expected = reference.residual(exact, target[0], weight)
+    proba = np.exp(-np.logaddexp(0.0, -exact[0]))
+    spread = weight * proba * np.exp(-np.logaddexp(0.0, exact[0]))
     close = {"rtol": 1e-10, "atol": 1e-13} if dtype == np.float64 else {"rtol": 2e-5, "atol": 1e-6}
-    np.testing.assert_allclose(residual, expected, **close)
-    np.testing.assert_allclose(slope, expected @ change, **close)
-    np.testing.assert_allclose(curvature, spread @ change**2, **close)
+    assert step[0] == 0.0
+    np.testing.assert_array_equal(margin, start)
+    np.testing.assert_allclose(change, expected, **close)
     np.testing.assert_allclose(information, spread.sum(), **close)
+    # Downhill, the slope vanishes where the search ends.
+    ahead[0] = -(expected**2).sum()
+    change = -expected.astype(dtype)
+    direction = change.astype(float)
+    kernel.search_binary(*arguments, margin, change, information, step)
+    found = reference.residual(exact + step[0] * direction, target[0], weight)
+    assert step[0] > 0.0
+    assert abs((found * direction).sum()) <= 1.1e-3 * abs(ahead[0, 0])

@@ -4,13 +4,21 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from montechain.links import preconditioner as preconditioners
-from montechain.links import solver
-from montechain.links.inputs import Inputs
-from montechain.links.solver import LogisticProblems, solve_logistic
+from montechain.links._solver import LogisticProblems
+from montechain.links._solver import preconditioner as preconditioners
+from montechain.links._solver import problems as solver
+from montechain.links._solver.descent import centre
+from montechain.links._solver.inputs import Inputs
+from montechain.links.design import canonical
 from reference import solver as reference
 
 N_CLASSES = (2, 3, 2, 4, 2)
+
+
+def solve_logistic(X, P, allowed, targets, target_row, n_classes, *, sample_weight=None, **options):
+    """Solve problems in one go."""
+    problems = LogisticProblems(canonical(X), P, targets, sample_weight=sample_weight)
+    return problems.solve(allowed, target_row, n_classes, **options)
 
 
 def make_problems(seed=0, n=120, d=5, kind="nested", scale=1.0):
@@ -35,11 +43,11 @@ def make_problems(seed=0, n=120, d=5, kind="nested", scale=1.0):
 
 def parts(solution, X, P, allowed, q):
     """Return inputs, coefficients and intercept of one problem."""
-    columns = slice(solution.score_start[q], solution.score_start[q + 1])
-    coef = np.vstack([solution.coef[:, columns], solution.parent_coef[allowed[q], columns]])
-    assert (solution.parent_coef[~allowed[q], columns] == 0.0).all()
+    own = solution.coefficients[solution.score_start[q] : solution.score_start[q + 1]].T
+    is_input = np.concatenate([np.ones(X.shape[1], bool), allowed[q]])
+    assert (own[1:][~is_input] == 0.0).all()
     X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=float)
-    return np.hstack([X, P[:, allowed[q]]]), coef, solution.intercept[columns]
+    return np.hstack([X, P[:, allowed[q]]]), own[1:][is_input], own[0]
 
 
 def largest_gradient(solution, X, P, allowed, targets, q, C=1.0, weight=None):
@@ -90,8 +98,7 @@ def test_whole_weights_are_repetitions():
     weighted = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, sample_weight=times.astype(float), tol=1e-11)
     again = np.repeat(np.arange(len(X)), times)
     repeated = solve_logistic(X[again], P[again], allowed, targets[:, again], range(5), N_CLASSES, tol=1e-11)
-    for name in ("coef", "parent_coef", "intercept"):
-        np.testing.assert_allclose(getattr(weighted, name), getattr(repeated, name), atol=1e-8)
+    np.testing.assert_allclose(weighted.coefficients, repeated.coefficients, atol=1e-8)
 
 
 def test_unknown_rows_do_not_count():
@@ -103,10 +110,8 @@ def test_unknown_rows_do_not_count():
     for q in range(5):
         kept = ~unknown[q]
         alone = solve_logistic(X[kept], P[kept], allowed[[q]], targets[[q]][:, kept], [0], [N_CLASSES[q]], tol=1e-11)
-        columns = slice(together.score_start[q], together.score_start[q + 1])
-        np.testing.assert_allclose(together.coef[:, columns], alone.coef, atol=1e-8)
-        np.testing.assert_allclose(together.parent_coef[:, columns], alone.parent_coef, atol=1e-8)
-        np.testing.assert_allclose(together.intercept[columns], alone.intercept, atol=1e-8)
+        own = together.coefficients[together.score_start[q] : together.score_start[q + 1]]
+        np.testing.assert_allclose(own, alone.coefficients, atol=1e-8)
 
 
 @pytest.mark.usefixtures("preconditioner")
@@ -124,8 +129,7 @@ def test_answer_does_not_depend_on_the_batch(container, monkeypatch):
     blocks = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-10, on_solved=solved.append)
     assert [len(block) for block in blocks_seen] == [1] * 5
     assert sorted(solved) == list(range(5))
-    for name in ("coef", "parent_coef", "intercept"):
-        np.testing.assert_allclose(getattr(together, name), getattr(blocks, name), atol=1e-7)
+    np.testing.assert_allclose(together.coefficients, blocks.coefficients, atol=1e-7)
 
 
 @pytest.mark.usefixtures("preconditioner")
@@ -137,8 +141,7 @@ def test_problems_that_wait_for_room_get_the_same_answer(container, monkeypatch)
     monkeypatch.setattr(Inputs, "n_scores_at_once", 3)  # the widest problem has four scores
     waiting = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-10)
     assert waiting.converged.all()
-    for name in ("coef", "parent_coef", "intercept"):
-        np.testing.assert_allclose(getattr(together, name), getattr(waiting, name), atol=1e-7)
+    np.testing.assert_allclose(together.coefficients, waiting.coefficients, atol=1e-7)
 
 
 def many_problems(kind, n=400, n_labels=40):
@@ -162,7 +165,7 @@ def test_any_number_of_threads_gives_the_same_bits(kind):
     problems = many_problems(kind)
     one, two, three = (solve_logistic(*problems, n_jobs=n_jobs) for n_jobs in (1, 2, 3))
     assert one.converged.all()
-    for name in ("coef", "parent_coef", "intercept", "n_iter", "gradient"):
+    for name in ("coefficients", "n_iter", "gradient"):
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
         np.testing.assert_array_equal(getattr(one, name), getattr(three, name))
 
@@ -176,7 +179,7 @@ def test_single_precision_only_hastens_the_way(kind, monkeypatch):
         assert largest_gradient(found, X, P, allowed, targets, q) <= 1.001e-6
     monkeypatch.setattr(solver, "SINGLE_TOL", np.inf)
     double = solve_logistic(X, P, allowed, targets, target_row, n_classes, tol=1e-6)
-    np.testing.assert_allclose(found.coef, double.coef, atol=1e-3)
+    np.testing.assert_allclose(found.coefficients, double.coefficients, atol=1e-3)
 
 
 def test_inputs_that_single_precision_cannot_hold():
@@ -185,10 +188,10 @@ def test_inputs_that_single_precision_cannot_hold():
     X = X.copy()
     X[:, 0] = 1e9 + X[:, 0]
     solution = solve_logistic(X, P, allowed, targets, target_row, n_classes, tol=1e-5)
-    assert np.isfinite(solution.coef).all()
+    assert np.isfinite(solution.coefficients).all()
     X[:, 0] -= 1e9
     plain = solve_logistic(X, P, allowed, targets, target_row, n_classes, tol=1e-5)
-    np.testing.assert_allclose(solution.coef[1:], plain.coef[1:], atol=0.05)
+    np.testing.assert_allclose(solution.coefficients[:, 2:], plain.coefficients[:, 2:], atol=0.05)
 
 
 def test_a_path_of_penalties_is_the_same_as_one_by_one():
@@ -200,8 +203,7 @@ def test_a_path_of_penalties_is_the_same_as_one_by_one():
         alone = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, C=C, tol=1e-9)
         n_cold += alone.n_iter.sum()
         assert solution.converged.all()
-        for name in ("coef", "parent_coef", "intercept"):
-            np.testing.assert_allclose(getattr(solution, name), getattr(alone, name), atol=1e-5)
+        np.testing.assert_allclose(solution.coefficients, alone.coefficients, atol=1e-5)
     assert sum(solution.n_iter.sum() for solution in path) < n_cold
 
 
@@ -222,7 +224,7 @@ def test_columns_of_very_different_scale():
     X, P, allowed, targets = make_problems(7)
     X = X * np.array([1e-3, 1.0, 1e2, 1e4, 1.0]) + np.array([0.0, 0.0, 0.0, 1e5, 0.0])
     solution = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-4, max_iter=3000)
-    assert np.isfinite(solution.coef).all()
+    assert np.isfinite(solution.coefficients).all()
     if solver.LARGEST_FACTOR:
         assert solution.converged.all()
         assert solution.n_iter.max() < 200
@@ -232,11 +234,11 @@ def test_a_diagonal_serves_where_small_matrices_take_too_much_space(monkeypatch)
     X, P, allowed, targets = make_problems(5, kind="any")
     assert not preconditioners.nesting(allowed)[1]
     expected = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-9)
-    assert LogisticProblems(X, P, targets).shared.preconditioner(allowed) is not None
+    assert LogisticProblems(X, P, targets).shared.preconditioner(allowed, np.ones(12)) is not None
     monkeypatch.setattr(preconditioners, "LARGEST_PARTS", 1)
-    assert LogisticProblems(X, P, targets).shared.preconditioner(allowed) is None
+    assert LogisticProblems(X, P, targets).shared.preconditioner(allowed, np.ones(12)) is None
     found = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-9)
-    np.testing.assert_allclose(found.coef, expected.coef, atol=1e-6)
+    np.testing.assert_allclose(found.coefficients, expected.coefficients, atol=1e-6)
 
 
 def test_inputs_of_tiny_scale_do_not_end_at_the_start():
@@ -245,7 +247,7 @@ def test_inputs_of_tiny_scale_do_not_end_at_the_start():
     none = np.zeros_like(allowed)
     small = solve_logistic(1e-8 * X, P, none, targets, range(5), N_CLASSES, C=1e16)
     plain = solve_logistic(X, P, none, targets, range(5), N_CLASSES, C=1.0)
-    np.testing.assert_allclose(1e-8 * small.coef, plain.coef, atol=0.02)
+    np.testing.assert_allclose(1e-8 * small.coefficients[:, 1:], plain.coefficients[:, 1:], atol=0.02)
 
 
 def test_tolerances_below_rounding_end_without_complaint():
@@ -261,8 +263,8 @@ def test_separable_classes_with_hardly_any_penalty_stay_finite():
     targets = (X[:, 0] > 0).astype(np.int32)[None]
     solution = solve_logistic(X, np.empty((40, 0)), np.empty((1, 0), bool), targets, [0], [2], C=1e8, tol=1e-9)
     assert solution.converged.all()
-    assert np.isfinite(solution.coef).all()
-    assert ((X @ solution.coef + solution.intercept > 0).ravel() == (targets[0] == 1)).all()
+    assert np.isfinite(solution.coefficients).all()
+    assert ((solution.coefficients[0, 0] + solution.coefficients[0, 1] * X[:, 0] > 0) == (targets[0] == 1)).all()
 
 
 def test_max_iter_is_obeyed_and_told():
@@ -277,15 +279,15 @@ def test_max_iter_is_obeyed_and_told():
 def test_warm_start_from_the_solution_ends_at_once(wide):
     X, P, allowed, targets = make_problems(11, n=30 if wide else 120, d=60 if wide else 5)
     cold = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-9)
-    initial = np.vstack([cold.intercept, cold.coef, cold.parent_coef]).T
+    initial = cold.coefficients.copy()
     warm = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=2e-9, initial=initial)
     assert (warm.n_iter == 0).all()
-    np.testing.assert_allclose(warm.coef, cold.coef, atol=1e-9)
+    np.testing.assert_allclose(warm.coefficients, cold.coefficients, atol=1e-9)
     initial[0] = np.nan  # start this problem afresh
     mixed = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=2e-9, initial=initial)
     assert mixed.n_iter[0] > 0
     assert (mixed.n_iter[1:] == 0).all()
-    np.testing.assert_allclose(mixed.coef, cold.coef, atol=1e-6)
+    np.testing.assert_allclose(mixed.coefficients, cold.coefficients, atol=1e-6)
 
 
 def test_sparse_inputs_are_never_made_dense():
@@ -296,7 +298,7 @@ def test_sparse_inputs_are_never_made_dense():
     targets = (np.asarray(X[:, :20_000].sum(axis=1)).ravel() > 0).astype(np.int32)[None]
     solution = solve_logistic(X, np.empty((n, 0)), np.empty((1, 0), bool), targets, [0], [2])
     assert solution.converged.all()
-    assert ((X @ solution.coef + solution.intercept > 0).ravel() == targets[0]).mean() > 0.95
+    assert ((X @ solution.coefficients[0, 1:] + solution.coefficients[0, 0] > 0) == targets[0]).mean() > 0.95
 
 
 def test_problems_without_parents_are_solved_in_silence(capfd):
@@ -305,3 +307,23 @@ def test_problems_without_parents_are_solved_in_silence(capfd):
     solution = solve_logistic(X, np.empty((120, 0)), np.empty((5, 0), bool), targets, range(5), N_CLASSES)
     assert solution.converged.all()
     assert capfd.readouterr() == ("", "")
+
+
+def test_rows_of_a_problem_with_several_classes_are_centred():
+    values = np.random.default_rng(0).normal(size=(4, 3))
+    centred = values.copy()
+    centre(np.array([0, 1, 4]), np.array([1]), centred)
+    np.testing.assert_array_equal(centred[0], values[0])
+    np.testing.assert_allclose(centred[1:], values[1:] - values[1:].mean(axis=0), atol=1e-14)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("few", [0, 100])
+def test_gram_and_squares_are_those_of_a_dense_matrix(container, few, monkeypatch):
+    monkeypatch.setattr("montechain.links._solver.inputs.FEW_COLUMNS", few)
+    X, P, _, _ = make_problems(n=300)
+    weight = np.random.default_rng(0).random(300)
+    inputs = Inputs.of(container(X), P * (np.arange(6) == 0))
+    Z = np.hstack([np.ones((300, 1)), X, P * (np.arange(6) == 0)])
+    np.testing.assert_allclose(inputs.gram(weight), Z.T @ (weight[:, None] * Z), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(inputs.squares(weight), weight @ Z**2, rtol=1e-10)

@@ -1,7 +1,8 @@
 """Products of a sparse matrix with the rows of a dense one, a line of columns at a time.
 
-The sparse matrix Z has n rows and F columns and is given by `indptr`, `indices` and `data` as in a CSR matrix; `data`
-is empty where all entries are one. Coefficients are (W, F), margins and residuals (W, n): one row for each score.
+The sparse matrix Z has n rows and F columns and is given by `indptr`, `indices` and `data` as in a CSR matrix. The
+products of the logistic solver are float32 throughout, and `data` is empty where all entries are one. Coefficients are
+(W, 1 + D + F), those of Z from the column `first` on; margins and residuals are (W, n).
 """
 
 from __future__ import annotations
@@ -13,22 +14,23 @@ from montechain._kernels.lanes import N_BYTES, add, load, multiply_add, store, z
 
 TILE = 64
 """Rows that are turned from lines to columns, or back, at a time: they stay in the nearest cache."""
+N_SINGLE = N_BYTES // 4
+"""Number of scores in a line of single precision."""
 
 
 @njit(cache=True, nogil=True)
-def sparse_product(indptr, indices, data, coefficients, offset, out):
-    """Add ``coefficients @ Z.T`` and the `offset` (W,) of each row to `out` (W, n)."""
+def sparse_product(indptr, indices, data, coefficients, first, out):
+    """Add ``coefficients[:, first:] @ Z.T`` to `out` (W, n), or write it with the intercept if Z is all there is."""
     n_rows = indptr.shape[0] - 1
-    width, n_columns = coefficients.shape
-    n_lanes = N_BYTES // coefficients.itemsize
-    table = np.zeros((n_columns, n_lanes), dtype=coefficients.dtype)
-    tile = np.zeros((TILE, n_lanes), dtype=coefficients.dtype)
-    for first in range(0, width, n_lanes):
-        n_own = min(n_lanes, width - first)
+    width, n_columns = coefficients.shape[0], coefficients.shape[1] - first
+    table = np.zeros((n_columns, N_SINGLE), dtype=np.float32)
+    tile = np.zeros((TILE, N_SINGLE), dtype=np.float32)
+    for top_score in range(0, width, N_SINGLE):
+        n_own = min(N_SINGLE, width - top_score)
         for w in range(n_own):
             for j in range(n_columns):
-                table[j, w] = coefficients[first + w, j]
-            tile[0, w] = offset[first + w]
+                table[j, w] = coefficients[top_score + w, first + j]
+            tile[0, w] = coefficients[top_score + w, 0] if first == 1 else np.float32(0.0)
         start = load(tile, 0)
         for top in range(0, n_rows, TILE):
             n_tile = min(TILE, n_rows - top)
@@ -52,29 +54,27 @@ def sparse_product(indptr, indices, data, coefficients, offset, out):
                         even = multiply_add(data[k], load(table, indices[k]), even)
                 store(tile, r, add(even, odd))
             for w in range(n_own):
-                row = out[first + w]
                 for r in range(n_tile):
-                    row[top + r] += tile[r, w]
+                    before = out[top_score + w, top + r] if first > 1 else np.float32(0.0)
+                    out[top_score + w, top + r] = before + tile[r, w]
 
 
 @njit(cache=True, nogil=True)
-def sparse_transposed_product(indptr, indices, data, residual, total, out):
-    """Write ``residual @ Z`` to `out` (W, F), and the sum of each row of `residual` to `total` (W,)."""
+def sparse_transposed_product(indptr, indices, data, residual, first, out):
+    """Write ``residual @ Z`` to the columns of `out` (W, 1 + D + F) from `first` on, and the sums to the first one."""
     n_rows = indptr.shape[0] - 1
-    width, n_columns = out.shape
-    n_lanes = N_BYTES // residual.itemsize
-    table = np.empty((n_columns, n_lanes), dtype=residual.dtype)
-    tile = np.zeros((TILE, n_lanes), dtype=residual.dtype)
-    for first in range(0, width, n_lanes):
-        n_own = min(n_lanes, width - first)
+    width, n_columns = out.shape[0], out.shape[1] - first
+    table = np.empty((n_columns, N_SINGLE), dtype=np.float32)
+    tile = np.zeros((TILE, N_SINGLE), dtype=np.float32)
+    for top_score in range(0, width, N_SINGLE):
+        n_own = min(N_SINGLE, width - top_score)
         table[:] = 0
         sums = zeros_like(table)
         for top in range(0, n_rows, TILE):
             n_tile = min(TILE, n_rows - top)
             for w in range(n_own):
-                row = residual[first + w]
                 for r in range(n_tile):
-                    tile[r, w] = row[top + r]
+                    tile[r, w] = residual[top_score + w, top + r]
             for r in range(n_tile):
                 own = load(tile, r)
                 sums = add(sums, own)
@@ -86,14 +86,14 @@ def sparse_transposed_product(indptr, indices, data, residual, total, out):
                         store(table, indices[k], multiply_add(data[k], own, load(table, indices[k])))
         store(tile, 0, sums)
         for w in range(n_own):
-            total[first + w] = tile[0, w]
+            out[top_score + w, 0] = tile[0, w]
             for j in range(n_columns):
-                out[first + w, j] = table[j, w]
+                out[top_score + w, first + j] = table[j, w]
 
 
 @njit(cache=True, nogil=True)
 def sparse_scores(indptr, indices, data, lines, offset, out):
-    """Write ``Z @ coefficients + offset`` to `out` (n, W).
+    """Write ``Z @ coefficients + offset`` to `out` (n, W), in double precision.
 
     The coefficients come as `lines` (number of lines, F, lanes), those of column w in place ``w % lanes`` of line
     ``w // lanes``, and so does the `offset` (number of lines, lanes).
@@ -110,28 +110,3 @@ def sparse_scores(indptr, indices, data, lines, offset, out):
             first = number * n_lanes
             for w in range(min(n_lanes, out.shape[1] - first)):
                 out[i, first + w] = line[0, w]
-
-
-@njit(cache=True, nogil=True)
-def sparse_gram(indptr, indices, data, sample_weight, out):
-    """Add ``Z.T @ diag(sample_weight) @ Z`` to `out` (F, F); only entries with row >= column are written.
-
-    The column indices of each row of Z must be sorted.
-    """
-    for i in range(indptr.shape[0] - 1):
-        for k in range(indptr[i], indptr[i + 1]):
-            value = sample_weight[i] * (data[k] if data.shape[0] else 1.0)
-            row = out[indices[k]]
-            for j in range(indptr[i], k + 1):
-                row[indices[j]] += value * (data[j] if data.shape[0] else 1.0)
-
-
-@njit(cache=True, nogil=True)
-def sparse_times_dense(indptr, indices, data, sample_weight, values, out):
-    """Add ``Z.T @ diag(sample_weight) @ values`` to `out` (F, D), for dense `values` (n, D)."""
-    for i in range(indptr.shape[0] - 1):
-        for k in range(indptr[i], indptr[i + 1]):
-            factor = sample_weight[i] * (data[k] if data.shape[0] else 1.0)
-            row = out[indices[k]]
-            for d in range(values.shape[1]):
-                row[d] += factor * values[i, d]

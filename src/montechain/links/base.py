@@ -23,6 +23,7 @@ __all__ = [
     "check_inputs",
     "check_positive",
     "check_weights",
+    "class_counts",
     "refuse_fit_params",
 ]
 
@@ -131,6 +132,11 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
     if not ((weight >= 0.0) & (weight < np.inf)).all():
         raise ValueError("sample_weight has entries that are negative, infinite or NaN. Use 0 to leave a row out.")
     return weight
+
+
+def class_counts(codes: np.ndarray, sample_weight: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return the total weight of each class; unknown (negative) codes are left out."""
+    return np.bincount(codes + 1, weights=sample_weight, minlength=n_classes + 1)[1:]
 
 
 def refuse_fit_params(learner: Any, fit_params: Mapping[str, Any]) -> None:

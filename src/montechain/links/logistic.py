@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from montechain.links._solver import LogisticProblems, Solution
 from montechain.links.base import (
     FittedLink,
     LinkLearner,
@@ -18,11 +19,11 @@ from montechain.links.base import (
     check_inputs,
     check_positive,
     check_weights,
+    class_counts,
     refuse_fit_params,
 )
 from montechain.links.design import ParentLayout, name_labels, parent_columns, split_effects
 from montechain.links.linear import SOFTMAX, FittedLinearLink, n_scores, smoothed_log_proba
-from montechain.links.solver import LogisticProblems, Solution, class_counts
 from montechain.targets import default_label_names
 
 __all__ = ["LogisticLink"]
@@ -40,7 +41,7 @@ class LogisticLink(LinkLearner):
     squared length of the coefficients divided by ``2 C``, with an unpenalised intercept; log-odds for two classes,
     the symmetric multinomial model for more. A binary parent is one 0/1 column among the inputs, a parent with more
     classes is one-hot. Because the links of a chain share x, an iteration of the solver takes one product with X for
-    all of them; see `montechain.links.solver`.
+    all of them; see `montechain.links._solver`.
 
     A link is learned from the rows in which its own label is known. A label of which only one class occurs gets
     constant probabilities, ``(count + 1/2) / (n + K/2)`` for a class that occurs `count` times. If more than one of
@@ -238,12 +239,10 @@ class _Prepared:
         self._warn_of_the_unsolved(solution, [problems[q].label for q in to_solve])
         for i, q in enumerate(to_solve):
             occurring, counts = self.occurring[rows[q]], self.counts[rows[q]]
-            scores = slice(solution.score_start[i], solution.score_start[i + 1])
-            own_classes = [self.n_classes[j] for j in problems[q].parents]
-            effects = split_effects(solution.parent_coef[columns[i], scores], own_classes)
-            link = FittedLinearLink(
-                len(occurring), SOFTMAX, solution.coef[:, scores], solution.intercept[scores], effects
-            )
+            own = solution.coefficients[solution.score_start[i] : solution.score_start[i + 1]].T
+            of_x, of_parents = own[1 : 1 + self.n_features], own[1 + self.n_features :]
+            effects = split_effects(of_parents[columns[i]], [self.n_classes[j] for j in problems[q].parents])
+            link = FittedLinearLink(len(occurring), SOFTMAX, of_x, own[0], effects)
             links[q] = _with_absent_classes(link, self.n_classes[problems[q].label], occurring, counts.sum())
         return links
 

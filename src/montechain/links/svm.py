@@ -21,11 +21,11 @@ from montechain.links.base import (
     check_inputs,
     check_positive,
     check_weights,
+    class_counts,
     refuse_fit_params,
 )
 from montechain.links.design import n_columns, name_labels, parent_columns, rescaled, split_effects
 from montechain.links.linear import PAIRWISE, SOFTMAX, FittedLinearLink, smoothed_log_proba
-from montechain.links.solver import class_counts
 from montechain.targets import default_label_names
 
 __all__ = ["SVMLink", "fit_sigmoid"]

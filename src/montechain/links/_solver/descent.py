@@ -8,25 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
-from montechain._kernels.margins import search_along
-from montechain._kernels.quasi_newton import complete_direction, judge, move, penalise, two_loop_down
+from montechain._kernels.margins import ACCURACY, search_binary, search_softmax
+from montechain._kernels.quasi_newton import look_ahead, move, sweep
+from montechain.links._solver.inputs import Inputs
 from montechain.links.design import ranges
-from montechain.links.inputs import Inputs
 
-__all__ = ["Descent", "Targets", "starts"]
+__all__ = ["Descent", "Targets", "centre", "starts"]
 
-SLOPE_ACCURACY = 0.1
-"""Share of the first slope at which the search along a direction may stop."""
-MAX_EVALUATIONS = 40
-"""Evaluations after which the search along a direction gives up."""
-ROUNDING = {8: 1e-24, 4: 1e-13}
-"""Promised decreases of the mean objective below this are rounding errors of the gradient, by bytes of a number."""
 RELATIVE = 1e-6
 """Promised decrease of the objective, as a share of it, at which a problem may count as solved."""
-STUCK = {8: 1e-12, 4: 1e-7}
+ROUNDING = {np.float64: 1e-24, np.float32: 1e-13}
+"""Promised decreases of the mean objective below this are rounding errors, in double and in single precision."""
+STUCK = {np.float64: 1e-12, np.float32: 1e-7}
 """Promised decreases below this count as solved if the search along the direction finds nothing any more."""
 
 
@@ -43,7 +41,7 @@ class Targets:
     widths : int64 ndarray of shape (Q,)
         Number of scores of each problem.
     weight : ndarray of shape (Q,)
-        What the rows of each problem weigh in all.
+        Total weight of each problem's rows.
     sample_weight : ndarray of shape (n,)
     class_weight : ndarray of shape (Q, K)
     allowed : bool ndarray of shape (Q, P)
@@ -62,12 +60,14 @@ class Targets:
 class Descent:
     """Minimise the objectives of some problems; those that are likely to take long should come first.
 
-    Arrays of all these problems are indexed by `rows`; those whose names begin with an underscore are about the
-    problems under way.
+    Arrays of all these problems are indexed by `rows`; attributes that begin with an underscore are about the problems
+    under way.
 
     Parameters
     ----------
     inputs : Inputs
+    dtype : numpy.float64 or numpy.float32
+        Precision of margins and of products with the inputs. Multi-class problems take double precision.
     preconditioner : Diagonal, NestedFactor or Factor
     targets : Targets
     n_pairs : int
@@ -76,6 +76,7 @@ class Descent:
     coefficients : ndarray of shape (scores of these problems, F)
         Where to start.
     penalty : ndarray of shape (F,)
+        The objective has ``penalty @ coefficients**2 / 2`` added for each score.
     tol : float
     max_iter : int ndarray, one for each of the problems
     on_solved : callable, optional
@@ -84,7 +85,8 @@ class Descent:
     def __init__(
         self,
         inputs: Inputs,
-        preconditioner,
+        dtype: Any,
+        preconditioner: Any,
         targets: Targets,
         n_pairs: int,
         problems: np.ndarray,
@@ -94,24 +96,23 @@ class Descent:
         max_iter: np.ndarray,
         on_solved: Callable[[int], None] | None = None,
     ):
-        dtype = inputs.dtype
         n_problems, shape = len(problems), coefficients.shape
-        self.inputs, self.preconditioner, self.targets = inputs, preconditioner, targets
+        self.inputs, self.dtype, self.preconditioner, self.targets = inputs, dtype, preconditioner, targets
         self.problems, self.penalty, self.tol, self.max_iter = problems, penalty, tol, max_iter
-        self._penalty = penalty.astype(dtype)
         self.on_solved = on_solved
         self.widths = targets.widths[problems]
         self.score_start = starts(self.widths)
         self.allowed = np.repeat(targets.allowed[problems], self.widths, axis=0)
         self.sample_weight = targets.sample_weight.astype(dtype, copy=False)
-        self.class_weight = targets.class_weight[problems].astype(dtype)
+        self.class_weight = targets.class_weight[problems].astype(dtype, copy=False)
         self.total_weight = targets.sample_weight.sum()
 
-        self.coefficients = coefficients.astype(dtype)
+        self.coefficients = coefficients
         self.margin = np.empty((shape[0], inputs.n_rows), dtype=dtype)
-        self.gradient = np.empty(shape, dtype=dtype)
-        self.steps, self.changes = np.empty((2, n_pairs, *shape), dtype=dtype)
+        self.gradient, self.downhill = np.empty(shape), np.empty(shape, dtype=np.float32)
+        self.steps, self.changes = np.empty((2, n_pairs, *shape), dtype=np.float32)
         self.residual = np.empty((self.widths.max(), inputs.n_rows), dtype=dtype)
+        self.change = np.empty((min(shape[0], inputs.n_scores_at_once + self.widths.max()), inputs.n_rows), dtype=dtype)
         self.n_waiting, self.newest = n_problems, -1
 
         self.norm, self.n_iter = np.zeros(n_problems), np.zeros(n_problems, dtype=np.int64)
@@ -139,6 +140,7 @@ class Descent:
         self._widths = self.widths[left]
         self._score_start = starts(self._widths)
         self._rows = ranges(self.score_start[left], self._widths)
+        self._binary, self._wide = np.flatnonzero(self._widths == 1), np.flatnonzero(self._widths > 1)
         self._target_row = self.targets.row[self.problems[left]]
         self._class_weight = self.class_weight[left]
         self._weight = self.targets.weight[self.problems[left]]
@@ -155,41 +157,48 @@ class Descent:
         self.n_waiting -= count
         rows = slice(self._rows[0], self._rows[-1] + 1)
         information, self._information = self._information, np.empty(len(self._rows))
-        self.margin[rows] = self.inputs.product(self.coefficients[rows])
-        # The slopes are zero: nothing moves, but the residuals are computed.
-        gradient = self._gradient_along(self.margin[rows].copy())
-        penalise(self._rows, self.allowed, self.coefficients, self._penalty, gradient)
-        self.gradient[rows] = gradient
+        self.inputs.product(self.coefficients[rows].astype(self.dtype), self.margin[rows])
+        gradient = self._first_gradient()
+        gradient[:, gradient.shape[1] - self.allowed.shape[1] :] *= self.allowed[rows]
+        gradient += self.penalty * self.coefficients[rows]
+        self.gradient[rows], self.downhill[rows] = gradient, -gradient
         self._information = np.concatenate([information, self._information])
         self._inverse = np.hstack([self._inverse, np.zeros((len(self.steps), count))])
         self._stuck = np.concatenate([self._stuck, np.zeros(count, dtype=bool)])
         self._set_under_way(np.concatenate([before, self._left]))
 
     def _direction(self):
-        """Return the direction in which each problem moves, and set what is known of the way ahead."""
-        direction = -self.gradient[self._rows]
-        memory = (self._score_start, self._rows, self.newest, self.steps, self.changes, self._inverse)
-        two_loop_down(*memory, direction, self._shares)
+        """Return the direction in which each problem moves, and set what is known along it."""
+        direction = self.downhill[self._rows]
+        memory = self._score_start, self._rows, self.newest
+        sweep(*memory, self.steps, self.changes, self._inverse, self._shares, False, direction)
         level = self._information / self.total_weight
-        self.preconditioner.apply(direction, level, self.problems[self._left], self._score_start, self.penalty)
-        complete_direction(
-            *memory, direction, self._shares, self.gradient, self.coefficients, self._penalty, self._ahead
+        self.preconditioner.apply(direction, level, self.problems[self._left], self._score_start, self.dtype)
+        # Gradients sum to zero over the classes; directions that do so too keep the coefficients as small as can be.
+        centre(self._score_start, self._wide, direction)
+        sweep(*memory, self.changes, self.steps, self._inverse, self._shares, True, direction)
+        look_ahead(
+            self._score_start, self._rows, direction, self.gradient, self.coefficients, self.penalty, self._ahead
         )
         return direction
 
     def _leave(self):
         """Let problems go that are solved or can get no further; return which scores stay."""
-        size = self.inputs.dtype.itemsize
-        solved, finished = np.empty((2, len(self._left)), dtype=bool)
-        # A row that is as good as sure has about the loss p (1 - p); others have more.
-        loss = np.add.reduceat(self._information, self._score_start[:-1]) if len(self._left) else self._weight
-        if not judge(
-            self._ahead, loss, self._weight, self._stuck, self.n_iter[self._left], self.max_iter[self._left], self.tol,
-            RELATIVE, ROUNDING[size], STUCK[size], solved, finished,
-        ):  # fmt: skip
+        slope, largest, _, _, twice_penalty = self._ahead
+        promised, norm = -slope / self._weight, largest / self._weight
+        # A row that is as good as certain has about the loss p (1 - p); others have more.
+        loss = np.add.reduceat(self._information, self._score_start[:-1]) if len(self._left) else 0.0
+        # The promise keeps inputs of tiny scale, and classes that can be separated, from ending at once: all of their
+        # gradients are small, but the objective can still become a fraction of what it is.
+        close = promised <= np.minimum(self.tol, RELATIVE * (loss + 0.5 * twice_penalty) / self._weight)
+        solved = (close & (norm <= self.tol)) | (
+            promised <= np.where(self._stuck, STUCK[self.dtype], ROUNDING[self.dtype])
+        )
+        finished = solved | self._stuck | (self.n_iter[self._left] >= self.max_iter[self._left])
+        if not finished.any():
             return slice(None)
         done = self._left[finished]
-        self.norm[done], self.converged[done] = (self._ahead[1] / self._weight)[finished], solved[finished]
+        self.norm[done], self.converged[done] = norm[finished], solved[finished]
         if self.on_solved is not None:
             for q in done:
                 self.on_solved(int(self.problems[q]))
@@ -204,7 +213,8 @@ class Descent:
 
     def _advance(self, direction):
         """Move each problem along its direction, and remember the step."""
-        gradient = self._gradient_along(self.inputs.product(direction))
+        change = self.inputs.product(direction.astype(self.dtype, copy=False), self.change[: len(direction)])
+        gradient = self._gradient_along(change)
         # A problem that finds no way down tries once more without what it remembers, then it stops.
         failed = self._step == 0.0
         self._stuck = failed & ~self._inverse.any(axis=0)
@@ -212,18 +222,47 @@ class Descent:
         self.newest = (self.newest + 1) % len(self.steps)
         self.n_iter[self._left] += 1
         move(
-            self._score_start, self._rows, self._step, direction, gradient, self.newest, self.coefficients,
-            self.gradient, self.steps, self.changes, self._inverse, self.allowed, self._penalty,
+            self._score_start, self._rows, self.newest, self._step, direction, gradient, self.penalty, self.allowed,
+            self.coefficients, self.gradient, self.downhill, self.steps, self.changes, self._inverse,
         )  # fmt: skip
+        if len(self._wide):  # directions in single precision sum to zero only roughly
+            for values in (self.coefficients, self.gradient):
+                centre(self.score_start, self._left[self._wide], values)
+
+    def _first_gradient(self):
+        """Return the gradient of the loss where problems start, and set their information."""
+        change = self.change[: len(self._rows)]
+        if self.dtype == np.float32 or len(self._wide):
+            change[:] = 0.0  # the slopes are zero too: nothing moves, but the residuals are computed
+            return self._gradient_along(change)
+        # Most often this only confirms a solution, and is not worth compiling a kernel for.
+        codes = self.targets.codes[self._target_row]
+        expit(self.margin[self._rows], out=change)
+        spread = change * (1.0 - change)
+        change -= codes > 0
+        weight = np.where(codes > 0, self._class_weight[:, 1:2], self._class_weight[:, :1]) * (codes >= 0)
+        weight *= self.sample_weight
+        change *= weight
+        self._information[:] = np.einsum("wn,wn->w", spread, weight)
+        return self.inputs.transposed_product(change)
 
     def _gradient_along(self, change):
         """Search along the direction that changes the margins so, and return the gradient of the loss there."""
-        search_along(
-            self.margin, change, self._score_start, self.targets.codes, self._target_row, self.sample_weight,
-            self._class_weight, self._ahead[0], self._ahead[2], self._ahead[3], SLOPE_ACCURACY, MAX_EVALUATIONS,
-            self.residual, self._information, self._step, self._rows,
-        )  # fmt: skip
+        for search, problems in ((search_binary, self._binary), (search_softmax, self._wide)):
+            if len(problems):
+                search(
+                    problems, self._score_start, self._rows, self.targets.codes, self._target_row, self.sample_weight,
+                    self._class_weight, self._ahead, ACCURACY, self.residual, self.margin, change, self._information,
+                    self._step,
+                )  # fmt: skip
         return self.inputs.transposed_product(change)
+
+
+def centre(score_start: np.ndarray, problems: np.ndarray, values: np.ndarray) -> None:
+    """Make the rows of each of these problems sum to zero, in place."""
+    for q in problems:
+        own = values[score_start[q] : score_start[q + 1]]
+        own -= own.mean(axis=0)
 
 
 def starts(widths: np.ndarray) -> np.ndarray:

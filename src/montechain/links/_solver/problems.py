@@ -1,8 +1,8 @@
 """Many regularised logistic problems that share X, solved together.
 
 Every problem is scikit-learn's: minimise ``sum_i weight_i * log_loss_i + 1 / (2 C) * ||coefficients||²`` with an
-unpenalised intercept, one column of log-odds for two classes and one column per class for more. The inputs are the
-columns of X, which all problems share, and those of the parents that a problem has.
+unpenalised intercept, one row of log-odds for two classes and one row per class for more. The inputs are the columns of
+X, which all problems share, and those of the parents that a problem has.
 
 The method is L-BFGS on many problems at once: an iteration takes one product with the inputs and one with their
 transpose for all of them. Two things make iterations few. Steps are found by Newton's method on the slope along the
@@ -10,9 +10,9 @@ direction, which needs no further product because margins are linear in the step
 Hessian is the inverse of ``c Z'Z + I / C``, where c is the mean of p (1 - p) of the problem at hand; its factor is
 shared by all problems with about the same c.
 
-Larger problems are first solved in single precision. Then the gradient is computed in double precision, and where it
-is not yet small enough, a few more iterations follow. Threads take blocks of problems; the blocks do not depend on the
-number of threads, and so neither does the answer.
+Larger problems are first solved with products in single precision. Then the gradient is computed in double precision,
+and where it is not yet small enough, a few more iterations follow. Threads take blocks of problems; the blocks do not
+depend on the number of threads, and so neither does the answer.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from montechain._kernels.quasi_newton import centre
 from montechain._threads import one_blas_thread, run_in_threads
-from montechain.links.descent import Descent, Targets, starts
+from montechain.links._solver.descent import Descent, Targets, centre, starts
+from montechain.links._solver.inputs import Inputs
+from montechain.links._solver.preconditioner import LARGEST_FACTOR, Diagonal, Shared
+from montechain.links.base import class_counts
 from montechain.links.design import ranges, rescaled
-from montechain.links.inputs import Inputs
-from montechain.links.preconditioner import LARGEST_FACTOR, Diagonal, Shared
 
-__all__ = ["LogisticProblems", "Solution", "solve_logistic"]
+__all__ = ["LogisticProblems", "Solution"]
 
 MANY_PAIRS, FEW_PAIRS = 40, 10
 """Pairs that L-BFGS remembers: fewer where each of them is long."""
@@ -42,92 +42,34 @@ WORK_BYTES = 2**27
 """Scratch space that one block of problems may take, or the size of the inputs if that is more."""
 BLOCK_WIDTH = 24
 """Scores in a block, about: enough to share products, few enough that threads have blocks to take."""
-SMALL_DENSE, SMALL_SPARSE = 2**16, 2**14
-"""Up to so many numbers in the inputs, single precision saves nothing."""
+FAR = 64.0
+"""Distance of a column from zero, relative to its spread, from which on it is shifted."""
 SINGLE_TOL = 1e-7
-"""Tolerances below this are asked of double precision from the start."""
+"""Smallest tolerance for which single precision comes first."""
 
 
 @dataclass(frozen=True)
 class Solution:
-    """Solved problems; the scores of problem q are the columns ``score_start[q]:score_start[q + 1]``.
+    """Solved problems; the scores of problem q are the rows ``score_start[q]:score_start[q + 1]``.
 
     Attributes
     ----------
-    coef : ndarray of shape (D, W)
-    parent_coef : ndarray of shape (P, W)
-        Zero where a parent column does not belong to a problem.
-    intercept : ndarray of shape (W,)
-        With more than two classes the intercepts of a problem sum to zero, and so do all coefficients.
+    coefficients : ndarray of shape (W, 1 + D + P)
+        The intercept, then the coefficients of X and of the parents, zero for parents that a problem does not have.
+        With more than two classes, the rows of a problem sum to zero.
     score_start : int64 ndarray of shape (Q + 1,)
     gradient : ndarray of shape (Q,)
         Largest absolute entry of the gradient of the objective divided by the problem's total weight.
     n_iter : int64 ndarray of shape (Q,)
     converged : bool ndarray of shape (Q,)
-        Whether `gradient` is at most `tol`, or as small as rounding errors allow it to be.
+        Whether `gradient` is at most `tol` and the objective as low as it gets, up to rounding errors.
     """
 
-    coef: np.ndarray
-    parent_coef: np.ndarray
-    intercept: np.ndarray
+    coefficients: np.ndarray
     score_start: np.ndarray
     gradient: np.ndarray
     n_iter: np.ndarray
     converged: np.ndarray
-
-
-def solve_logistic(
-    X,
-    parent_columns: np.ndarray,
-    allowed: np.ndarray,
-    targets: np.ndarray,
-    target_row: Sequence[int] | np.ndarray,
-    n_classes: Sequence[int] | np.ndarray,
-    *,
-    C: float = 1.0,
-    sample_weight: np.ndarray | None = None,
-    class_weight: np.ndarray | None = None,
-    tol: float = 1e-6,
-    max_iter: int = 1000,
-    initial: np.ndarray | None = None,
-    on_solved: Callable[[int], None] | None = None,
-    n_jobs: int | None = None,
-) -> Solution:
-    """Minimise the objectives of Q logistic problems that share X.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix or array of shape (n, D)
-    parent_columns : ndarray of shape (n, P)
-        The inputs that only some of the problems have.
-    allowed : bool ndarray of shape (Q, P)
-        Which of them each problem has.
-    targets : int ndarray of shape (T, n)
-        Classes 0..K-1; negative where unknown: that row does not count.
-    target_row : sequence of Q ints
-        The row of `targets` that a problem is about.
-    n_classes : sequence of Q ints
-        Number of classes K of each problem, all of which must occur in rows of positive weight.
-    C : float
-        Inverse strength of the penalty.
-    sample_weight : ndarray of shape (n,), optional
-    class_weight : ndarray of shape (Q, largest K), optional
-    tol : float
-        A problem is solved when no entry of the gradient of its mean objective exceeds this.
-    max_iter : int
-    initial : ndarray of shape (W, 1 + D + P), optional
-        Coefficients to start from, one row per score: intercept, X, parents. By default, and for problems whose
-        intercept is NaN, the coefficients are zero and the intercepts are those of the class frequencies.
-    on_solved : callable, optional
-        Called with the number of each problem as it is solved; by any of the threads.
-    n_jobs : int, optional
-        Threads.
-    """
-    problems = LogisticProblems(X, parent_columns, targets, sample_weight=sample_weight)
-    return problems.solve(
-        allowed, target_row, n_classes, C=C, class_weight=class_weight, tol=tol, max_iter=max_iter, initial=initial,
-        on_solved=on_solved, n_jobs=n_jobs,
-    )  # fmt: skip
 
 
 class LogisticProblems:
@@ -135,9 +77,11 @@ class LogisticProblems:
 
     Parameters
     ----------
-    X : ndarray or CSR matrix or array of shape (n, D)
+    X : ndarray or canonical CSR container of shape (n, D)
     parent_columns : ndarray of shape (n, P)
+        The inputs that only some of the problems have.
     targets : int ndarray of shape (T, n)
+        Classes 0..K-1; negative where unknown: that row does not count.
     sample_weight : ndarray of shape (n,), optional
     """
 
@@ -145,21 +89,15 @@ class LogisticProblems:
         self, X: Any, parent_columns: np.ndarray, targets: np.ndarray, *, sample_weight: np.ndarray | None = None
     ):
         n_rows, self.n_features = X.shape
-        self.sample_weight = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        self.codes = np.ascontiguousarray(targets, dtype=np.int32)
+        self.sample_weight = np.ones(n_rows) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
+        self.codes = np.array(targets, dtype=np.int32, order="C")
         self._known_counts: dict[int, np.ndarray] = {}
-        X, self.exponent = rescaled(X)
+        self.shift = _shift(X)
+        X, self.exponent = rescaled(X - self.shift if self.shift.any() else X)
         self.rotation = None if self.exponent.any() else _rotation(X)
         self.inputs = Inputs.of(X if self.rotation is None else X @ self.rotation, parent_columns)
         self.n_rotated = self.inputs.n_columns - 1 - parent_columns.shape[1]
         self.n_pairs = MANY_PAIRS if self.inputs.n_columns < LONG_PAIR else FEW_PAIRS
-
-    @cached_property
-    def single(self) -> Inputs | None:
-        """The inputs in single precision; None if they are few."""
-        if self.inputs.n_values <= (SMALL_DENSE if self.inputs.n_dense else SMALL_SPARSE):
-            return None
-        return self.inputs.single()
 
     @cached_property
     def shared(self) -> Shared | None:
@@ -171,12 +109,12 @@ class LogisticProblems:
         n_columns = self.inputs.n_columns
         if n_columns > LARGEST_FACTOR or n_columns**2 > 4 * self.inputs.n_values:
             return None
-        return Shared((self.single or self.inputs).gram(self.sample_weight), 1 + self.n_rotated)
+        return Shared(self.inputs.gram(self.sample_weight), 1 + self.n_rotated)
 
     @cached_property
-    def diagonal(self) -> Diagonal:
-        """The preconditioner that always fits."""
-        return Diagonal(self.inputs.squares(self.sample_weight))
+    def squares(self) -> np.ndarray:
+        """The diagonal of the Gram matrix, for the preconditioner that always fits."""
+        return self.inputs.squares(self.sample_weight)
 
     def solve(
         self,
@@ -192,7 +130,31 @@ class LogisticProblems:
         on_solved: Callable[[int], None] | None = None,
         n_jobs: int | None = None,
     ) -> Solution:
-        """Solve some problems; see `solve_logistic`."""
+        """Minimise the objectives of Q problems.
+
+        Parameters
+        ----------
+        allowed : bool ndarray of shape (Q, P)
+            Which of the parents' columns each problem has.
+        target_row : sequence of Q ints
+            The row of the targets that a problem is about.
+        n_classes : sequence of Q ints
+            Number of classes K of each problem, all of which must occur in rows of positive weight.
+        C : float
+            Inverse strength of the penalty.
+        class_weight : ndarray of shape (Q, largest K), optional
+        tol : float
+            A problem is solved when no entry of the gradient of its mean objective exceeds this, and the decrease
+            that another step promises is a small share of the objective.
+        max_iter : int
+        initial : ndarray of shape (W, 1 + D + P), optional
+            Coefficients to start from. By default, and for problems whose intercept is NaN, the coefficients are zero
+            and the intercepts are those of the class frequencies.
+        on_solved : callable, optional
+            Called with the number of each problem as it is solved; by any of the threads.
+        n_jobs : int, optional
+            Threads.
+        """
         row = np.asarray(target_row, dtype=np.int64)
         widths = np.array([1 if k == 2 else k for k in n_classes], dtype=np.int64)
         score_start = starts(widths)
@@ -202,7 +164,7 @@ class LogisticProblems:
             self._counts(t)[:k] * class_weight[q, :k] for q, (t, k) in enumerate(zip(row, n_classes, strict=True))
         ]
         weight = np.array([own.sum() for own in counts])
-        targets = Targets(self.codes, row, widths, weight, self.sample_weight, np.asarray(class_weight, float), allowed)
+        targets = Targets(self.codes, row, widths, weight, self.sample_weight, np.array(class_weight, float), allowed)
         coefficients = self._start(initial, counts, targets, score_start)
         gradient, n_iter = np.zeros(len(row)), np.zeros(len(row), dtype=np.int64)
         converged = np.zeros(len(row), dtype=bool)
@@ -212,49 +174,39 @@ class LogisticProblems:
             scores = ranges(score_start[problems], widths[problems])
             limit = np.full(len(problems), max_iter)
 
-            def descend(inputs, told):
+            def descend(dtype, told):
                 start = coefficients[scores]
                 return Descent(
-                    inputs, preconditioner, targets, self.n_pairs, problems, start, penalty, tol, limit, told
-                ).run()
+                    self.inputs, dtype, preconditioner, targets, self.n_pairs, problems, start, penalty, tol, limit,
+                    told,
+                ).run()  # fmt: skip
 
-            if tol >= SINGLE_TOL and self.single is not None:
-                rough = descend(self.single, None)
+            if tol >= SINGLE_TOL and not self.inputs.is_small and (widths[problems] == 1).all():
+                rough = descend(np.float32, None)
                 if np.isfinite(rough.coefficients).all():
                     coefficients[scores] = rough.coefficients
                     n_iter[problems] = rough.n_iter
                     limit -= rough.n_iter
-            fine = descend(self.inputs, on_solved)
+            fine = descend(np.float64, on_solved)
             coefficients[scores], gradient[problems], converged[problems] = fine.coefficients, fine.norm, fine.converged
             n_iter[problems] += fine.n_iter
 
         with one_blas_thread():
-            preconditioner = (self.shared and self.shared.preconditioner(allowed)) or self.diagonal
+            preconditioner = self.shared and self.shared.preconditioner(allowed, penalty)
+            preconditioner = preconditioner or Diagonal(self.squares, penalty)
             run_in_threads(solve_block, self._blocks(counts, int(score_start[-1])), n_jobs)
-        coef = coefficients[:, 1 : 1 + self.n_rotated].T
-        coef = np.ldexp(coef, -self.exponent[:, None]) if self.rotation is None else self.rotation @ coef
-        return Solution(
-            np.ascontiguousarray(coef),
-            np.ascontiguousarray(coefficients[:, 1 + self.n_rotated :].T),
-            coefficients[:, 0].copy(),
-            score_start,
-            gradient,
-            n_iter,
-            converged,
-        )
+        return Solution(self._restored(coefficients), score_start, gradient, n_iter, converged)
 
     def solve_path(self, allowed, target_row, n_classes, *, Cs: Sequence[float], **options: Any) -> list[Solution]:
         """Solve the same problems for several strengths of the penalty, in the order of `Cs`.
 
         Each solution starts from the one before it; so `Cs` should rise or fall. The other parameters are those of
-        `solve_logistic`.
+        `solve`.
         """
         solutions: list[Solution] = []
-        initial = None
         for C in Cs:
-            found = self.solve(allowed, target_row, n_classes, C=C, initial=initial, **options)
-            initial = np.vstack([found.intercept, found.coef, found.parent_coef]).T
-            solutions.append(found)
+            initial = solutions[-1].coefficients if solutions else None
+            solutions.append(self.solve(allowed, target_row, n_classes, C=C, initial=initial, **options))
         return solutions
 
     def _penalty(self, C):
@@ -264,6 +216,12 @@ class LogisticProblems:
         if self.rotation is None:
             penalty[1 : 1 + self.n_rotated] = np.ldexp(1.0 / C, -2 * self.exponent)
         return penalty
+
+    def _restored(self, coefficients):
+        """Return coefficients (W, 1 + D + P) for X as it was given."""
+        intercept, of_x, parents = np.split(coefficients, [1, 1 + self.n_rotated], axis=1)
+        of_x = np.ldexp(of_x, -self.exponent) if self.rotation is None else of_x @ self.rotation.T
+        return np.hstack([intercept - of_x @ self.shift[:, None], of_x, parents])
 
     def _counts(self, target):
         """Return how much each class of a target weighs in all."""
@@ -275,21 +233,17 @@ class LogisticProblems:
         """Return coefficients to start from, one row for each score."""
         start = np.zeros((int(score_start[-1]), self.inputs.n_columns))
         if initial is not None:
-            first_parent = 1 + self.n_features
-            of_x = initial[:, 1:first_parent]
-            start[:, 0] = initial[:, 0]
-            start[:, 1 : 1 + self.n_rotated] = (
-                np.ldexp(of_x, self.exponent) if self.rotation is None else of_x @ self.rotation
-            )
-            start[:, 1 + self.n_rotated :] = initial[:, first_parent:]
-            start[:, 1 + self.n_rotated :] *= np.repeat(targets.allowed, targets.widths, axis=0)
+            intercept, of_x, parents = np.split(initial, [1, 1 + self.n_features], axis=1)
+            intercept = intercept + of_x @ self.shift[:, None]
+            of_x = np.ldexp(of_x, self.exponent) if self.rotation is None else of_x @ self.rotation
+            start[:] = np.hstack([intercept, of_x, parents * np.repeat(targets.allowed, targets.widths, axis=0)])
         for q, own in enumerate(counts):
             rows = slice(score_start[q], score_start[q + 1])
             if initial is None or np.isnan(start[rows, 0]).any():
                 start[rows] = 0.0
                 start[rows, 0] = np.log(own[1] / own[0]) if len(own) == 2 else np.log(own)
         # Taking the same off all classes changes no probability and can only lower the penalty.
-        centre(score_start, start)
+        centre(score_start, np.flatnonzero(targets.widths > 1), start)
         return start
 
     def _blocks(self, counts, n_scores):
@@ -298,9 +252,7 @@ class LogisticProblems:
         A label with many rows of both classes takes more iterations than a rare one, as a rule. Each block has some of
         both, and begins with those that take long.
         """
-        per_score = self.inputs.dtype.itemsize * (
-            3 * self.inputs.n_rows + (2 * self.n_pairs + 6) * self.inputs.n_columns
-        )
+        per_score = 8 * (self.inputs.n_rows + (self.n_pairs + 4) * self.inputs.n_columns)
         largest = max(1, max(WORK_BYTES, self.inputs.n_bytes) // per_score)
         n_blocks = max(n_scores // BLOCK_WIDTH, 2 if 2 * n_scores > BLOCK_WIDTH else 1, -(-n_scores // largest))
         longest_first = np.argsort([-own.min() for own in counts], kind="stable")
@@ -308,10 +260,15 @@ class LogisticProblems:
         return [problems for problems in dealt if len(problems)]
 
 
-def class_counts(target, sample_weight, n_classes):
-    """Return the total weight of each class; unknown (negative) classes are left out."""
-    # Unknown classes are counted first, then left out.
-    return np.bincount(target + 1, weights=sample_weight, minlength=n_classes + 1)[1:]
+def _shift(X):
+    """Return what to subtract from the columns of a dense X that lie far from zero, such as years.
+
+    Only the intercept changes, and it is not penalised, but the way to the solution is shorter.
+    """
+    if sp.issparse(X) or not X.size:
+        return np.zeros(X.shape[1])
+    low, high = (0.5 * values.astype(np.float64) for values in (X.min(axis=0), X.max(axis=0)))
+    return np.where(np.abs(low + high) / FAR > high - low, low + high, 0.0)
 
 
 def _rotation(X):

@@ -1,6 +1,7 @@
-"""First guesses of the inverse Hessian of logistic problems, shared by all of them.
+"""Estimates of the inverse Hessian of logistic problems, shared by all of them.
 
-The Hessian is ``Z' diag(p (1 - p)) Z + I / C``; the guess is that p (1 - p) is the same in all rows: c, its mean.
+The Hessian is ``Z' diag(p (1 - p)) Z + diag(penalty)``; the estimate takes p (1 - p) to be the same in all rows: c, its
+mean. Matrices are kept for powers of 16, and the one nearest to c is used.
 """
 
 from __future__ import annotations
@@ -11,9 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-from montechain._kernels.quasi_newton import divide_by_diagonal
-
-__all__ = ["Diagonal", "Factor", "NestedFactor", "Shared", "nesting"]
+__all__ = ["LARGEST_FACTOR", "Diagonal", "Factor", "NestedFactor", "Shared", "nesting"]
 
 LARGEST_FACTOR = 2000
 """Number of inputs up to which a Cholesky factor pays."""
@@ -38,11 +37,7 @@ class Shared:
         self._known: dict[tuple[int, bytes], tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
     def head(self, power: int, penalty: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the inverse factor of the columns that all have, their coupling to the parents, and what is left.
-
-        The matrix is ``c Z'Z + diag(penalty)`` for the c that is this power of 16. What is left is the Schur complement
-        of the shared columns.
-        """
+        """Return the inverse factor of the shared columns, their coupling to the parents, and the Schur complement."""
         key = power, penalty.tobytes()
         if key not in self._known:
             n_shared = self.n_shared
@@ -54,12 +49,13 @@ class Shared:
             self._known[key] = inverse, coupling, complement
         return self._known[key]
 
-    def preconditioner(self, allowed: np.ndarray) -> Factor | NestedFactor | None:
+    def preconditioner(self, allowed: np.ndarray, penalty: np.ndarray) -> Factor | NestedFactor | None:
         """Return the preconditioner for problems with these parents; None if it would take too much space."""
         order, nested = nesting(allowed)
         if nested:
-            return NestedFactor(self, allowed, order)
-        return Factor(self, allowed) if 8 * len(allowed) * allowed.shape[1] ** 2 <= LARGEST_PARTS else None
+            return NestedFactor(self, allowed, penalty, order)
+        too_large = 8 * len(allowed) * allowed.shape[1] ** 2 > LARGEST_PARTS
+        return None if too_large else Factor(self, allowed, penalty)
 
 
 def nesting(allowed: np.ndarray) -> tuple[np.ndarray, bool]:
@@ -72,46 +68,42 @@ def nesting(allowed: np.ndarray) -> tuple[np.ndarray, bool]:
 
 
 class Diagonal:
-    """Divides by the diagonal of ``c Z'Z + I / C``."""
+    """Divides by the diagonal of ``c Z'Z + diag(penalty)``."""
 
-    def __init__(self, squares: np.ndarray):
-        self.squares = squares
+    def __init__(self, squares: np.ndarray, penalty: np.ndarray):
+        self.squares, self.penalty = squares.astype(np.float32), (penalty + 1e-30).astype(np.float32)
 
-    def apply(self, direction, level, problems, score_start, penalty) -> None:
-        """Divide `direction` (W, F) in place, given the c of each row; `problems` are those at hand."""
-        divide_by_diagonal(direction, level, self.squares.astype(direction.dtype), penalty.astype(direction.dtype))
+    def apply(self, direction, level, problems, score_start, dtype) -> None:
+        """Divide `direction` (W, F) in place, given the c of each row; `problems` are those under way.
+
+        The work is done in the precision `dtype`.
+        """
+        diagonal = np.multiply.outer(level.astype(np.float32), self.squares)
+        diagonal += self.penalty
+        direction /= diagonal
 
 
 class _ByLevel(ABC):
-    """Divides by ``c Z'Z + I / C`` with matrices that are kept for each power of 16 near which a c lies."""
+    """Divides by ``c Z'Z + diag(penalty)`` with matrices that are kept for each power of 16 near which a c lies."""
 
-    def __init__(self, shared: Shared, allowed: np.ndarray):
-        self.shared = shared
-        self.allowed = allowed
-        self._known: dict[tuple[int, bytes, Any], Any] = {}
+    def __init__(self, shared: Shared, allowed: np.ndarray, penalty: np.ndarray):
+        self.shared, self.allowed, self.penalty = shared, allowed, penalty
+        self._known: dict[tuple[int, Any], Any] = {}
 
-    def apply(self, direction, level, problems, score_start, penalty) -> None:
-        """Divide `direction` (W, F) in place, given the c of each row; `problems` are those at hand."""
+    def apply(self, direction, level, problems, score_start, dtype) -> None:
+        """Divide `direction` (W, F) in place; see `Diagonal.apply`."""
         powers = np.rint(0.25 * np.log2(np.maximum(level, 1e-12))).astype(np.int64)
         of_row = problems if len(problems) == len(powers) else np.repeat(problems, np.diff(score_start))
         different = set(powers.tolist())
         for power in different:
-            matrices = self._matrices(power, penalty, direction.dtype)
-            if len(different) == 1:
-                direction[:] = self._solve(matrices, direction, of_row)
-            else:
-                rows = np.flatnonzero(powers == power)
-                direction[rows] = self._solve(matrices, direction[rows], of_row[rows])
-
-    def _matrices(self, power, penalty, dtype):
-        key = power, penalty.tobytes(), dtype
-        if key not in self._known:
-            made = self._make(power, penalty)
-            self._known[key] = tuple(matrix.astype(dtype, copy=False) for matrix in made)
-        return self._known[key]
+            if (power, dtype) not in self._known:
+                self._known[power, dtype] = [matrix.astype(dtype) for matrix in self._make(power)]
+            rows = slice(None) if len(different) == 1 else np.flatnonzero(powers == power)
+            part = direction[rows].astype(dtype, copy=False)
+            direction[rows] = self._solve(self._known[power, dtype], part, of_row[rows])
 
     @abstractmethod
-    def _make(self, power, penalty):
+    def _make(self, power):
         """Return the matrices for the c that is this power of 16."""
 
     @abstractmethod
@@ -126,12 +118,12 @@ class NestedFactor(_ByLevel):
     restrict the matrix to a problem's own columns.
     """
 
-    def __init__(self, shared: Shared, allowed: np.ndarray, order: np.ndarray):
-        super().__init__(shared, allowed[:, order])
+    def __init__(self, shared: Shared, allowed: np.ndarray, penalty: np.ndarray, order: np.ndarray):
+        super().__init__(shared, allowed[:, order], penalty)
         self.order = order
 
-    def _make(self, power, penalty):
-        head, coupling, complement = self.shared.head(power, penalty)
+    def _make(self, power):
+        head, coupling, complement = self.shared.head(power, self.penalty)
         n_shared, own = len(head), inverse_factor(complement[np.ix_(self.order, self.order)])
         # Rows in the nested order, columns in the given one.
         inverse = np.zeros((n_shared + len(own), n_shared + len(own)))
@@ -150,8 +142,8 @@ class NestedFactor(_ByLevel):
 class Factor(_ByLevel):
     """For problems with any parents: each has a small matrix, the inverse of its part of the Schur complement."""
 
-    def _make(self, power, penalty):
-        inverse, coupling, complement = self.shared.head(power, penalty)
+    def _make(self, power):
+        inverse, coupling, complement = self.shared.head(power, self.penalty)
         parts = np.zeros((len(self.allowed), *complement.shape))
         first: dict[bytes, int] = {}
         for q, own in enumerate(self.allowed):

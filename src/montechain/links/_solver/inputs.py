@@ -1,0 +1,126 @@
+"""The inputs [1, X, parents] that logistic problems share, and products with them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from montechain._kernels.sparse import N_SINGLE, sparse_product, sparse_transposed_product
+
+__all__ = ["Inputs"]
+
+SPARSE = 0.1
+"""Share of nonzero entries up to which columns are stored as sparse."""
+FEW_COLUMNS = 32
+"""Number of parent columns up to which they are stored beside a dense X, whatever they hold."""
+SMALL_DENSE, SMALL_SPARSE = 2**16, 2**14
+"""Number of entries up to which single precision saves nothing."""
+BLOCK = 2**20
+"""Entries that are made dense at a time for the Gram matrix."""
+MANY_ROWS = 2
+"""Rows that the Gram matrix is estimated from, per column: the preconditioner needs no more."""
+
+
+class Inputs:
+    """The inputs [1, X, parents] of shape (n, F): a column of ones, then dense columns, then sparse ones.
+
+    Nothing is copied if X is dense, C-contiguous and float64, and the parents are sparse.
+
+    Parameters
+    ----------
+    dense : float64 ndarray of shape (n, D)
+    sparse : CSR matrix of shape (n, S)
+        With sorted indices and no duplicates.
+    """
+
+    def __init__(self, dense: np.ndarray, sparse: sp.csr_matrix):
+        self.dense, self.sparse = dense, sparse
+        self.n_rows, self.n_dense = dense.shape
+        self.n_sparse = sparse.shape[1]
+        self.n_columns = 1 + self.n_dense + self.n_sparse
+        self.n_values = self.n_rows * (1 + self.n_dense) + sparse.nnz
+        self.is_small = self.n_values <= (SMALL_DENSE if self.n_dense else SMALL_SPARSE)
+        self.n_bytes = dense.nbytes + 12 * sparse.nnz
+
+    @classmethod
+    def of(cls, X: Any, parent_columns: np.ndarray) -> Inputs:
+        """Return the inputs made of X, dense or canonical CSR, and the parents' columns."""
+        n_rows = X.shape[0]
+        if not sp.issparse(X) and X.size > BLOCK // 16 and np.count_nonzero(X) <= SPARSE * X.size:
+            X = sp.csr_matrix(X)
+        if sp.issparse(X):
+            both = sp.hstack([sp.csr_matrix(X), sp.csr_matrix(parent_columns)], format="csr", dtype=np.float64)
+            return cls(np.empty((n_rows, 0)), both)
+        few = parent_columns.shape[1] <= FEW_COLUMNS or np.count_nonzero(parent_columns) > SPARSE * parent_columns.size
+        if few:
+            return cls(np.hstack([X, parent_columns], dtype=np.float64), sp.csr_matrix((n_rows, 0)))
+        return cls(np.ascontiguousarray(X, dtype=np.float64), sp.csr_matrix(parent_columns, dtype=np.float64))
+
+    @property
+    def n_scores_at_once(self) -> int:
+        """Number of scores that a product serves at little more than the price of one."""
+        return 48 if self.n_dense else N_SINGLE
+
+    @cached_property
+    def _single(self) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """The dense columns, and the arrays of the sparse ones as kernels take them, in single precision."""
+        data = self.sparse.data.astype(np.float32)
+        arrays = (
+            self.sparse.indptr.astype(np.int64),
+            self.sparse.indices.astype(np.int32),
+            data[:0] if (data == 1.0).all() else data,
+        )
+        return self.dense.astype(np.float32), arrays
+
+    def product(self, coefficients: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Write the margins to `out` (W, n), in the precision of `out`, for coefficients (W, F) of the same kind."""
+        first, single = 1 + self.n_dense, out.dtype == np.float32
+        if self.n_dense or not single:
+            np.matmul(coefficients[:, 1:first], self._single[0].T if single else self.dense.T, out=out)
+            out += coefficients[:, :1]
+        if self.n_sparse and single:
+            sparse_product(*self._single[1], coefficients, first, out)
+        elif self.n_sparse:
+            out += (self.sparse @ coefficients[:, first:].T).T
+        return out
+
+    def transposed_product(self, residual: np.ndarray) -> np.ndarray:
+        """Return the gradient of the loss, of shape (W, F), for residuals of shape (W, n), in their precision."""
+        first, single = 1 + self.n_dense, residual.dtype == np.float32
+        out = np.empty((len(residual), self.n_columns), dtype=residual.dtype)
+        if self.n_sparse and single:
+            sparse_transposed_product(*self._single[1], residual, first, out)
+        else:
+            residual.sum(axis=1, out=out[:, 0])
+        if self.n_dense:
+            np.matmul(residual, self._single[0] if single else self.dense, out=out[:, 1:first])
+        if self.n_sparse and not single:
+            out[:, first:] = (self.sparse.T @ residual.T).T
+        return out
+
+    def gram(self, sample_weight: np.ndarray) -> np.ndarray:
+        """Return the weighted Gram matrix, of shape (F, F), in single precision unless there are few inputs.
+
+        Many rows are represented by evenly spaced ones, since this serves as a preconditioner.
+        """
+        every = max(1, self.n_rows // (MANY_ROWS * self.n_columns + 1024))
+        rows_each = max(1, BLOCK // self.n_columns) * every
+        total = np.zeros((self.n_columns, self.n_columns))
+        for first in range(0, self.n_rows, rows_each):
+            rows = slice(first, first + rows_each, every)
+            dense = self.dense[rows] if self.is_small else self._single[0][rows]
+            part = np.empty((len(dense), self.n_columns), dtype=dense.dtype)
+            part[:, 0], part[:, 1 : 1 + self.n_dense] = 1.0, dense
+            if self.n_sparse:
+                part[:, 1 + self.n_dense :] = self.sparse[rows].toarray()
+            part *= np.sqrt(sample_weight[rows, None]).astype(dense.dtype)
+            total += part.T @ part
+        return total * (sample_weight.sum() / max(sample_weight[::every].sum(), 1e-300) if every > 1 else 1.0)
+
+    def squares(self, sample_weight: np.ndarray) -> np.ndarray:
+        """Return the diagonal of the weighted Gram matrix."""
+        of_dense = np.einsum("nd,nd,n->d", self.dense, self.dense, sample_weight)
+        return np.concatenate([[sample_weight.sum()], of_dense, self.sparse.power(2).T @ sample_weight])
