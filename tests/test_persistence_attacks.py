@@ -52,7 +52,7 @@ ATTACKS: dict[str, Any] = {
     **{f"{kind} {name}": (kind, name, *([[]] if kind != "name" else [])) for kind, name in names("name", "object")},
     **{f"{kind} {name}": (kind, name, [["a", COMMAND]]) for kind, name in names("object", "dict")},
     **{f"{kind} {name}": (kind, name, [COMMAND], []) for kind, name in names("compiled")},
-    **{f"{kind} {name}": (kind, name) for kind, name in names("skops")},
+    **{f"{kind} {name}": (kind, name, []) for kind, name in names("skops")},
     "own class by name": ("name", "montechain.chain.Chain"),
     "own class as a dictionary": ("dict", "montechain.chain.Chain", []),
     "object that is a dictionary": ("object", "sklearn.utils._bunch.Bunch", []),
@@ -107,7 +107,7 @@ def test_a_skops_part_needs_trust_even_if_skops_trusts_it(tmp_path):
         model = Opened(saved(CHAIN))
         kind = f"{type(harmless).__module__}.{type(harmless).__name__}"
         model.entries["object-0.skops"] = skops.io.dumps(harmless)
-        content = model.replace(model.add("skops", kind), "loss").content()
+        content = model.replace(model.add("skops", kind, []), "loss").content()
         refuse(content, tmp_path, f"not trusted: {kind}")
         assert type(load(tmp_path / "attack.mchain", trusted=[kind]).loss) is type(harmless)
         other = Opened(content)
@@ -126,8 +126,10 @@ class Trap:
 def test_skops_files_that_are_none(evil, tmp_path):
     model = Opened(saved(CHAIN))
     model.entries["object-0.skops"] = evil
-    refuse(model.replace(model.add("skops", "a.B"), "loss").content(), tmp_path)
-    refuse(model.content(), tmp_path)
+    refuse(model.content(), tmp_path, "not as many parts written by skops")
+    refuse(model.replace(model.add("skops", "a.B", ["c.D"]), "loss").content(), tmp_path, r"not trusted: a\.B, c\.D")
+    with pytest.raises(ModelFileError, match="cannot be rebuilt"):
+        load(tmp_path / "attack.mchain", trusted=["a.B", "c.D"])
 
 
 @pytest.mark.parametrize(

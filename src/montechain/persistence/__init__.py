@@ -94,7 +94,7 @@ def save(model: Any, path: str | Path, *, about: dict[str, Any] | None = None, a
         untrusted = _untrusted_types(content)
         if untrusted and allow_untrusted:
             _build(content, untrusted)
-    except (Exception, RecursionError) as error:
+    except Exception as error:
         raise TypeError(
             f"this {name} cannot be saved ({type(error).__name__}: {error}). If you trust everyone who handles the "
             "file, use joblib.dump(model, path) instead."
@@ -161,7 +161,7 @@ def load(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
             f"{path} holds types that are not trusted: {error}. Nothing was built. If you know these types and trust "
             f"the author of the file: load(path, trusted={error.names})."
         ) from error
-    except (Exception, RecursionError) as error:
+    except Exception as error:
         saved, here = manifest["versions"], _versions()
         changed = [
             f"{name} {saved[name]} (here {here[name]})" for name in here if saved.get(name) not in (None, here[name])
@@ -250,7 +250,7 @@ def _read(path: Path, *, with_model: bool) -> tuple[dict[str, Any], dict[str, by
         raise
     except (IsADirectoryError, PermissionError) as error:
         raise ModelFileError(f"{path} cannot be read: {error.strerror}.") from error
-    except (Exception, RecursionError) as error:
+    except Exception as error:
         raise ModelFileError(f"{path} cannot be read ({error}): {SPOILED}") from error
 
 

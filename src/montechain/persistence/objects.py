@@ -61,10 +61,11 @@ def decode(nodes: Any, arrays: bytes, others: list[bytes], trusted: Collection[s
     Raises
     ------
     Untrusted
-        Before anything is built, if something was left to skops that is not in `trusted`.
+        If something was left to skops that is not in `trusted`, before anything is built or skops reads anything.
     """
-    names = {str(node["skops"][0]) for node in nodes if "skops" in node}
-    untrusted = names.union(*(skops.io.get_untrusted_types(data=other) for other in others)) - set(trusted)
+    by_skops = [node["skops"] for node in nodes if "skops" in node]
+    require(len(by_skops) == len(others), "there are not as many parts written by skops as are announced")
+    untrusted = {str(name) for first, names in by_skops for name in (first, *names)} - set(trusted)
     if untrusted:
         raise Untrusted(untrusted)
     decoder = _Decoder(arrays, others, trusted)
@@ -142,7 +143,7 @@ class _Encoder:
         if isinstance(state, dict | None):
             return "object", full_name(cls), self._pairs(state or {})
         self.others.append(skops.io.dumps(value))
-        return "skops", full_name(value)
+        return "skops", full_name(value), skops.io.get_untrusted_types(data=self.others[-1])
 
     def _array(self, value: Any) -> tuple[Any, ...]:
         array = np.asarray(value)
@@ -260,7 +261,7 @@ class _Decoder:
         made.__setstate__(state) if hasattr(made, "__setstate__") else made.__dict__.update(state)
         return made
 
-    def make_skops(self, name: str) -> Any:
+    def make_skops(self, name: str, trusted: Any) -> Any:
         made = skops.io.loads(next(self.others), trusted=self.trusted)
         require(full_name(made) == name, f"there is no {name}")
         return made
