@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import BaseEstimator
 
-__all__ = ["LabelDistribution", "Loss", "Marginals", "example_distribution"]
+from montechain._rows import distinct
 
-WORD = 2**62
-"""Label vectors are packed into integers below this to be sorted."""
+__all__ = ["LabelDistribution", "Loss", "Marginals", "example_distribution"]
 
 
 @dataclass(frozen=True)
@@ -75,26 +74,14 @@ class LabelDistribution:
 
     def heaviest_first(self) -> LabelDistribution:
         """Return the same distribution with each vector once, the heaviest of each row first."""
-        rows = self.rows
-        keys = [rows]
-        for j in range(self.labels.shape[1]):
-            n_codes = int(self.labels[:, j].max(initial=0)) + 1
-            bound = int(keys[-1].max(initial=0)) + 1
-            if bound * n_codes < WORD:
-                keys[-1] = keys[-1] * n_codes + self.labels[:, j]
-            else:
-                keys.append(self.labels[:, j].astype(np.int64))
-        by_key = np.lexsort(keys[::-1])
-        new = np.ones(len(by_key), dtype=bool)
-        if len(by_key) > 1:
-            new[1:] = np.any([np.diff(key[by_key]) != 0 for key in keys], axis=0)
-        chosen = by_key[new]
-        weights = np.bincount(np.cumsum(new) - 1, weights=self.weights[by_key], minlength=len(chosen))
+        rows, n_codes = self.rows, self.labels.max(axis=0, initial=0) + 1
+        _, first, place = distinct(rows, self.labels, n_codes.tolist())
+        weights = np.bincount(place, weights=self.weights, minlength=len(first))
         # Equal weights keep the order of the codes, so that a row's answer does not depend on the batch.
-        heaviest = np.lexsort((-weights, rows[chosen]))
-        chosen, weights = chosen[heaviest], weights[heaviest]
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[chosen], minlength=self.n_rows))]).astype(np.int64)
-        return LabelDistribution(indptr, self.labels[chosen], weights, self.residual, self.estimated)
+        order = np.lexsort((-weights, rows[first]))
+        first = first[order]
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[first], minlength=self.n_rows))]).astype(np.int64)
+        return LabelDistribution(indptr, self.labels[first], weights[order], self.residual, self.estimated)
 
     @property
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

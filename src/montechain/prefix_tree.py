@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from montechain._kernels.joint import log_joint as log_joint_kernel
 from montechain._kernels.joint import sample as sample_kernel
 from montechain._kernels.ties import on_grid
-from montechain._rows import row_blocks, take_rows
+from montechain._rows import distinct, row_blocks, take_rows
 from montechain.errors import NonFiniteError
 from montechain.links.linear import LinearScores
 from montechain.targets import CODE
@@ -253,32 +253,6 @@ class PrefixTree:
         if not (log_proba < np.inf).all():  # NaN or infinite
             raise NonFiniteError(self.chain.label_at(prefix.shape[1]))
         return on_grid(log_proba)
-
-
-def distinct(
-    rows: np.ndarray, codes: np.ndarray, n_classes: Sequence[int]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distinct pairs of a row and a vector of codes: a key, the first place, and which one each pair is.
-
-    They are sorted by row, then by code. `n_classes` bounds the codes of each column. As long as all keys fit into 62
-    bits, a pair always has the same key.
-
-    Examples
-    --------
-    >>> distinct(np.array([1, 0, 1]), np.array([[0, 1], [1, 1], [0, 1]]), [2, 2])
-    (array([3, 5]), array([1, 0]), array([1, 0, 1]))
-    """
-    # One number for each pair: far quicker to sort than rows of a matrix.
-    key, size = rows.astype(np.int64), int(rows.max(initial=0)) + 1
-    for column, n in zip(codes.T, n_classes, strict=True):
-        if size > 2**62 // n:
-            found, key = np.unique(key, return_inverse=True)
-            size = len(found)
-        key = key * n + column
-        size *= n
-    if len(key) < 2 or (key[1:] > key[:-1]).all():
-        return key, np.arange(len(key)), np.arange(len(key))
-    return np.unique(key, return_index=True, return_inverse=True)
 
 
 def draw_classes(log_proba: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
