@@ -11,10 +11,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from montechain._kernels.conditional import respond_rows
-from montechain._rows import row_blocks, take_rows
+from montechain._rows import join_rows, row_blocks, take_rows
 from montechain.chain import Chain
 from montechain.inference import Decision, Inference
-from montechain.inference.decision import concatenated
 from montechain.inference.enumeration import Effort
 from montechain.inference.marginals import marginals
 from montechain.joint import ChainModel
@@ -205,7 +204,7 @@ class Candidate:
     @cached_property
     def decision(self) -> Decision:
         """What the inference decides for each row."""
-        return concatenated([self.model.decide(rows, loss=self.loss, rng=self._rng()) for rows in self._chunks()])
+        return join_rows([self.model.decide(rows, loss=self.loss, rng=self._rng()) for rows in self._chunks()])
 
     @cached_property
     def labels(self) -> np.ndarray:
