@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import pickle
 import warnings
 from decimal import Decimal
@@ -16,7 +15,6 @@ import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -135,131 +133,6 @@ def test_columns_without_a_value_are_left_out_with_a_note():
         TableEncoder().fit(X[["void"]])
 
 
-@pytest.mark.parametrize(
-    ("cells", "why"),
-    [
-        ([f"P{i}" for i in range(60)], "60 different values in 60 rows"),
-        (pd.Categorical([f"P{i}" for i in range(60)]), "60 different values in 60 rows"),
-        ([f"P{i // 2 if i < 4 else i}" for i in range(60)], "58 different values in 60 rows"),
-        (np.arange(1, 61), "the row number"),
-        (np.random.default_rng(0).permutation(60), "the row number"),
-    ],
-)
-def test_identifiers_are_left_out_with_a_note(cells, why):
-    X = pd.DataFrame({"protein": cells, "x": np.linspace(0, 1, 60)})
-    encoder = TableEncoder().fit(X)
-    assert encoder.get_feature_names_out().tolist() == ["x"]
-    assert encoder.notes_ == [f"column 'protein' looks like an identifier ({why}) and is left out."]
-    np.testing.assert_array_equal(encoder.transform(X[["x"]]), encoder.transform(X))
-    assert len(TableEncoder(identifiers="keep").fit(X).get_feature_names_out()) > 1
-    dropped = TableEncoder(drop=["protein"]).fit(X)
-    assert dropped.get_feature_names_out().tolist() == ["x"]
-    assert dropped.notes_ == []
-    assert TableEncoder(text="protein").fit_transform(X.assign(protein=[f"word{i}" for i in range(60)])).shape == (
-        60,
-        61,
-    )
-
-
-def test_measurements_and_texts_are_not_identifiers():
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(
-        {
-            "year": np.arange(1900, 1960),
-            "income": rng.permutation(100_000)[:60],
-            "length": rng.normal(size=60),
-            "remark": [f"a bridge of {i} spans" for i in range(60)],
-            "short": rng.integers(0, 3, 60).astype(str),
-        }
-    )
-    assert {column.kind for column in TableEncoder().fit(X).columns_} == {"number", "nominal"}
-    assert TableEncoder().fit(X.iloc[:, :3].to_numpy()).notes_ == []
-
-
-def test_many_different_words_become_a_bounded_number_of_columns():
-    rng = np.random.default_rng(0)
-    zip_codes = np.char.zfill(rng.integers(0, 2000, 3000).astype(str), 5)
-    zip_codes[:40] = "00001"
-    X = pd.DataFrame({"zip": zip_codes, "x": rng.normal(size=3000)})
-    encoder = TableEncoder().fit(X)
-    result = encoder.transform(X)
-    assert result.shape == (3000, 1 + 100 + 30)
-    assert encoder.columns_[0].kind == "words"
-    assert f"column 'zip' has {len(np.unique(zip_codes))} different words: the 100 commonest" in encoder.notes_[0]
-    names = encoder.get_feature_names_out().tolist()
-    np.testing.assert_array_equal(result[:, names.index("zip_00001")], zip_codes == "00001")
-    np.testing.assert_allclose(encoder.transform(X.iloc[[7]]), result[[7]], rtol=1e-10, atol=1e-12)
-    # Words that are spelled alike are near each other, those never met as well; a missing cell is in the middle.
-    spelling = encoder.transform(pd.DataFrame({"zip": ["01234", "01235", "98760", None], "x": 0.0}))[:, 101:]
-    assert np.linalg.norm(spelling[0] - spelling[1]) < np.linalg.norm(spelling[0] - spelling[2])
-    np.testing.assert_array_equal(spelling[3], np.zeros(30))
-    assert TableEncoder(max_categories=5).fit_transform(X).shape == (3000, 1 + 5 + 30)
-
-
-def test_words_of_few_letters_have_a_spelling_too():
-    X = pd.DataFrame({"unary": ["a" * (1 + i % 150) for i in range(400)], "x": np.arange(400.0)})
-    assert np.isfinite(TableEncoder().fit_transform(X)).all()
-    few = (
-        TableEncoder(max_categories=3)
-        .set_output(transform="pandas")
-        .fit_transform(X.assign(unary=["a", "b", "c", "d"] * 100))
-    )
-    assert few.shape == (400, 1 + 3 + 30)
-
-
-@pytest.mark.parametrize(("strays", "dtype"), [(["heavy"], object), (["heavy", "n.a.", "?", "-", "x"], "str")])
-def test_stray_words_among_numbers_are_missing_with_a_note_or_an_error(strays, dtype):
-    numbers = np.random.default_rng(0).integers(2700, 6300, 342).astype(object)
-    clean = pd.Series(numbers, dtype=float)
-    rows = list(range(7, 7 + len(strays)))
-    numbers[rows] = strays
-    clean[rows] = np.nan
-    X = pd.DataFrame({"mass": pd.Series(numbers, dtype=object).astype(dtype)})
-    encoder = TableEncoder().fit(X)
-    assert encoder.columns_[0].kind == "number"
-    said = f"{342 - len(rows)} of 342 values of column 'mass' are numbers; row 7 holds 'heavy'"
-    assert encoder.notes_[0].startswith(said)
-    assert ("and 2 more rows" in encoder.notes_[0]) == (len(rows) == 5)
-    expected = TableEncoder().fit(clean.to_frame("mass"))
-    np.testing.assert_array_equal(encoder.fit_transform(X), expected.transform(clean.to_frame("mass")))
-    with pytest.raises(ValueError, match=f'{said}.* stray="missing"'):
-        TableEncoder(stray="error").fit(X)
-    with pytest.raises(ValueError, match=r"column 'mass' .* held numbers .* but now row 7 holds 'heavy'"):
-        TableEncoder(stray="error").fit(clean.to_frame("mass")).transform(X)
-    with pytest.warns(UserWarning, match=r"but now row 7 holds 'heavy': .* Words in this column count as missing"):
-        np.testing.assert_array_equal(expected.transform(X), encoder.transform(X))
-
-
-def test_codes_among_words_stay_words():
-    X = pd.DataFrame(
-        {
-            "zip": [*(f"0{i:04}" for i in range(199)), "none"],
-            "grade": ["1", "2", "3", "other"] * 50,
-            "digits": ["1", "2", "3", "4"] * 50,
-        }
-    )
-    assert [column.kind for column in TableEncoder(identifiers="keep").fit(X).columns_] == [
-        "words",
-        "nominal",
-        "nominal",
-    ]
-
-
-def test_text_is_tf_idf():
-    remarks = ["steel arch bridge", "wooden bridge", None, "steel bridge of steel"]
-    X = pd.DataFrame({"remarks": remarks, "x": [1.0, 2.0, 3.0, 4.0]})
-    encoder = TableEncoder(text=["remarks"], **PLAIN).fit(X)
-    result = encoder.transform(X)
-    assert sp.issparse(result)
-    oracle = TfidfVectorizer()
-    expected = oracle.fit_transform([remark or "" for remark in remarks]).toarray()
-    np.testing.assert_allclose(result.toarray(), np.column_stack([X["x"], expected]))
-    assert encoder.get_feature_names_out().tolist() == ["x", *(f"remarks_{w}" for w in oracle.get_feature_names_out())]
-    assert TableEncoder(text="remarks", max_text_features=2).fit(X).transform(X).shape == (4, 3)
-    framed = TableEncoder(text="remarks").set_output(transform="pandas").fit_transform(X)
-    assert framed.shape == result.shape
-
-
 def test_very_many_categories_make_a_sparse_result():
     words = {f"word{j}": [f"w{i % 90}" for i in range(180)] for j in range(12)}
     X = pd.DataFrame({**words, "x": np.tile([0.0, 1.0], 90)})
@@ -275,46 +148,6 @@ def test_names_that_collide_stay_apart():
     X = pd.DataFrame({"a_b": [1.0, 2.0, 3.0], "a": ["b", "c", "d"]})
     encoder = TableEncoder().set_output(transform="polars").fit(X)
     assert encoder.transform(X).columns == ["a_b", "a_b_2", "a_c", "a_d"]
-
-
-# -- outliers ------------------------------------------------------------------------------------
-
-
-def test_few_outliers_are_clipped_at_both_ends():
-    rng = np.random.default_rng(1)
-    values = rng.permutation(np.concatenate([rng.normal(50, 10, 4000), [65526.0, 65511.0, -9e9]]))
-    clipped = QuantileClip().fit_transform(values[:, None]).ravel()
-    ranked = np.sort(values)
-    n_changed = int(0.001 * (len(values) - 1))
-    np.testing.assert_array_equal(clipped, np.clip(values, ranked[n_changed], ranked[-1 - n_changed]))
-    assert (clipped != values).sum() == 2 * n_changed
-    assert clipped.max() < 100
-
-
-def test_small_tables_are_left_alone():
-    values = np.array([[1.0], [2.0], [1e6]])
-    np.testing.assert_array_equal(QuantileClip().fit_transform(values), values)
-
-
-def test_rare_values_are_no_outliers():
-    rare = np.zeros((5000, 4))
-    rare[7, 0] = 1.0  # binary
-    rare[[3, 9], 1] = [2.0, 3.0]  # counts, mostly zero
-    rare[:, 2] = 1.0
-    rare[11, 2] = 0.0  # binary, mostly one
-    rare[:2000, 3] = np.linspace(1, 2, 2000)
-    rare[0, 3] = 1e9  # mostly zero, but with an outlier among the rest
-    clipped = QuantileClip().fit_transform(rare)
-    np.testing.assert_array_equal(clipped[:, :3], rare[:, :3])
-    assert clipped[:, 3].max() == 2.0
-    assert (clipped[2000:, 3] == 0).all()
-
-
-def test_values_beyond_what_was_learned_are_clipped_and_nothing_with_none():
-    X = np.linspace(0, 1, 50)[:, None]
-    strange = np.array([[-5.0], [0.5], [9.0]])
-    np.testing.assert_array_equal(TableEncoder(scale=None).fit(X).transform(strange).ravel(), [0.0, 0.5, 1.0])
-    np.testing.assert_array_equal(TableEncoder(**PLAIN).fit(X).transform(strange), strange)
 
 
 # -- arrays and sparse containers ----------------------------------------------------------------
@@ -414,93 +247,6 @@ def test_the_same_values_in_another_spelling(frame):
         (np.array([True, False, True], dtype=object), pd.Categorical([1, 2, 3]), pd.array([20, 30, 40], dtype="Int64")),
     ):
         np.testing.assert_array_equal(encoder.transform(frame.assign(flag=flag, code=code, age=age)), plain)
-
-
-def test_dates_of_every_kind():
-    day = datetime.date(2024, 3, 31)
-    noon = datetime.datetime(2024, 3, 31, 12)
-    zone = datetime.timezone(datetime.timedelta(hours=2))
-    X = pd.DataFrame(
-        {
-            "date": [day, None],
-            "moment": [noon, datetime.datetime(2024, 4, 1)],
-            "zoned": pd.to_datetime([noon.replace(tzinfo=zone), noon.replace(tzinfo=zone)]),
-            "span": [datetime.timedelta(hours=36), pd.NaT],
-            "clock": [datetime.time(6), datetime.time(18)],
-        }
-    )
-    n = (day - datetime.date(1970, 1, 1)).days
-    expected = [[n, n + 0.5, n + 10 / 24, 1.5, 0.25], [np.nan, n + 1, n + 10 / 24, np.nan, 0.75]]
-    encoder = TableEncoder(missing="keep", **PLAIN).fit(X)
-    days = [encoder.get_feature_names_out().tolist().index(name) for name in X]
-    np.testing.assert_allclose(encoder.transform(X)[:, days], expected, rtol=1e-12)
-    columns = {name: X[name].astype(object).where(X[name].notna(), None).tolist() for name in X}
-    frame = pl.DataFrame({**columns, "span": [datetime.timedelta(hours=36), None]})
-    frame = frame.with_columns(pl.col("zoned").dt.convert_time_zone("Europe/Paris"))
-    of_polars = TableEncoder(missing="keep", **PLAIN).fit_transform(frame)
-    np.testing.assert_allclose(of_polars, encoder.transform(X), rtol=1e-12)
-    written = X.assign(date=["2024-03-31", None], moment=["2024-03-31T12:00", "2024-04-01"])
-    np.testing.assert_allclose(encoder.transform(written), encoder.transform(X), rtol=1e-12)
-    with pytest.raises(ValueError, match=r"column 'span' of `X` held durations .* but now row 0 holds 'long'"):
-        encoder.transform(X.assign(span=["long", None]))
-
-
-def test_dates_have_calendar_features():
-    moments = pd.date_range("2023-11-25", periods=400, freq="37h")
-    X = pd.DataFrame(
-        {"when": moments, "day": moments.normalize(), "yearly": pd.to_datetime(["2020-01-01", "2021-01-01"] * 200)}
-    )
-    encoder = TableEncoder(**PLAIN).set_output(transform="pandas")
-    result = encoder.fit_transform(X)
-    shares = {
-        "year": (moments.day_of_year - 1 + moments.hour / 24) / 366,
-        "month": (moments.day - 1 + moments.hour / 24) / 31,
-        "week": (moments.day_of_week + moments.hour / 24) / 7,
-        "day": moments.hour / 24,
-    }
-    for cycle, share in shares.items():
-        np.testing.assert_allclose(result[f"when_{cycle}_sin"], np.sin(2 * np.pi * share), atol=1e-9)
-        np.testing.assert_allclose(result[f"when_{cycle}_cos"], np.cos(2 * np.pi * share), atol=1e-9)
-    # What does not vary has no column.
-    assert [name for name in result if name.startswith("day_day")] == []
-    assert [name for name in result if name.startswith("yearly")] == ["yearly", "yearly_week_sin", "yearly_week_cos"]
-    missing = X.astype(object)
-    missing.iloc[0, 0] = None
-    assert np.isfinite(encoder.transform(missing)).all().all()
-
-
-@pytest.mark.parametrize(
-    ("dates", "first"),
-    [
-        (["2024-01-31", "2024-12-01"], "2024-01-31"),
-        (["2024-01-31 10:00:00", "2024-12-01 11:30:00"], "2024-01-31 10:00"),
-        (["31/01/2024", "01/12/2024"], "2024-01-31"),
-        (["01/12/2024", "31/01/2024"], "2024-12-01"),
-        (["1/31/2024", "12/1/2024"], "2024-01-31"),
-        (["31.1.2024", None, "1.12.2024"], "2024-01-31"),
-        (["2024/1/31", "2024/12/1"], "2024-01-31"),
-    ],
-)
-def test_dates_written_as_strings(dates, first):
-    X = pd.DataFrame({"when": dates})
-    encoder = TableEncoder(**PLAIN).fit(X)
-    assert encoder.columns_[0].kind == "date"
-    expected = (pd.Timestamp(first) - pd.Timestamp(0)) / pd.Timedelta(days=1)
-    np.testing.assert_allclose(encoder.transform(X)[0, 0], expected)
-    np.testing.assert_allclose(encoder.transform(X.iloc[[0]])[0, 0], expected)
-
-
-def test_what_only_looks_like_dates_stays_words():
-    X = pd.DataFrame(
-        {
-            "version": ["1.2.3", "1.10.0", "2.0.1"],
-            "address": ["10.0.0.1", "10.0.0.2", "10.1.0.1"],
-            "phone": ["555-12-1234", "555-13-4321", "555-14-9999"],
-            "mixed": ["2024-01-31", "soon", "later"],
-            "month": ["2024-13-45", "2024-01-31", "2024-02-30"],
-        }
-    )
-    assert {column.kind for column in TableEncoder().fit(X).columns_} == {"nominal"}
 
 
 def test_polars_enumerations_declare_categories_and_categoricals_do_not():

@@ -178,7 +178,7 @@ def _of_table(estimator: Any) -> Facts:
         choices = [
             ("inputs", inputs),
             ("as numbers", f"{len(encoder.get_feature_names_out())} columns"),
-            *(("note", note) for note in encoder.notes_),
+            *(("note", note) for note in estimator.notes_),
         ]
     return Facts("Fitted to a table", choices=choices, inner=fitted_facts(estimator.classifier_))
 

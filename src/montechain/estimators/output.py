@@ -1,4 +1,4 @@
-"""Predictions as the kind of data frame that the user asks for."""
+"""`set_output` for classifiers: predictions in the data frame that the user chooses."""
 
 from __future__ import annotations
 
@@ -13,23 +13,22 @@ KINDS = ("default", "pandas", "polars")
 
 
 class SetOutputMixin:
-    """Gives a classifier of several targets `set_output`, with the meaning it has for transformers."""
+    """Add `set_output`, as scikit-learn's transformers have it, to a classifier of several targets."""
 
     _sklearn_output_config: dict[str, str]
 
     def set_output(self, *, transform: str | None = None) -> Any:
         """Choose the container of predictions.
 
-        A frame has the names of the targets, or ``label_0``, ``label_1``, ... if y had none, and X's index if both are
-        pandas'. Without this call, and with "default", predictions are as y was: a frame of the same kind if it was
-        one, else an array; scikit-learn's global setting, which is about transformers, does not change that.
-        Within a `Pipeline`, call it on this step: ``pipeline[-1].set_output(transform="pandas")``;
-        ``pipeline.set_output`` is for transformers only.
+        By default, predictions come in the container of y: a data frame of the same library, or an array. Data frames
+        have the names of the targets, or ``label_0``, ``label_1``, ... if y had none, and X's index if both are pandas
+        objects. scikit-learn's global setting is about transformers and does not apply. In a `Pipeline`, call
+        ``pipeline[-1].set_output(transform="pandas")``, since ``pipeline.set_output`` only reaches transformers.
 
         Parameters
         ----------
         transform : {"default", "pandas", "polars"}, optional
-            None leaves the choice as it is. The parameter has this name because scikit-learn's has it.
+            None leaves the choice as it is. The name is scikit-learn's.
 
         Returns
         -------

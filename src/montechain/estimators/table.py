@@ -1,4 +1,4 @@
-"""A classifier for tables as people have them: encoder and classifier in one."""
+"""`TableClassifier`: an encoder for tables and a classifier in one."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ __all__ = ["TableClassifier"]
 def _classifier_has(method: str) -> Any:
     def check(self: TableClassifier) -> bool:
         within = getattr(self, "classifier_", ChainClassifier() if self.classifier is None else self.classifier)
-        getattr(within, method)  # its own AttributeError says more
-        # Others were given codes, and know nothing of the user's classes.
+        getattr(within, method)  # raises an AttributeError that says more than ours would
+        # Classifiers of other libraries were fitted to codes and do not know the user's classes.
         return method == "predict_proba" or _takes_any_classes(within)
 
     return check
 
 
 class TableClassifier(MultiTargetClassifier):
-    """Predict several targets from a table as people have it: numbers, words, dates, text, missing cells.
+    """Predict several targets from a table with numbers, words, dates, text and missing cells.
 
-    An encoder turns the table into numbers, a classifier learns from these. Both are fitted on the same rows, so the
-    whole can be cross-validated without anything leaking from the held-out rows.
+    An encoder turns the table into numbers, and a classifier learns from them. Both are fitted to the same rows, so
+    nothing leaks from held-out rows when you cross-validate.
 
     Parameters
     ----------
     classifier : classifier, default=None
-        A classifier of this library, or any of scikit-learn that takes several targets. None is `ChainClassifier()`.
-        Methods that it lacks, such as `decide`, this lacks as well.
+        A classifier of montechain, or any scikit-learn classifier for several targets. None is `ChainClassifier()`.
+        Methods that it does not have, such as `decide`, are not available here either.
     encoder : transformer, default=None
-        What turns the table into numbers. None is `TableEncoder()`, which leaves missing numbers to the classifier if
-        it says that it takes them (its tag `allow_nan`), and fills them otherwise.
+        Turns the table into numbers. None is `TableEncoder()`, which fills missing numbers unless the classifier
+        accepts them (its tag `allow_nan`).
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class TableClassifier(MultiTargetClassifier):
         What you should know about the table and its targets: columns that are left out, targets with one class.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Only if X is a data frame with names that are strings.
+        Only if X is a data frame whose names are strings.
 
     Examples
     --------
@@ -84,8 +84,6 @@ class TableClassifier(MultiTargetClassifier):
         self.classifier = classifier
         self.encoder = encoder
 
-    # -- the public face ----------------------------------------------------------------------
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> TableClassifier:
         """Learn from X and y.
 
@@ -93,7 +91,7 @@ class TableClassifier(MultiTargetClassifier):
         ----------
         X : data frame, array or sparse container of shape (n, n_features)
         y : array, sparse container or data frame of shape (n, L), or array of shape (n,)
-            Classes of any kind, column by column; NaN and None where a label is not known, if the classifier allows.
+            Classes of any kind; NaN or None where a label is unknown, if the classifier accepts that.
         sample_weight : array of shape (n,), optional
             Passed on to the classifier, not to the encoder.
         **fit_params
@@ -111,8 +109,7 @@ class TableClassifier(MultiTargetClassifier):
             codes = self._learn_classes(y, encoded.shape[0])
             if encoded.shape[0] == 1:
                 raise ValueError("`X` has only 1 row (n_samples=1): give at least 2 rows to learn from.")
-            of_targets = self.codec_.notes(codes)
-            self.notes_ = [*getattr(encoder, "notes_", ()), *of_targets]
+            self.notes_ = [*getattr(encoder, "notes_", ()), *self.codec_.notes(codes)]
             targets = y if _takes_any_classes(classifier) else self._as_numbers(codes)
             options = self._fit_options(classifier, sample_weight, fit_params)
             self.classifier_ = classifier.fit(_acceptable(encoded, classifier), targets, **options)
@@ -164,7 +161,7 @@ class TableClassifier(MultiTargetClassifier):
         if isinstance(marginals, np.ndarray) and marginals.ndim == 2:
             if len(self.codec_.classes) == 1:
                 return [marginals]
-            # Some of scikit-learn's return one column for each label, the probability of its second class.
+            # Some scikit-learn classifiers return one column per label, the probability of its second class.
             return [np.column_stack([1.0 - positive, positive]) for positive in marginals.T]
         return list(marginals)
 
@@ -229,7 +226,7 @@ class TableClassifier(MultiTargetClassifier):
             return ChainClassifier()
         if isinstance(self.classifier, type) or not hasattr(self.classifier, "fit"):
             raise TypeError(
-                f"`classifier={self.classifier!r}` of TableClassifier is no classifier: pass an instance, such as "
+                f"`classifier={self.classifier!r}` of TableClassifier is not a classifier: pass an instance, such as "
                 "TableClassifier(ChainClassifier())."
             )
         return clone(self.classifier)
@@ -240,13 +237,13 @@ class TableClassifier(MultiTargetClassifier):
             return TableEncoder(missing="keep" if keep else "impute").set_output(transform="default")
         if isinstance(self.encoder, type) or not hasattr(self.encoder, "fit_transform"):
             raise TypeError(
-                f"`encoder={self.encoder!r}` of TableClassifier is no transformer: pass an instance, such as "
+                f"`encoder={self.encoder!r}` of TableClassifier is not a transformer: pass an instance, such as "
                 "TableClassifier(encoder=TableEncoder())."
             )
         return clone(self.encoder)
 
     def _as_numbers(self, codes: np.ndarray) -> np.ndarray:
-        """Return codes as scikit-learn's classifiers take targets, NaN where a label is not known."""
+        """Return codes as targets for scikit-learn's classifiers, NaN where a label is unknown."""
         targets = np.where(codes == UNKNOWN, np.nan, codes) if (codes == UNKNOWN).any() else codes.astype(np.int64)
         return targets[:, 0] if targets.shape[1] == 1 else targets
 
@@ -262,7 +259,7 @@ class TableClassifier(MultiTargetClassifier):
         return given
 
     def _ask(self, method: str, X: Any, *arguments: Any, given: Any = None) -> Any:
-        """Return what the classifier answers for the encoded table."""
+        """Call a method of the classifier with the encoded table."""
         check_is_fitted(self)
         answer = getattr(self.classifier_, method)
         options = {}
@@ -276,7 +273,7 @@ class TableClassifier(MultiTargetClassifier):
         return answer(_acceptable(self.encoder_.transform(X), self.classifier_), *arguments, **options)
 
     def _presented(self, labels: Any, X: Any) -> Any:
-        """Return predictions of the classifier in the user's classes and container, with the index of X."""
+        """Return predictions in the user's classes and container, with the index of X."""
         if _takes_any_classes(self.classifier_):
             if self._output_container == "default" and not self.codec_.is_frame:
                 return labels
@@ -303,10 +300,10 @@ class TableClassifier(MultiTargetClassifier):
 
 
 def _acceptable(encoded: Any, classifier: Any) -> Any:
-    """Return the encoded table, as an array if the classifier takes no sparse containers."""
+    """Return the encoded table, as an array if the classifier does not accept sparse containers."""
     return encoded.toarray() if sp.issparse(encoded) and not get_tags(classifier).input_tags.sparse else encoded
 
 
 def _takes_any_classes(classifier: Any) -> bool:
-    """Return whether it takes targets in any shape and classes; others are given codes, and never see the user's."""
+    """Return whether it is a classifier of montechain, which takes any classes; others are fitted to codes."""
     return isinstance(innermost(classifier), MultiTargetClassifier)

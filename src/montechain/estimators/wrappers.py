@@ -1,4 +1,4 @@
-"""What is within pipelines, searches and tables."""
+"""Find the classifier inside pipelines, searches and tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["innermost", "is_table", "learned_classifier"]
 
 
 def innermost(model: Any) -> Any:
-    """Return the classifier at the end of pipelines and searches: of a search that is fitted, the best one.
+    """Return the classifier at the end of pipelines and searches; of a fitted search, the best one.
 
     Examples
     --------
@@ -47,5 +47,5 @@ def learned_classifier(model: Any) -> Any:
 
 
 def is_table(model: Any) -> bool:
-    """Return whether it is a fitted `TableClassifier`, which cannot be imported here: it is built upon this."""
+    """Return whether a model is a fitted `TableClassifier`, which imports this module."""
     return hasattr(model, "classifier_") and hasattr(model, "encoder_")
