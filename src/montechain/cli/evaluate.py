@@ -23,7 +23,7 @@ BASELINE = "Majority"
 def evaluate(
     file: options.Source,
     methods: Annotated[
-        str, typer.Option("--methods", "-m", metavar="A,B", help="Which methods: see `montechain methods`.")
+        str, typer.Option("--methods", "-m", metavar="A,B", help="Methods to compare; `montechain methods` lists them.")
     ] = "IC,CC,MCC,PCC",
     targets: options.Targets = None,
     drop: options.Drop = None,
@@ -34,8 +34,8 @@ def evaluate(
         typer.Option(
             "--cv",
             metavar="K",
-            help="K-fold cross-validation, stratified by labels; official: the published split; random: a hundred "
-            "random splits, two thirds to one.",
+            help="Number of label-stratified folds; official: the published split; random: a hundred random splits, "
+            "two thirds for training.",
         ),
     ] = "5",
     estimator: options.Estimator = None,
@@ -52,9 +52,12 @@ def evaluate(
     seconds: Annotated[
         float | None, typer.Option("--time-limit", metavar="SECONDS", help="For one method on one fold.")
     ] = None,
-    memory: Annotated[float | None, typer.Option("--memory-limit", metavar="GB", help="Likewise.")] = None,
+    memory: Annotated[
+        float | None, typer.Option("--memory-limit", metavar="GB", help="For one method on one fold.")
+    ] = None,
     table: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write all figures, one per line, as a table.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write every measure of every fold to a table."),
     ] = None,
     seed: options.Seed = 0,
     delimiter: options.Delimiter = None,
@@ -67,7 +70,7 @@ def evaluate(
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
-    """Compare methods by cross-validation, beside always predicting the commonest combination.
+    """Compare methods by cross-validation, and with always predicting the most common combination.
 
     **Examples**
 
@@ -143,7 +146,7 @@ def _report(rows: list[pd.DataFrame], name: str, cv: str, table: Path | None, *,
         output.print_json(results.to_dict("records"))
     elif rows:
         kind = {"official": "official split", "random": "100 random splits"}.get(cv, f"{cv}-fold cross-validation")
-        caption = f"{BASELINE}: always the commonest combination. Best values in bold."
+        caption = f"{BASELINE}: always the most common combination. Best values in bold."
         spread = "" if cv == "official" else ", mean ± standard deviation"
         print_scores(f"{name}: {kind}{spread}", results, caption=caption)
     if table is not None and rows:
