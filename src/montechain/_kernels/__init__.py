@@ -2,6 +2,9 @@
 
 Every kernel takes the arrays of `montechain.links.linear.LinearScores` first, in the order of
 `LinearScores.arrays`, then the labels known beforehand, then its own numbers. Each has a slow,
-obvious twin of the same name under `tests/reference/`. Nothing is compiled at import: numba
-compiles at the first call and keeps the result on disk.
+obvious twin of the same name under `tests/reference/`.
+
+Nothing is compiled at import: numba compiles at the first call and keeps the result on disk. So each kernel is called
+with one set of types, C-contiguous and writable. What few chains or rows need is a kernel of its own, so that others do
+not wait for it; arrays are made in Python, since numba takes long to compile what makes or copies them.
 """

@@ -213,7 +213,11 @@ def with_addresses(response):
 
 @functools.cache
 def _coupling():
-    return cfunc("void(CPointer(f8), CPointer(f8), i8, CPointer(f8))", cache=True)(_couple_at)
+    signature = "void(CPointer(f8), CPointer(f8), i8, CPointer(f8))"
+    try:
+        return cfunc(signature, cache=True)(_couple_at)
+    except RuntimeError:  # there is nowhere to keep it
+        return cfunc(signature)(_couple_at)
 
 
 def _couple_at(scores, weights, n_classes, out):

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic, overload
+
+from montechain._kernels.compiling import njit
 
 LOG2_E = 1.4426950408889634
 # The lowest argument whose exponential is a normal number; those below count as this.

@@ -10,7 +10,8 @@ that theirs keep holding, until it is a member itself or some variable has come 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from montechain._kernels.compiling import njit
 
 SWEEPS_BETWEEN_LOOKS = 10
 """After so many sweeps it is asked whether the active set shall take over."""

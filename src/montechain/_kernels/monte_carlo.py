@@ -38,12 +38,13 @@ def monte_carlo(base, effects, score_start, score_weight, response, n_classes, a
     if not is_all_binary(response, n_classes):
         return best_of_draws(base, *others, given, *draws)
     uniforms, start_greedy = draws
-    labels, log_proba, upper_bound, nodes, _, _ = search_binary(base, effects, given, PATIENCE)
+    labels, log_proba, upper_bound, nodes, complete, tied = search_binary(base, effects, given, PATIENCE)
     odds = base + labels @ np.tril(effects, -1).T
     is_known = given >= 0 if len(given) else np.zeros(1, dtype=bool)
     is_greedy = start_greedy & (((odds > TIE) == (labels == 1)) | is_known).all(axis=1)
     rows = np.flatnonzero(~is_greedy & (nodes > 0))
-    draw_rows(base, effects, given, rows, uniforms, start_greedy, labels, log_proba, upper_bound)
+    is_best = complete & ~tied
+    draw_rows(base, effects, given, rows, is_best, uniforms, start_greedy, labels, log_proba, upper_bound)
     underflown = np.flatnonzero(nodes == 0)
     if len(underflown):
         known = given[underflown] if len(given) else given
@@ -53,12 +54,14 @@ def monte_carlo(base, effects, score_start, score_weight, response, n_classes, a
 
 
 @njit(error_model="numpy")
-def draw_rows(base, effects, given, rows, uniforms, start_greedy, labels, log_proba, upper_bound):
+def draw_rows(base, effects, given, rows, is_best, uniforms, start_greedy, labels, log_proba, upper_bound):
     """Draw for some rows of a binary chain, one vector after the other, and keep the first of the most probable ones.
 
     Parameters
     ----------
     rows : int64 ndarray
+    is_best : bool ndarray
+        Whether each row of `labels` is more probable than any other vector: if it is drawn, it is the answer.
     labels, log_proba : ndarrays
         Where the vectors of these rows and their log-probabilities go.
     upper_bound : ndarray
@@ -67,9 +70,32 @@ def draw_rows(base, effects, given, rows, uniforms, start_greedy, labels, log_pr
     n_labels = base.shape[1]
     path = np.empty(n_labels, dtype=np.int32)
     active = np.empty(n_labels, dtype=np.int64)
+    first_class = np.empty(n_labels)
     for index in range(rows.shape[0]):
         i = rows[index]
         best = -np.inf
+        is_drawn = False
+        if is_best[i]:
+            n_active = 0
+            for k in range(n_labels):
+                odds = base[i, k]
+                for a in range(n_active):
+                    odds += effects[k, active[a]]
+                first_class[k] = 1.0 / (1.0 + math.exp(min(odds, 700.0)))
+                if given.shape[0] > 0 and given[i, k] >= 0:  # every draw has the known class
+                    first_class[k] = -1.0 if labels[i, k] == 1 else 2.0
+                if labels[i, k] == 1:
+                    active[n_active] = k
+                    n_active += 1
+            for s in range(uniforms.shape[0]):
+                k = 0
+                while k < n_labels and (uniforms[s, k] < first_class[k]) == (labels[i, k] == 0):
+                    k += 1
+                if k == n_labels:
+                    is_drawn = True
+                    break
+        if is_drawn:
+            continue
         for s in range(-1 if start_greedy else 0, uniforms.shape[0]):
             partial = 0.0
             n_active = 0

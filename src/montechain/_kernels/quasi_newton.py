@@ -8,7 +8,8 @@ Steps and changes of the gradient are kept in single precision: they only shape 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from montechain._kernels.compiling import njit
 
 SUMS = {"reassoc", "contract"}
 """Sums may be taken in any order, with fused multiplication and addition."""

@@ -8,8 +8,8 @@ products of the logistic solver are float32 throughout, and `data` is empty wher
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from montechain._kernels.compiling import njit
 from montechain._kernels.lanes import N_BYTES, add, load, multiply_add, store, zeros_like
 
 TILE = 64

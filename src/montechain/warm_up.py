@@ -1,0 +1,66 @@
+"""Compile every kernel once, for example when a container image is built."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import scipy.sparse as sp
+
+from montechain._compilation import watch_compilation
+from montechain._kernels.branch_and_bound import most_probable
+from montechain.chain import no_knowledge
+from montechain.estimators import ChainClassifier, ChainPopulationClassifier, DependencyNetworkClassifier
+from montechain.links import LogisticLink, SVMLink
+from montechain.links.linear import SOFTMAX, FittedLinearLink, LinearScorer
+from montechain.losses import F1, Jaccard
+
+__all__ = ["warm_up"]
+
+STRATEGIES = ("greedy", "exhaustive", "beam", "epsilon_approximate", "monte_carlo", "branch_and_bound")
+
+
+def warm_up() -> float:
+    """Compile all kernels, or load them from the cache, by learning and asking small models.
+
+    Returns
+    -------
+    float
+        Seconds of CPU time spent compiling: zero if everything was in the cache.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    binary = (X[:, :3] + rng.normal(size=(60, 3)) > 0.0).astype(int)
+    several = binary.copy()
+    several[:, 0] += binary[:, 1]
+    with watch_compilation() as compilation, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for link in (LogisticLink(), SVMLink()):
+            for inputs in (X, sp.csr_matrix(X)):
+                for Y in (binary, several):
+                    ChainClassifier(link, random_state=0).fit(inputs, Y).predict(inputs)
+        for Y in (binary, several):
+            known = np.where(rng.random(Y.shape) < 0.3, Y.astype(object), None)
+            for inference in STRATEGIES:
+                ChainClassifier(inference=inference, random_state=0).fit(X, Y).predict(X)
+            for loss in ("hamming", F1(negative=0), Jaccard(negative=0)):
+                for inference in ("exhaustive", "monte_carlo", "branch_and_bound"):
+                    ChainClassifier(inference=inference, loss=loss, random_state=0).fit(X, Y).predict(X)
+            chain = ChainClassifier(random_state=0).fit(X, Y)
+            chain.predict_proba(X)
+            chain.predict_proba(X, given=known)
+            chain.predict_top_k(X, k=2)
+            chain.log_joint(X, Y)
+            chain.sample(X, n_samples=2)
+            ChainClassifier(parents="tree", random_state=0).fit(X, Y).predict_proba(X)
+            DependencyNetworkClassifier(random_state=0).fit(X, Y).predict(X)
+            for combine in ("mixture", "algorithm-4"):
+                population = ChainPopulationClassifier(combine=combine, n_chains=2, random_state=0).fit(X, Y)
+                population.predict(X)
+            population.predict_proba(X, given=known)
+        # The search that looks ahead is for rows that take thousands of prefixes; here it starts after one.
+        link = FittedLinearLink(2, SOFTMAX, np.ones((4, 1)), np.zeros(1))
+        link.log_proba(X, np.empty((len(X), 0), dtype=np.int32))
+        scores = LinearScorer([link, link], [(), ()]).scores(X)
+        most_probable(*scores.arrays, no_knowledge(2), max_nodes=10, patience=1)
+    return compilation.cpu_seconds
