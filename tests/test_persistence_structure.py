@@ -33,7 +33,7 @@ from tests.saved_models import (
 X = data()[0]
 
 LINKS = ("chain_", "links")
-OF_POPULATION = ("population_", "chains", 0)
+OF_POPULATION = ("chains_", 0)
 FIRST = ("chain_", "links", "others", 0, "estimator")
 """The classifier in the first link of a chain."""
 
@@ -82,23 +82,21 @@ ARRAYS: list[tuple[Any, tuple[Any, ...], list[Any]]] = [
     (CHAIN, ("classes_", 0), [lambda a: np.arange(9), lambda a: a[:, None], lambda a: a[:0]]),
     (CHAIN, ("classes_", 1), [lambda a: a[:2]]),
     (POPULATION, ("orders_",), [put((0, 0), 7)]),
-    (POPULATION, ("population_", "orders"), [put((0, 0), 7), lambda a: a.astype(np.int32)]),
-    (POPULATION, ("population_", "positions"), [put((0, 0), 7)]),
-    (POPULATION, ("population_", "weights"), [put(0, -1.0), put(0, np.nan), lambda a: np.append(a, 0.1)]),
+    (POPULATION, ("weights_",), [put(0, -1.0), put(0, np.nan), lambda a: np.append(a, 0.1)]),
     (POPULATION, (*OF_POPULATION, "order"), [reverse]),
     (POPULATION, (*OF_POPULATION, "links", "coef"), [put((0, 0), np.nan)]),
     (POPULATION, ("classes_", 0), [lambda a: np.arange(9)]),
-    (POWERSET, ("vector_codes_",), [put((0, 0), 9), put((0, 0), -1), shorter]),
-    (POWERSET, ("vector_counts_",), [shorter]),
-    (POWERSET, ("link_", "coef"), [lambda a: a[:, :-1], put((0, 0), np.nan)]),
-    (POWERSET, ("link_", "intercept"), [lambda a: a[:, None]]),
-    (MajorityClassifier(), ("vector_codes_",), [put((0, 0), 9)]),
+    (POWERSET, ("model_", "vectors"), [put((0, 0), 9), put((0, 0), -1), shorter]),
+    (POWERSET, ("model_", "counts"), [shorter]),
+    (POWERSET, ("model_", "link", "coef"), [lambda a: a[:, :-1], put((0, 0), np.nan)]),
+    (POWERSET, ("model_", "link", "intercept"), [lambda a: a[:, None]]),
+    (MajorityClassifier(), ("model_", "vectors"), [put((0, 0), 9)]),
     (NETWORK, ("network_", "links", "coef"), [lambda a: a[:, :-1]]),
     (NETWORK, ("network_", "links", "n_classes"), [put(0, 3)]),
     (NETWORK, ("network_", "links", "parents_n_classes"), [put(0, 5)]),
     (NETWORK, ("classes_", 0), [lambda a: np.arange(9)]),
-    (FOREST, ("vector_codes_",), [put((0, 0), 9)]),
-    (FOREST, ("first_node_",), [put(1, 10**6), shorter]),
+    (FOREST, ("model_", "vectors"), [put((0, 0), 9)]),
+    (FOREST, ("model_", "first_node"), [put(1, 10**6), shorter]),
     (MACHINES, (*FIRST, "calibrated_classifiers_", 0, "estimator", "support_"), [lambda a: a[:1]]),
     (MACHINES, (*FIRST, "calibrated_classifiers_", 0, "estimator", "support_vectors_"), [narrower, lambda a: a[:2]]),
     (MACHINES, (*FIRST, "calibrated_classifiers_", 0, "estimator", "_n_support"), [shorter, put(0, 9**6), put(0, -1)]),

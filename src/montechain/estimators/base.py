@@ -79,7 +79,8 @@ class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
     def _check_loaded(self) -> None:
         """Raise a ValueError unless what was loaded from a file fits together."""
         if "classes_" in vars(self):
-            n_classes = tuple(self.codec_.n_classes)
+            classes, n_classes = self.codec_.classes, tuple(self.codec_.n_classes)
+            require(self.classes_ is (classes[0] if self.codec_.is_1d else classes), "the classes are not the codec's")
             model = self._model()
             require(isinstance(model, JointModel), "the model is of another kind")
             require(model.n_classes == n_classes, f"the labels have {n_classes} classes, the model {model.n_classes}")
