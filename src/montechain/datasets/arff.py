@@ -28,6 +28,8 @@ from montechain.errors import DataError
 __all__ = ["ArffTable", "Attribute", "arff_columns", "read_arff"]
 
 MISSING = "?"
+BATCH = 1 << 23
+"""Number of characters that are read in one go."""
 SHOWN = 12
 """Maximum number of declared values listed in an error."""
 
@@ -95,15 +97,35 @@ def read_arff(path: str | Path, *, encoding: str = "utf-8") -> ArffTable:
     relation, attributes, number, rest = read_header(blocks, path)
     rows: DenseRows | SparseRows | None = None
     parts: list[Any] = []
-    for first, block in [(number + 1, rest), *blocks] if rest else blocks:
-        if rows is None and (row := re.search(r"^[ \t]*([^ \t\n%])", block, re.MULTILINE)):
+    for batch in _batches([(number + 1, rest)] if rest else [], blocks):
+        text = "".join(block for _, block in batch)
+        if rows is None and (row := re.search(r"^[ \t]*([^ \t\n%])", text, re.MULTILINE)):
             rows = SparseRows(attributes) if row[1] == "{" else DenseRows(attributes)
-        if rows is not None:
+        if rows is None:
+            continue
+        part = rows.read_fast(text)
+        if part is not None:
+            parts.append(part)
+            continue
+        for first, block in batch:
             part = rows.read_fast(block)
             parts.append(rows.read_carefully(cursors(block, path, first)) if part is None else part)
     if rows is None:
         raise DataError("there are no rows after @data.", path=path, line=number)
     return ArffTable(relation, rows.attributes, rows.join(parts))
+
+
+def _batches(first: list[tuple[int, str]], blocks: Iterator[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
+    """Yield blocks several at a time: pandas is slow to begin, and fast once it reads."""
+    batch, size = first, 0
+    for block in blocks:
+        batch.append(block)
+        size += len(block[1])
+        if size > BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def arff_columns(path: str | Path, *, encoding: str = "utf-8") -> list[str]:
@@ -132,8 +154,7 @@ class DenseRows:
         block = f"\n{block}"
         if " " in block or any(sign in block for sign in (",,", "\n,", ",\n")) or not block.strip("\n"):
             return None
-        kinds = {"nominal": "category", "string": str, "date": str}
-        dtypes = {j: kinds[attribute.kind] for j, attribute in enumerate(self.attributes) if attribute.kind in kinds}
+        dtypes = {j: str for j, attribute in enumerate(self.attributes) if attribute.kind != "numeric"}
         try:
             frame = pd.read_csv(
                 io.StringIO(block),
@@ -156,9 +177,11 @@ class DenseRows:
                     return None
                 column = column.astype(np.float64)
             elif attribute.categories is not None:
-                if not attribute.codes.keys() >= set(column.cat.categories):
+                codes, values = pd.factorize(column)
+                if not attribute.codes.keys() >= set(values):
                     return None
-                column = column.cat.set_categories(_dtype(attribute.categories).categories)
+                place = np.array([*map(attribute.codes.__getitem__, values), -1])
+                column = pd.Categorical.from_codes(place[codes], dtype=_dtype(attribute.categories))
             columns[j] = column
         return self._named(columns)
 
