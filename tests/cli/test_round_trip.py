@@ -29,7 +29,7 @@ def folder(tmp_path_factory):
     answer = run_from_nothing("fit", "bridges.csv", *options, folder=place)
     assert answer.code == 0, answer.err
     assert "Learned from 200 rows with 3 inputs" in answer.out
-    assert "unknown cells" in answer.out
+    assert "target cells are missing" in answer.out
     return place
 
 

@@ -1,118 +1,102 @@
-"""Choices as they are typed: ``beam``, ``beam(width=10)``, ``search(n_iterations=100)``."""
+"""Parse choices as they are typed: ``beam``, ``beam(width=10)``, ``search(n_iterations=100)``."""
 
 from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Mapping
 from typing import Any
 
+import montechain as mc
 from montechain._messages import nearest
+from montechain.cli.tables import split_names
 
-__all__ = ["parse_choice", "parse_estimator", "parse_loss", "parse_order", "parse_parents", "parse_strategy"]
+__all__ = ["parse_choice", "parse_order", "parse_parents"]
 
 
-def parse_choice(text: str, allowed: Mapping[str, type], option: str) -> Any:
-    """Return an instance of the class of this name, with the arguments in brackets.
+def allowed(option: str) -> dict[str, type]:
+    """Return the classes that an option may name."""
+    from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+
+    from montechain.inference import STRATEGIES
+
+    return {
+        "--inference": dict(STRATEGIES),
+        "--loss": {"exact_match": mc.ExactMatch, "hamming": mc.Hamming, "f1": mc.F1, "jaccard": mc.Jaccard},
+        "--estimator": {
+            "logistic": mc.LogisticLink,
+            "svm": mc.SVMLink,
+            "random_forest": RandomForestClassifier,
+            "extra_trees": ExtraTreesClassifier,
+            "hist_gradient_boosting": HistGradientBoostingClassifier,
+        },
+        "--order": {
+            "search": mc.OrderSearch,
+            "all_orders": mc.AllOrders,
+            "subset_order": mc.SubsetOrder,
+            "beam_order": mc.BeamOrder,
+        },
+    }[option]
+
+
+def parse_choice(text: str, option: str) -> Any:
+    """Return an instance of the class that is named, with the arguments in brackets.
 
     Arguments are literals: nothing is executed.
 
-    >>> from montechain.inference import STRATEGIES
-    >>> parse_choice("beam(width=3)", STRATEGIES, "--inference")
+    >>> parse_choice("beam(width=3)", "--inference")
     Beam(width=3)
-    >>> parse_choice("baem", STRATEGIES, "--inference")
+    >>> parse_choice("haming", "--loss")
     Traceback (most recent call last):
         ...
-    ValueError: `--inference baem` is not known; did you mean 'beam'? Allowed are greedy, ..., for example 'greedy'.
+    ValueError: `--loss haming` is not known; did you mean 'hamming'? Allowed: exact_match, hamming, f1, jaccard.
     """
     name, arguments = _split(text, option)
-    name = name.replace("-", "_")
-    if name not in allowed:
-        listed = ", ".join(allowed)
-        raise ValueError(
-            f"`{option} {text}` is not known{nearest(name, allowed) or '.'} Allowed are {listed}, "
-            f"for example '{next(iter(allowed))}'."
-        )
-    kind = allowed[name]
-    parameters = inspect.signature(kind).parameters
+    kinds = allowed(option)
+    if name not in kinds:
+        raise ValueError(f"`{option} {text}` is not known{nearest(name, kinds) or '.'} Allowed: {', '.join(kinds)}.")
+    parameters = inspect.signature(kinds[name]).parameters
     for argument in arguments:
         if argument not in parameters:
-            listed = ", ".join(parameters)
             raise ValueError(
                 f"`{option} {text}`: {name} has no parameter {argument!r}{nearest(argument, parameters) or '.'} "
-                f"It has {listed or 'none'}."
+                f"Its parameters: {', '.join(parameters) or 'none'}."
             )
-    return kind(**arguments)
-
-
-def parse_strategy(text: str) -> Any:
-    """Return the inference strategy that is typed."""
-    from montechain.inference import STRATEGIES
-
-    return parse_choice(text, STRATEGIES, "--inference")
-
-
-def parse_loss(text: str) -> Any:
-    """Return the loss that is typed."""
-    from montechain.losses import F1, ExactMatch, Hamming, Jaccard
-
-    losses = {"exact_match": ExactMatch, "hamming": Hamming, "f1": F1, "jaccard": Jaccard}
-    return parse_choice(text, losses, "--loss")
-
-
-def parse_estimator(text: str) -> Any:
-    """Return what learns the links."""
-    from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
-
-    from montechain.links import LogisticLink, SVMLink
-
-    learners = {
-        "logistic": LogisticLink,
-        "svm": SVMLink,
-        "random_forest": RandomForestClassifier,
-        "extra_trees": ExtraTreesClassifier,
-    }
-    return parse_choice(text, learners, "--estimator")
+    return kinds[name](**arguments)
 
 
 def parse_order(text: str, names: list[str]) -> Any:
-    """Return the order that is typed: given, random, names with commas between them, or a search.
+    """Return an order of the targets: given, random, names joined by commas, or a search.
 
     >>> parse_order("loops,parity", ["parity", "loops"])
     ['loops', 'parity']
     """
-    from montechain.cli.sources import split_names
-    from montechain.ordering import AllOrders, BeamOrder, OrderSearch, SubsetOrder
-
-    if text == "given":
-        return None
-    if text == "random":
-        return text
+    if text in ("given", "random"):
+        return None if text == "given" else text
     typed = split_names(text)
     if set(typed) <= set(names):
         return typed
-    searches = {"search": OrderSearch, "all_orders": AllOrders, "subset_order": SubsetOrder, "beam_order": BeamOrder}
-    try:
-        return parse_choice(text, searches, "--order")
-    except ValueError as error:
-        if "(" in text or "," not in text:
-            raise ValueError(f"{error} Or: given, random, or all targets with commas between them.") from None
-        unknown = [name for name in typed if name not in names]
+    if "," in text and "(" not in text:
+        unknown = next(name for name in typed if name not in names)
         raise ValueError(
-            f"`--order {text}` names {unknown[0]!r}, which is not a target{nearest(unknown[0], names) or '.'} "
+            f"`--order {text}` names {unknown!r}, which is not a target{nearest(unknown, names) or '.'} "
             f"The targets are {', '.join(names)}."
-        ) from None
+        )
+    try:
+        return parse_choice(text, "--order")
+    except ValueError as error:
+        raise ValueError(f"{error} Or: given, random, or all targets joined by commas.") from None
 
 
 def parse_parents(text: str) -> Any:
-    """Return which labels a link sees: a name, or a number as a number."""
+    """Return which earlier targets a link sees: a name, or a number as a number."""
     return int(text) if text.isdigit() else text
 
 
 def _split(text: str, option: str) -> tuple[str, dict[str, Any]]:
-    """Return the name and the arguments of ``name(key=value, ...)``."""
+    """Return the name and the arguments of ``name(key=value, ...)``; hyphens in a name count as underscores."""
+    name, bracket, rest = text.partition("(")
     try:
-        node = ast.parse(text.replace("-", "_") if "(" not in text else text, mode="eval").body
+        node = ast.parse(name.replace("-", "_") + bracket + rest, mode="eval").body
         if isinstance(node, ast.Name):
             return node.id, {}
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:

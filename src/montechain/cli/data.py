@@ -1,4 +1,4 @@
-"""``montechain data``: the catalogue of data sets."""
+"""``montechain data`` and ``montechain methods``: what has a name."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import Annotated
 
 import typer
 
+import montechain as mc
+from montechain._files import protect_files
 from montechain.cli import options, output
 
-__all__ = ["data"]
+__all__ = ["data", "methods"]
 
-data = typer.Typer(invoke_without_command=True, rich_markup_mode="markdown")
+data = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
 
 
 @data.callback()
@@ -24,20 +26,19 @@ def show_help(context: typer.Context) -> None:
 
 @data.command("list")
 def list_command(data: options.Data = None, as_json: options.Json = False) -> None:
-    """List the data sets by name, with the paper's figures and those of the files at hand.
+    """List the data sets by name, with their figures.
 
-    N rows, L targets, K classes of a target, d inputs, LC label cardinality: relevant labels per row.
+    N rows, L targets, K classes of a target, d inputs, LC label cardinality (relevant labels per row).
     """
     from montechain.datasets import list_datasets
 
-    output.settings.as_json = as_json
     entries = list_datasets(data)
     if as_json:
         output.print_json([entry.as_dict() for entry in entries])
         return
     rows = [[entry.name, *entry.shown_figures(), entry.state] for entry in entries]
     columns = ["name", "N", "L", "K", "d", "LC", "paper: N", "L", "K", "d", "LC", "state"]
-    caption = "" if data else "No folder of data is set: say where with --data FOLDER or MONTECHAIN_DATA=FOLDER."
+    caption = "" if data else "To use data sets that are not bundled: --data FOLDER, or MONTECHAIN_DATA=FOLDER."
     output.print_table("Data sets", columns, rows, left=(0, 11), caption=caption)
 
 
@@ -51,15 +52,26 @@ def export_command(
     force: options.Force = False,
 ) -> None:
     """Write a data set as a table, the targets in the last columns."""
-    from montechain._files import protect_files
-    from montechain.datasets import load_dataset, write_table
-    from montechain.datasets.files import check_table_path
+    from montechain.datasets import write_table
+    from montechain.datasets.writing import check_table_path
 
     check_table_path(file)
     protect_files(file, force=force)
     with output.progress("exporting"):
-        dataset = load_dataset(name, data=data)
+        dataset = mc.load_dataset(name, data=data)
         write_table(dataset.to_frame(), file)
     names = shlex.quote(",".join(f'"{label}"' if "," in label else label for label in dataset.label_names))
     source, model = shlex.quote(str(file)), shlex.quote(f"{file.stem}.mchain")
-    output.note(f"{len(dataset.Y)} rows: {file}. Next: montechain fit {source} --targets {names} -o {model}")
+    output.note(f"Wrote {len(dataset.Y)} rows to {file}. Next: montechain fit {source} --targets {names} -o {model}")
+
+
+def methods(as_json: options.Json = False) -> None:
+    """List the methods that `fit` and `evaluate` know by name."""
+    from montechain.methods import BASELINES
+
+    fields = ("name", "full_name", "parameters", "reference")
+    rows = [[getattr(method, field) for field in fields] for method in [*mc.METHODS.values(), *BASELINES.values()]]
+    if as_json:
+        output.print_json([dict(zip(fields, row, strict=True)) for row in rows])
+    else:
+        output.print_table("Methods", ["name", "what it is", "parameters", "reference"], rows, left=(0, 1, 2, 3))

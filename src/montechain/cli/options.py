@@ -2,129 +2,111 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, is_dataclass
+from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-__all__ = [
-    "Data",
-    "Decimal",
-    "Delimiter",
-    "Drop",
-    "Encoding",
-    "Estimator",
-    "Force",
-    "Format",
-    "Header",
-    "Inference",
-    "Jobs",
-    "Json",
-    "Loss",
-    "Nominal",
-    "Order",
-    "Parents",
-    "Seed",
-    "Source",
-    "Targets",
-    "Text",
-    "Thousands",
-]
+from montechain.cli import output
+
+__all__ = ["Columns", "Data", "Estimator", "Force", "Json", "Loss", "Reading", "Seed", "Source", "flag", "grouped"]
+
+flag = partial(typer.Option, metavar="")
+"""An option without a value."""
+names = partial(typer.Option, metavar="A,B")
+"""An option whose value is a list of column names."""
+
+
+def _set_json(value: bool) -> bool:
+    output.settings.as_json = value
+    return value
+
 
 Source = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="A CSV, TSV, Parquet, Feather, ARFF or LIBSVM file, openml:NAME, or a name from `montechain data list`.",
+        help="A CSV, TSV, Excel, Parquet, Feather, ARFF or LIBSVM file, openml:NAME, or a name from "
+        "`montechain data list`.",
     ),
-]
-Order = Annotated[
-    str | None,
-    typer.Option(
-        "--order",
-        help="Of the targets: random, given, all their names with commas between them, search, or with arguments "
-        "'search(n_iterations=200)'. [default: random]",
-    ),
-]
-Parents = Annotated[
-    str | None,
-    typer.Option(
-        "--parents",
-        help="Which earlier targets a target depends on: all, none, tree, or the number of the most informative ones. "
-        "[default: all]",
-    ),
-]
-Inference = Annotated[
-    str | None,
-    typer.Option(
-        "--inference",
-        "-i",
-        help="How the best answer is found: branch_and_bound, greedy, beam, monte_carlo, exhaustive, "
-        "epsilon_approximate; with arguments as in 'beam(width=10)'. [default: branch_and_bound]",
-    ),
-]
-
-Targets = Annotated[
-    str | None,
-    typer.Option(
-        "--targets",
-        "-t",
-        metavar="A,B,C",
-        help="The columns to predict: names with commas between them, first:N, last:N, or a Mulan .xml file. "
-        "ARFF files often say it themselves.",
-    ),
-]
-Drop = Annotated[
-    str | None,
-    typer.Option("--drop", metavar="A,B", help="Columns to leave out, such as identifiers and dates of entry."),
-]
-Text = Annotated[
-    str | None,
-    typer.Option("--text", metavar="A,B", help="Columns of running text: their words become inputs (TF-IDF)."),
-]
-Delimiter = Annotated[
-    str | None, typer.Option("--delimiter", help="What separates cells in a CSV file; found out by default.")
-]
-Encoding = Annotated[str, typer.Option("--encoding", help="How the letters of a CSV file are stored, e.g. latin-1.")]
-Header = Annotated[
-    bool | None,
-    typer.Option(
-        "--header/--no-header",
-        metavar="",
-        help="Whether the first line of a CSV file names the columns. [default: it does]",
-    ),
-]
-Format = Annotated[
-    str | None,
-    typer.Option("--format", help="What a file is whose name does not tell: arff, csv, tsv, parquet, feather, libsvm."),
-]
-Decimal = Annotated[str, typer.Option("--decimal", help="The decimal sign of a CSV file, e.g. a comma.")]
-Thousands = Annotated[str | None, typer.Option("--thousands", help="What groups the digits of its numbers.")]
-Nominal = Annotated[
-    str | None, typer.Option("--nominal", metavar="A,B", help="Columns of numbers that are names, such as codes.")
 ]
 Data = Annotated[
     Path | None,
-    typer.Option("--data", metavar="FOLDER", envvar="MONTECHAIN_DATA", help="Where the catalogue's data sets lie."),
+    typer.Option("--data", metavar="FOLDER", envvar="MONTECHAIN_DATA", help="Folder of the paper's data sets."),
 ]
 Estimator = Annotated[
     str | None,
     typer.Option(
         "--estimator",
         "-e",
-        help="How a link is learned: logistic, svm, random_forest, extra_trees; with arguments as in "
-        "'logistic(C=10)'. [default: logistic]",
+        help="What learns each target: logistic (the default), svm, random_forest, extra_trees, "
+        "hist_gradient_boosting; with arguments as in 'logistic(C=10)'.",
     ),
 ]
 Loss = Annotated[
     str | None,
-    typer.Option(
-        "--loss", "-l", help="What the best answer is: exact_match, hamming, f1, jaccard. [default: exact_match]"
-    ),
+    typer.Option("--loss", "-l", help="What to minimise: exact_match (the default), hamming, f1, jaccard."),
 ]
-Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Processor cores to use; -1 is all of them.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="For everything random: the same seed, the same result.")]
-Json = Annotated[bool, typer.Option("--json", metavar="", help="Print JSON for machines.")]
-Force = Annotated[
-    bool, typer.Option("--force", "-f", metavar="", help="Replace the output file if it exists; never an input.")
-]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
+Force = Annotated[bool, flag("--force", "-f", help="Replace the output file if it exists; never an input.")]
+Json = Annotated[bool, flag("--json", callback=_set_json, is_eager=True, help="Print JSON, for programs.")]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a training table are."""
+
+    targets: Annotated[
+        str | None,
+        names(
+            "--targets",
+            "-t",
+            help="Columns to predict: names joined by commas, first:N, last:N, or a Mulan .xml file. ARFF files often "
+            "name them.",
+        ),
+    ] = None
+    drop: Annotated[str | None, names("--drop", help="Columns to leave out, such as identifiers.")] = None
+    text: Annotated[str | None, names("--text", help="Columns of running text; their words become inputs.")] = None
+    nominal: Annotated[
+        str | None, names("--nominal", help="Columns whose numbers or dates are categories, such as codes.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table is written."""
+
+    delimiter: Annotated[str | None, typer.Option(help="Character between the cells of a CSV file; detected.")] = None
+    encoding: Annotated[str, typer.Option(help="Text encoding of the file, such as latin-1.")] = "utf-8"
+    header: Annotated[bool | None, flag(help="Whether the first line of a CSV file names the columns.")] = None
+    decimal: Annotated[str, typer.Option(help="Decimal mark of a CSV file, such as a comma.")] = "."
+    thousands: Annotated[str | None, typer.Option(help="Thousands separator of a CSV file.")] = None
+    format: Annotated[
+        str | None, typer.Option(help="File format if the name does not tell: csv, tsv, excel, parquet, arff, ...")
+    ] = None
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take options in groups: a parameter that is a dataclass becomes one option for each field."""
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, Any] = {}
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        own = [parameter]
+        if is_dataclass(kind := parameter.annotation):
+            own = list(inspect.signature(kind, eval_str=True).parameters.values())
+            groups[parameter.name] = kind, [field.name for field in own]
+        parameters += [field.replace(kind=inspect.Parameter.KEYWORD_ONLY) for field in own]
+
+    @wraps(command)
+    def call(**given: Any) -> None:
+        for name, (kind, fields) in groups.items():
+            given[name] = kind(**{field: given.pop(field) for field in fields})
+        command(**given)
+
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return call

@@ -1,7 +1,6 @@
-"""What a person, or a program, sees: tables, notes, progress, JSON.
+"""What people and programs see: tables, notes, progress, JSON.
 
-Results go to standard output, everything else to standard error. Where these are no terminals there are neither
-colours nor bars.
+Results go to standard output, everything else to standard error. Colours and bars appear only on a terminal.
 """
 
 from __future__ import annotations
@@ -39,14 +38,16 @@ __all__ = [
 ]
 
 DELAY = 2.0
-"""Seconds after which a bar appears: what is done by then needs none."""
+"""Seconds before a progress bar appears."""
 PIPE_WIDTH = 200
-"""Columns of a table where there is no terminal that knows its own width."""
+"""Width of a table that is not printed to a terminal."""
+NAME_OPTIONS = {"-t", "--targets", "--drop", "--text", "--nominal", "--keep"}
+"""Options that take several names."""
 
 
 @dataclass
 class Settings:
-    """What holds for the whole command."""
+    """Options that hold for the whole command."""
 
     as_json: bool = False
     quiet: bool = False
@@ -57,28 +58,21 @@ settings = Settings()
 
 
 @cache
-def console() -> Console:
-    """Return standard output."""
+def console(*, stderr: bool = False) -> Console:
+    """Return standard output, or standard error."""
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH, highlight=False, soft_wrap=False)
-
-
-@cache
-def error_console() -> Console:
-    """Return standard error."""
-    from rich.console import Console
-
-    return Console(stderr=True, width=None if sys.stderr.isatty() else PIPE_WIDTH, highlight=False)
+    on_terminal = (sys.stderr if stderr else sys.stdout).isatty()
+    return Console(stderr=stderr, width=None if on_terminal else PIPE_WIDTH, highlight=False)
 
 
 def print_line(text: str = "") -> None:
-    """Print a line of the result; nothing in it is read as markup."""
+    """Print a line of the result; markup is printed as it is."""
     console().print(clean(text), markup=False, soft_wrap=True)
 
 
 def clean(text: str) -> str:
-    """Return a text without signs that would do something to a terminal, whoever wrote it.
+    """Return a text without control characters, which could do something to a terminal.
 
     >>> clean("a" + chr(27) + "[31mb")
     'a[31mb'
@@ -87,14 +81,14 @@ def clean(text: str) -> str:
 
 
 def print_json(value: Any) -> None:
-    """Print a result for machines."""
+    """Print a result for programs."""
     sys.stdout.write(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def note(text: str) -> None:
     """Print a remark to standard error, with options in place of Python."""
     if not settings.quiet:
-        error_console().print(clean(in_options(text)), markup=False, soft_wrap=True, style="dim")
+        console(stderr=True).print(clean(in_options(text)), markup=False, soft_wrap=True, style="dim")
 
 
 def failure(error: Exception, code: int) -> None:
@@ -104,12 +98,12 @@ def failure(error: Exception, code: int) -> None:
     if settings.as_json or (usage and "--json" in sys.argv):
         sys.stderr.write(json.dumps({"error": type(error).__name__, "message": text, "exit_code": code}) + "\n")
         return
-    error_console().print("error:", style="bold red", end=" ")
-    error_console().print(clean(text), markup=False, soft_wrap=True)
+    console(stderr=True).print("error:", style="bold red", end=" ")
+    console(stderr=True).print(clean(text), markup=False, soft_wrap=True)
     if code == 1:
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"({type(error).__name__} in {place.name}, line {place.lineno} of {place.filename.rsplit('/', 1)[-1]}.)"
-        note(f"{where} This is a fault of montechain: please report it with what `montechain --traceback ...` prints.")
+        note(f"{where} This is a bug in montechain: please report it with the output of `montechain --traceback ...`.")
 
 
 def is_usage_error(error: Exception) -> bool:
@@ -122,14 +116,14 @@ def is_usage_error(error: Exception) -> bool:
 def _usage_message(error: Any) -> str:
     """Return what is wrong with the arguments, and where to look."""
     text, context = error.format_message().rstrip("."), error.ctx
-    if "extra argument" in text and {"-t", "--targets", "--drop", "--text", "--nominal", "--keep"} & set(sys.argv):
+    if "extra argument" in text and NAME_OPTIONS & set(sys.argv):
         text += ". Put commas, without spaces, between the names of several columns: --targets species,sex"
     return f"{text}{'' if text.endswith('?') else '.'} See {context.command_path if context else 'montechain'} --help."
 
 
 @contextmanager
 def warnings_as_notes() -> Iterator[None]:
-    """Show each warning once, as a line without file and code."""
+    """Show each warning once, as a note without file and code."""
     shown: set[str] = set()
 
     def show(message: Any, *_: Any, **__: Any) -> None:
@@ -147,28 +141,33 @@ def warnings_as_notes() -> Iterator[None]:
 def print_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, left: Sequence[int] = (0,), caption: str = ""
 ) -> None:
-    """Print a table; the columns whose numbers are in `left` are aligned there, the others right."""
+    """Print a table; the columns numbered in `left` are left-aligned, the others right-aligned."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    on_terminal = sys.stdout.isatty()
     table = Table(
         title=clean(title), title_justify="left", title_style="bold", caption=caption or None, caption_justify="left",
-        box=box.SIMPLE_HEAD if on_terminal else box.ASCII2 if not encodes("─") else box.SIMPLE_HEAD,
+        box=box.SIMPLE_HEAD if encodes("─") else box.ASCII2, show_header=any(columns),
     )  # fmt: skip
     for number, name in enumerate(columns):
         table.add_column(Text(clean(name)), justify="left" if number in left else "right", overflow="fold")
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(clean(str(cell))) for cell in row))
-    console().print(table)
+    if sys.stdout.isatty():
+        console().print(table)
+        return
+    with console().capture() as captured:
+        console().print(table)
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 @contextmanager
 def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
     """Show a bar once the work has taken two seconds; yields what to call with the number of steps done since.
 
-    Without a total it only shows that something is going on, and for how long. A note says when kernels are compiled.
+    Without a total the bar only shows that something is going on, and for how long. A note says when kernels are
+    compiled.
     """
     from montechain._compilation import watch_compilation
 
@@ -193,7 +192,7 @@ def _bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = [TextColumn("{task.description}"), BarColumn(), *([] if total is None else [MofNCompleteColumn()])]
-    bar = Progress(*columns, TimeElapsedColumn(), console=error_console(), transient=True)
+    bar = Progress(*columns, TimeElapsedColumn(), console=console(stderr=True), transient=True)
     task = bar.add_task(what, total=total)
     timer = threading.Timer(DELAY, bar.start)
     timer.daemon = True
@@ -206,17 +205,17 @@ def _bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
         bar.stop()
 
 
-def encodes(sign: str) -> bool:
-    """Return whether standard output can show these signs."""
+def encodes(text: str) -> bool:
+    """Return whether standard output can show a text."""
     try:
-        sign.encode(sys.stdout.encoding or "ascii")
+        text.encode(sys.stdout.encoding or "ascii")
     except UnicodeEncodeError:
         return False
     return True
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON can hold it: numpy's types as Python's, and what is no finite number as null."""
+    """Return a value as JSON can hold it: numpy's types as Python's, and NaN and infinity as null."""
     if isinstance(value, dict):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from montechain._files import protect_files
 from montechain.cli import options, output
 from montechain.cli.models import Model, open_model
-from montechain.cli.sources import split_names
+from montechain.cli.tables import read_new_rows, split_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,81 +25,51 @@ ROWS_AT_ONCE = 2000
 """Rows predicted between two steps of the progress bar. A row's prediction does not depend on the others."""
 
 
+@options.grouped
 def predict(
     model: Annotated[Path, typer.Argument(help="A model written by `montechain fit`.")],
     file: Annotated[str, typer.Argument(help="A table with the same inputs. Other columns are ignored.")],
+    reading: options.Reading,
     result: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="A .csv, .tsv, .parquet, .feather or .jsonl file. [default: CSV to standard output]",
-        ),
+        typer.Option("--output", "-o", help="A .csv, .tsv, .parquet, .feather or .jsonl file instead of printed CSV."),
     ] = None,
-    top_k: Annotated[
-        int | None,
-        typer.Option("--top-k", "-k", min=1, help="Write the K most probable answers of each row, one per line."),
-    ] = None,
-    proba: Annotated[
-        bool, typer.Option("--proba", "-p", metavar="", help="Add the probability of each class of each target.")
-    ] = False,
-    given: Annotated[
-        bool,
-        typer.Option(
-            "--given",
-            "-g",
-            metavar="",
-            help="Condition on the targets already filled in, and predict the empty cells.",
-        ),
-    ] = False,
+    top_k: Annotated[int | None, typer.Option("--top-k", "-k", min=1, help="Give the K best answers of a row.")] = None,
+    proba: Annotated[bool, options.flag("--proba", "-p", help="Add the probability of every class.")] = False,
+    given: Annotated[bool, options.flag("--given", "-g", help="Condition on targets that are filled in.")] = False,
     key: Annotated[
         str | None,
         typer.Option(
             "--key",
             metavar="COLUMN",
-            help="The column that identifies a row, copied to the front of the result. [default: an identifier that "
-            "was left out when the model was fitted, or the row number]",
+            help="Identifier of a row, copied to the front of the result. By default one that was left out at fit, or "
+            "the row number.",
         ),
     ] = None,
-    keep: Annotated[
-        str | None, typer.Option("--keep", metavar="A,B", help="More columns to copy from the table into the result.")
-    ] = None,
-    delimiter: options.Delimiter = None,
-    encoding: options.Encoding = "utf-8",
-    header: options.Header = None,
-    decimal: options.Decimal = ".",
-    thousands: options.Thousands = None,
-    format: options.Format = None,
+    keep: Annotated[str | None, options.names("--keep", help="More columns to copy into the result.")] = None,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
-    """Predict all targets of each row, with the probability of the answer and whether it is proven to be the best.
+    """Predict all targets of each row of a table.
 
-    **Examples**
+    Each answer comes with its probability and whether it is proven that no other is more probable.
 
-    montechain predict bridges.mchain new.csv -o predicted.csv
-
-    montechain predict bridges.mchain new.csv --top-k 3 --key id
-
-    montechain predict bridges.mchain half-known.csv --given
-    """
-    from montechain._files import protect_files
-    from montechain.cli.inputs import open_inputs
+    \b
+    Examples:
+      montechain predict bridges.mchain new.csv -o predicted.csv
+      montechain predict bridges.mchain new.csv --top-k 3 --key id
+      montechain predict bridges.mchain half-known.csv --given
+    """  # noqa: D301
     from montechain.datasets import write_table
     from montechain.datasets.files import check_table_path
 
-    output.settings.as_json = as_json
     if top_k is not None and proba:
         raise ValueError("`--top-k` and `--proba` give two different tables: ask for one of them.")
     if result is not None:
         check_table_path(result)
         protect_files(result, inputs=[model, file], force=force)
     opened = open_model(model, beside=file)
-    dataset, copied = open_inputs(
-        file, opened, given=given, key=key, keep=split_names(keep),
-        delimiter=delimiter, encoding=encoding, header=header, decimal=decimal, thousands=thousands, format=format,
-    )  # fmt: skip
+    dataset, copied = read_new_rows(file, opened, reading, given=given, key=key, keep=split_names(keep))
     table = _predictions(opened, dataset, copied, given=given, top_k=top_k, proba=proba)
     if result is not None:
         write_table(table, result)

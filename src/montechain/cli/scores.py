@@ -22,48 +22,44 @@ SHOWN = {
     "fit_seconds": "fit, s",
     "predict_seconds": "predict, s",
 }
-"""Measures that a person gets to see, and what they are called there."""
-IN_SECONDS = ("fit_seconds", "predict_seconds")
+"""Measures in the printed table, with their headings."""
+UNRANKED = ("certified", "fit_seconds", "predict_seconds")
 
 
 def print_scores(title: str, results: pd.DataFrame, *, caption: str = "") -> None:
-    """Print one line per method, one column per measure: mean and standard deviation over folds, the best in bold."""
+    """Print a row per method and a column per measure: mean and standard deviation over folds, the best in bold."""
     from rich.text import Text
 
     from montechain.evaluation import summarise
 
     summary = summarise(results)
-    measures = [measure for measure in SHOWN if measure in set(summary[summary["status"] != "undefined"]["measure"])]
-    if "f1_instance" in measures:  # defined where all labels have two classes; there it is what people ask for
+    defined = set(summary[summary["status"] != "undefined"]["measure"])
+    measures = [measure for measure in SHOWN if measure in defined]
+    if "f1_instance" in measures:  # defined if all labels are binary; then it is the F1 that people expect
         measures.remove("f1_class")
-    methods = list(dict.fromkeys(summary["method"]))
-    rows = []
-    for method in methods:
-        cells: list[Any] = [method]
-        for measure in measures:
-            one = summary[(summary["method"] == method) & (summary["measure"] == measure)]
-            text = _shown(one.iloc[0]) if len(one) else "–"
-            best = len(one) > 0 and measure not in (*IN_SECONDS, "certified") and one.iloc[0]["rank"] < 2
-            cells.append(Text(text, style="bold") if best else text)
-        rows.append(cells)
+    rows: list[list[Any]] = []
+    for method, own in summary.groupby("method", sort=False):
+        cells: dict[str, Any] = dict.fromkeys(measures, "–")
+        for _, one in own[own["measure"].isin(measures)].iterrows():
+            best = one["measure"] not in UNRANKED and one["rank"] < 2
+            cells[one["measure"]] = Text(_shown(one), style="bold" if best else "")
+        rows.append([method, *cells.values()])
     output.print_table(title, ["method", *(SHOWN[measure] for measure in measures)], rows, caption=caption)
-    values = summary[summary["measure"] == "joint_log_likelihood"]["mean"]
-    if (values == -math.inf).any():
+    if (summary[summary["measure"] == "joint_log_likelihood"]["mean"] == -math.inf).any():
         output.note(
             "log-likelihood -inf: the method gave probability 0 to a combination that occurs in the test rows, such as "
             "one that was never seen in training."
         )
-    failed = summary[summary["status"] == "DNF"].drop_duplicates("method")
-    for _, one in failed.iterrows():
+    for _, one in summary[summary["status"] == "DNF"].drop_duplicates("method").iterrows():
         output.note(f"{one['method']} did not finish: {one['reason']}")
 
 
 def _shown(one: pd.Series) -> str:
     if one["status"] != "ok":
         return "DNF" if one["status"] == "DNF" else "–"
-    if one["measure"] in IN_SECONDS:
-        return f"{one['mean']:.2f}" if one["mean"] >= 0.1 else f"{one['mean']:.3f}"
+    mean = one["mean"]
     if one["measure"] == "certified":
-        return f"{one['mean']:.0%}" if one["mean"] in (0.0, 1.0) else f"{one['mean']:.1%}"
-    spread = "" if one["std"] != one["std"] else f" ± {one['std']:.3f}"
-    return f"{one['mean']:.3f}{spread}"
+        return f"{mean:.0%}" if mean in (0.0, 1.0) else f"{mean:.1%}"
+    if one["measure"] in UNRANKED:
+        return f"{mean:.2f}" if mean >= 0.1 else f"{mean:.3f}"
+    return f"{mean:.3f}" + ("" if math.isnan(one["std"]) else f" ± {one['std']:.3f}")

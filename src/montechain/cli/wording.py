@@ -9,29 +9,9 @@ from typing import Any
 
 __all__ = ["in_options"]
 
-OPTIONS = {
-    "decimal": "--decimal",
-    "delimiter": "--delimiter",
-    "drop": "--drop",
-    "encoding": "--encoding",
-    "estimator": "--estimator",
-    "folds": "--cv",
-    "format": "--format",
-    "header": "--header",
-    "inference": "--inference",
-    "loss": "--loss",
-    "n_chains": "--chains",
-    "n_jobs": "--jobs",
-    "n_splits": "--cv",
-    "nominal": "--nominal",
-    "order": "--order",
-    "parents": "--parents",
-    "random_state": "--seed",
-    "stray": "--stray",
-    "targets": "--targets",
-    "text": "--text",
-    "thousands": "--thousands",
-}
+SAME = "decimal delimiter drop encoding estimator format header inference loss nominal order parents stray targets text"
+OPTIONS = {name: f"--{name}" for name in [*SAME.split(), "thousands"]}
+OPTIONS |= {"folds": "--cv", "n_chains": "--chains", "n_jobs": "--jobs", "n_splits": "--cv", "random_state": "--seed"}
 """Parameters of the library, and the options that set them."""
 
 NAMES = "|".join(OPTIONS)

@@ -1,0 +1,195 @@
+"""Tables as they are named on the command line: to learn from, and to predict."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import montechain as mc
+from montechain._files import check_input_path
+from montechain._messages import nearest
+from montechain.cli import output
+from montechain.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from montechain.cli.models import Model
+    from montechain.cli.options import Columns, Reading
+
+__all__ = ["parse_targets", "read_new_rows", "read_training_table", "split_names"]
+
+DATE = re.compile(r"\d{4}-\d\d?-\d\d?([T ].*)?|\d{4}/\d\d?/\d\d?( .*)?|\d\d?[./]\d\d?[./]\d{2,4}( .*)?")
+"""How dates are written in tables of text."""
+MANY_CLASSES = 20
+"""A target with more classes than this, and hardly two rows of each, gets a note."""
+OPENML = "openml:"
+
+
+def split_names(text: str | None) -> list[str]:
+    """Return names joined by commas; a name with a comma in it stands in double quotes.
+
+    >>> split_names('a, "b, c",d')
+    ['a', 'b, c', 'd']
+    """
+    if not text:
+        return []
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True)) if name.strip()]
+
+
+def parse_targets(text: str | None) -> Any:
+    """Return targets as `read_dataset` takes them.
+
+    >>> parse_targets("type,material"), parse_targets("first:3"), parse_targets("last:5"), parse_targets("songs.xml")
+    (['type', 'material'], 3, -5, 'songs.xml')
+    """
+    if text is None:
+        return None
+    if match := re.fullmatch(r"(first|last):(\d+)", text.strip()):
+        return int(match[2]) if match[1] == "first" else -int(match[2])
+    return text if text.lower().endswith(".xml") else split_names(text)
+
+
+def read_training_table(source: str, columns: Columns, reading: Reading, data: Path | None) -> mc.Dataset:
+    """Return the data set of a file or of a name in the catalogue, its targets in the order in which they were named.
+
+    Raises
+    ------
+    DataError
+        If there is no such file, or nothing can be learned from it.
+    """
+    from montechain.datasets import DATASETS
+
+    if source in DATASETS and not Path(source).is_file():
+        if given := next((name for name, value in asdict(columns).items() if value), None):
+            raise ValueError(f"`--{given}` does not apply to {source!r}, which is one of `montechain data list`.")
+        with output.progress("reading"):
+            return mc.load_dataset(source, data=data)
+    if not source.startswith(OPENML):
+        if not Path(source).exists() and not Path(source).suffix:
+            listed = ", ".join(DATASETS)
+            raise DataError(f"there is no such file, and no data set of this name. By name: {listed}.", path=source)
+        check_input_path(source)
+    targets = parse_targets(columns.targets)
+    kinds: Any = {name: split_names(getattr(columns, name)) for name in ("drop", "text", "nominal")}
+    with output.progress("reading"):
+        dataset = mc.read_dataset(source, targets=targets, **kinds, **asdict(reading))
+    if isinstance(targets, list):
+        classes = dict(zip(dataset.label_names, dataset.classes, strict=True))
+        dataset = replace(dataset, Y=dataset.Y[targets], classes=[classes[name] for name in targets])
+    _check_targets(dataset, source, kinds["nominal"])
+    return dataset
+
+
+def _check_targets(dataset: mc.Dataset, file: str, nominal: list[str]) -> None:
+    """Refuse tables that nothing can be learned from, and tell about targets that look like a mistake."""
+    n_rows = len(dataset.Y)
+    if n_rows < 2:
+        raise DataError(f"{n_rows or 'no'} row with a known target: at least 2 are needed to learn from.", path=file)
+    for name, column in dataset.Y.items():
+        kinds = column.dropna().unique()
+        if name not in nominal and all(DATE.fullmatch(str(kind)) for kind in kinds):
+            raise DataError(
+                f"the target {name!r} holds dates, such as {kinds[0]}. Targets are classes: turn the dates into some "
+                f"first, such as months, or take each date for a class with --nominal {shlex.quote(str(name))}.",
+                path=file,
+            )
+        if len(kinds) == 1:
+            output.note(f"note: the target {name!r} is {kinds[0]!r} in every row, so this is always predicted.")
+        elif len(kinds) > max(MANY_CLASSES, n_rows / 2):
+            output.note(f"note: the target {name!r} has {len(kinds)} classes in {n_rows} rows. Is it an identifier?")
+
+
+def read_new_rows(
+    file: str, model: Model, reading: Reading, *, given: bool, key: str | None, keep: Sequence[str]
+) -> tuple[mc.Dataset, pd.DataFrame]:
+    """Return the rows to predict, and the columns to copy into the result, the key first.
+
+    Columns that are neither inputs nor needed otherwise are not looked at: whatever they hold, the rows can be
+    predicted.
+
+    Parameters
+    ----------
+    file : str
+    model : Model
+    reading : Reading
+    given : bool
+        Whether the targets in the file become the labels of the data set. Otherwise it has none.
+    key : str or None
+        The column that identifies a row. None: the first column left out when the model was fitted that has a
+        different value in every row; otherwise row numbers.
+    keep : sequence of str
+        Other columns to copy.
+    """
+    import pandas as pd
+
+    with output.progress("reading"):
+        dataset = _read_known_columns(file, model, model.target_names if given else [], asdict(reading))
+    if given and not dataset.label_names:
+        raise ValueError(f"`--given`, but no target is filled in anywhere in {file}.")
+    if not given and (there := [name for name in model.target_names if name in dataset.feature_names]):
+        listed = ", ".join(there[:5]) + (", ..." if len(there) > 5 else "")
+        output.note(f"note: the targets {listed} in {file} are ignored; --given conditions on them.")
+    frame = dataset.X if isinstance(dataset.X, pd.DataFrame) else pd.DataFrame(index=range(len(dataset.Y)))
+    frame = pd.concat([frame, dataset.Y], axis=1)
+    if key is None:  # an identifier is not an input, so it was left out when the model was fitted
+        left_out = [name for name in model.recorded("dropped") if name in frame]
+        key = next((name for name in left_out if frame[name].is_unique and not frame[name].hasnans), None)
+    names = list(dict.fromkeys([*([] if key is None else [key]), *keep]))
+    for name in names:
+        if name not in frame:
+            option = "--key" if name == key else "--keep"
+            raise ValueError(f"`{option} {name}`: {file} has no such column{nearest(name, frame.columns) or '.'}")
+    copied = pd.DataFrame({name: _as_written(frame[name]) for name in names}, index=frame.index)
+    if key is None:
+        copied.insert(0, "row", range(1, len(copied) + 1), allow_duplicates=True)
+    _note_strangers(dataset, model, file)
+    inputs = model.input_names or [name for name in dataset.feature_names if name not in model.target_names]
+    return replace(dataset, name=file).with_inputs(inputs), copied
+
+
+def _read_known_columns(file: str, model: Model, targets: list[str], reading: dict[str, Any]) -> mc.Dataset:
+    """Read a file with the columns taken for what they were when the model was fitted."""
+    import pandas as pd
+
+    from montechain.datasets.formats import find_format
+    from montechain.datasets.libsvm import dataset_from_libsvm
+
+    if not file.startswith(OPENML):
+        check_input_path(file)
+        if find_format(file, reading["format"]) == "libsvm":
+            # Such a file does not say how many inputs there are, nor whether they are counted from 0: the model does.
+            counted_from_0 = model.input_names[:1] == ["feature_0"]
+            return dataset_from_libsvm(
+                file, targets=targets, zero_based=counted_from_0, n_features=len(model.input_names) or None,
+                encoding=reading["encoding"], partial=True,
+            )  # fmt: skip
+    kinds: Any = {"text": model.recorded("text"), "nominal": [*model.recorded("nominal"), *model.word_targets]}
+    typed = [*model.input_names, *targets] if model.input_names else None
+    dataset = mc.read_dataset(file, targets=targets, partial=True, typed=typed, **kinds, **reading)
+    Y = dataset.Y
+    numbers = [name for name in model.word_targets if name in Y and pd.api.types.is_numeric_dtype(Y[name])]
+    return replace(dataset, Y=Y.assign(**{name: Y[name].astype("string").astype(object) for name in numbers}))
+
+
+def _as_written(column: pd.Series) -> pd.Series:
+    """Return a column to copy: whole numbers with gaps stay 7, not 7.0."""
+    import pandas as pd
+
+    whole = pd.api.types.is_float_dtype(column) and (column.dropna() % 1 == 0).all()
+    return column.astype("Int64") if whole else column
+
+
+def _note_strangers(dataset: mc.Dataset, model: Model, file: str) -> None:
+    """Tell which columns of words hold nothing that the model knows."""
+    for column in getattr(getattr(model.classifier, "encoder_", None), "columns_", ()):
+        if column.kind == "nominal" and column.categories and column.name in dataset.feature_names:
+            cells = dataset.X[column.name].dropna().astype(str)
+            if len(cells) and not cells.isin(column.categories).any():
+                few = ", ".join(map(repr, cells.unique()[:3]))
+                output.note(f"note: no value of {column.name!r} in {file} ({few}) occurred in training.")
