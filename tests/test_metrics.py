@@ -230,7 +230,7 @@ def test_set_calibration_error_agrees_with_loops(rows, n_bins):
         (lambda: exact_match([[1]], [[1]], sample_weight=[1, 2]), r"shape \(2,\), but there are 1 rows"),
         (lambda: exact_match([[1]], [[1]], sample_weight=[-1]), "not negative"),
         (lambda: f1_score([[0]], [[1]], average="mikro"), r"average='mikro' is not known; did you mean 'micro'\?"),
-        (lambda: f1_score([[0]], [[1]], average="samples"), r"There are 'instance', 'micro', 'macro'"),
+        (lambda: f1_score([[0]], [[1]], average="samples"), r"Allowed: 'instance', 'micro', 'macro'"),
         (lambda: f1_score([[0], [1]], [[1], [2]]), r"label 0 has 3 classes, \[0, 1, 2\].*negative=0"),
         (lambda: jaccard_score([[0]], [[1]], negative=[0, 1]), "names 2 classes, but there are 1 labels"),
         (lambda: set_calibration_error([0.5], [True, False]), r"\(1,\) and \(2,\)"),
