@@ -53,7 +53,7 @@ def export_command(
 ) -> None:
     """Write a data set as a table, the targets in the last columns."""
     from montechain.datasets import write_table
-    from montechain.datasets.writing import check_table_path
+    from montechain.datasets.files import check_table_path
 
     check_table_path(file)
     protect_files(file, force=force)

@@ -64,7 +64,7 @@ def evaluate(
     import pandas as pd
 
     from montechain.datasets import write_table
-    from montechain.datasets.writing import check_table_path
+    from montechain.datasets.files import check_table_path
     from montechain.evaluation import MEASURES, Limits
     from montechain.evaluation import evaluate as run
 

@@ -100,7 +100,7 @@ def fit(
     about = _record(dataset, file, columns, method or "", seconds, left_out=[*split_names(columns.drop), *identifiers])
     with output.progress("saving"):
         mc.save(classifier, model, about=about)
-    for remark in [*dataset.description.splitlines()[1:], *classifier.encoder_.notes_]:
+    for remark in [*dataset.notes, *classifier.encoder_.notes_]:
         output.note(f"note: {remark}")
     if as_json:
         output.print_json({"model": str(model), **about})
@@ -148,6 +148,8 @@ def _record(
         "unknown_cells": int(Y.isna().to_numpy().sum()),
         # In another file these columns might hold nothing but digits.
         "nominal": [str(name) for name in X.select_dtypes("category")] if hasattr(X, "select_dtypes") else [],
+        "numeric": [str(name) for name in X.select_dtypes("number")] if hasattr(X, "select_dtypes") else [],
+        "dates": dataset.date_formats,
         "text": split_names(columns.text),
         "dropped": left_out,
         "method": method,

@@ -97,7 +97,9 @@ def _is_sound(about: Any) -> bool:
         return False
     targets, pairs = about.get("targets", {}), about.get("dependencies", [])
     return (
-        all(are(about.get(key, []), str) for key in ("inputs", "nominal", "text", "dropped"))
+        all(are(about.get(key, []), str) for key in ("inputs", "nominal", "numeric", "text", "dropped"))
+        and isinstance(dates := about.get("dates", {}), dict)
+        and are(list(dates.values()), str)
         and isinstance(targets, dict)
         and all(isinstance(kinds, list) for kinds in targets.values())
         and are(pairs, dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -85,9 +85,21 @@ class Reading:
     header: Annotated[bool | None, flag(help="Whether the first line of a CSV file names the columns.")] = None
     decimal: Annotated[str, typer.Option(help="Decimal mark of a CSV file, such as a comma.")] = "."
     thousands: Annotated[str | None, typer.Option(help="Thousands separator of a CSV file.")] = None
+    stray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHAT",
+            help="What to do with words in a column of numbers or dates: missing (the default of fit) or error (the "
+            "default of predict).",
+        ),
+    ] = None
     format: Annotated[
         str | None, typer.Option(help="File format if the name does not tell: csv, tsv, excel, parquet, arff, ...")
     ] = None
+
+    def options(self, *, stray: str) -> dict[str, Any]:
+        """Return the arguments of `read_dataset`, with a default for `stray`."""
+        return {**asdict(self), "stray": self.stray or stray}
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

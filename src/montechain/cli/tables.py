@@ -78,7 +78,7 @@ def read_training_table(source: str, columns: Columns, reading: Reading, data: P
     targets = parse_targets(columns.targets)
     kinds: Any = {name: split_names(getattr(columns, name)) for name in ("drop", "text", "nominal")}
     with output.progress("reading"):
-        dataset = mc.read_dataset(source, targets=targets, **kinds, **asdict(reading))
+        dataset = mc.read_dataset(source, targets=targets, **kinds, **reading.options(stray="missing"))
     if isinstance(targets, list):
         classes = dict(zip(dataset.label_names, dataset.classes, strict=True))
         dataset = replace(dataset, Y=dataset.Y[targets], classes=[classes[name] for name in targets])
@@ -129,7 +129,7 @@ def read_new_rows(
     import pandas as pd
 
     with output.progress("reading"):
-        dataset = _read_known_columns(file, model, model.target_names if given else [], asdict(reading))
+        dataset = _read_known_columns(file, model, model.target_names if given else [], reading.options(stray="error"))
     if given and not dataset.label_names:
         raise ValueError(f"`--given`, but no target is filled in anywhere in {file}.")
     if not given and (there := [name for name in model.target_names if name in dataset.feature_names]):
@@ -157,8 +157,8 @@ def _read_known_columns(file: str, model: Model, targets: list[str], reading: di
     """Read a file with the columns taken for what they were when the model was fitted."""
     import pandas as pd
 
-    from montechain.datasets.formats import find_format
-    from montechain.datasets.libsvm import dataset_from_libsvm
+    from montechain.datasets.files import find_format
+    from montechain.datasets.sparse_text import dataset_from_libsvm
 
     if not file.startswith(OPENML):
         check_input_path(file)
@@ -169,7 +169,8 @@ def _read_known_columns(file: str, model: Model, targets: list[str], reading: di
                 file, targets=targets, zero_based=counted_from_0, n_features=len(model.input_names) or None,
                 encoding=reading["encoding"], partial=True,
             )  # fmt: skip
-    kinds: Any = {"text": model.recorded("text"), "nominal": [*model.recorded("nominal"), *model.word_targets]}
+    kinds: Any = {key: model.recorded(key) for key in ("text", "nominal", "numeric")}
+    kinds |= {"nominal": [*kinds["nominal"], *model.word_targets], "dates": model.about.get("dates", {})}
     typed = [*model.input_names, *targets] if model.input_names else None
     dataset = mc.read_dataset(file, targets=targets, partial=True, typed=typed, **kinds, **reading)
     Y = dataset.Y
