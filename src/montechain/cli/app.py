@@ -8,14 +8,13 @@ import typer
 
 import montechain as mc
 from montechain.cli import output
-from montechain.cli.data import data, methods
+from montechain.cli.data import data, methods, warmup
 from montechain.cli.demo import demo
 from montechain.cli.evaluate import evaluate
 from montechain.cli.fit import fit
 from montechain.cli.inspect import inspect
 from montechain.cli.options import flag
 from montechain.cli.predict import predict
-from montechain.cli.warmup import warmup
 
 __all__ = ["app"]
 

@@ -1,4 +1,4 @@
-"""``montechain data`` and ``montechain methods``: what has a name."""
+"""``montechain data``, ``methods`` and ``warmup``: what has a name, and compiling everything at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import montechain as mc
 from montechain._files import protect_files
 from montechain.cli import options, output
 
-__all__ = ["data", "methods"]
+__all__ = ["data", "methods", "warmup"]
 
 data = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
 
@@ -75,3 +75,17 @@ def methods(as_json: options.Json = False) -> None:
         output.print_json([dict(zip(fields, row, strict=True)) for row in rows])
     else:
         output.print_table("Methods", ["name", "what it is", "parameters", "reference"], rows, left=(0, 1, 2, 3))
+
+
+def warmup() -> None:
+    """Compile everything now, so that no later command waits.
+
+    Run it once when you build an image or set up a machine. What is compiled already is not compiled again.
+    """
+    from montechain.warm_up import warm_up
+
+    with output.progress("compiling"):
+        seconds = warm_up()
+    output.print_line(
+        f"Compiled everything in {seconds:.0f} s of CPU." if seconds else "Everything was compiled already."
+    )
