@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -39,9 +39,12 @@ class ChainBase(ABC):
         Number of classes of the label at each position.
     parents : tuple of tuples of int
         For each position, the earlier positions that its link looks at.
+    order : sequence of int
+        The label that stands at each position; only needed to translate between labels and positions.
     """
 
     n_classes: tuple[int, ...]
+    order: Sequence[int]
     parents: tuple[tuple[int, ...], ...]
 
     def label_at(self, k: int) -> int:
