@@ -76,7 +76,11 @@ def grids(table: Table) -> list[dict[str, Any]]:
 
 def _grid(title: str, cells: pd.DataFrame, down: str, across: str) -> dict[str, Any]:
     names = {place: list(dict.fromkeys(cells[place])) for place in (down, across)}
-    placed = {(cell[down], cell[across]): _cell(cell) for cell in cells.to_dict("records")}
+    # The paper's figures have as many decimals as it prints.
+    digits = max(
+        (len(f"{value:.4f}".rstrip("0").partition(".")[2]) for value in cells["published"].dropna()), default=0
+    )
+    placed = {(cell[down], cell[across]): _cell(cell, digits) for cell in cells.to_dict("records")}
     rows = [
         (DATASETS.get(name, name), [placed.get((name, other), {}) for other in names[across]]) for name in names[down]
     ]
@@ -100,12 +104,12 @@ def _grid(title: str, cells: pd.DataFrame, down: str, across: str) -> dict[str, 
     }  # fmt: skip
 
 
-def _cell(cell: dict[str, Any]) -> dict[str, Any]:
+def _cell(cell: dict[str, Any], paper_decimals: int) -> dict[str, Any]:
     decimals = None if is_time(cell["measure"]) else 2 if cell["measure"].startswith("J_") else 3
     gain = "" if not cell["is_beyond"] else "better" if cell["gain"] > 0 else "worse"
     return {
         "ours": number(cell["ours"], decimals) if cell["status"] == "ok" else "DNF" if cell["status"] == "DNF" else "–",
-        "paper": cell["published_word"] or number(cell["published"], None if is_time(cell["measure"]) else decimals),
+        "paper": cell["published_word"] or number(cell["published"], paper_decimals),
         "difference": signed(cell["difference"]) if cell["is_compared"] else "–",
         "meka": number(cell["meka"], decimals),
         "class": " ".join(filter(None, ("best" if cell["is_best"] else "", gain))),

@@ -91,6 +91,7 @@ def test_a_cell_holds_one_number_and_nothing_is_markup():
     assert NASTY not in page
     assert page.index('id="explorer"') < page.index('id="summary"') < page.index("<table")
     assert "| Yeast | " in tables
+    assert "| Music | svm | J_EM | truth | 1 | 0.00 | 3.00 | 5.00 | 3 | 3 | 3 |" in tables
     assert render(Findings(), "page.html").startswith("<!DOCTYPE html>")
 
 
