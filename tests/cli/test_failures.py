@@ -337,3 +337,46 @@ class TestDoubtfulTargets:
         assert answer.code == DATA
         assert "at least 2 are needed" in answer.err
         assert not (tmp_path / "m.mchain").exists()
+
+
+class TestStrayWords:
+    """One word in a column of numbers: told at fit, an error with its line at predict, or by option."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def place(cls, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("stray")
+        table = bridges(80)
+        table.to_csv(folder / "clean.csv", index=False)
+        table["length"] = table["length"].astype(object)
+        table.loc[5, "length"] = "heavy"
+        table.to_csv(folder / "stray.csv", index=False)
+        table.to_excel(folder / "stray.xlsx", index=False)
+        answer = run("fit", "stray.csv", "-t", TARGETS, "-o", "m.mchain", folder=folder)
+        assert answer.code == 0, answer.err
+        assert "line 7 holds 'heavy'" in answer.err
+        return folder
+
+    def test_at_fit_they_stop_by_option(self, place):
+        answer = run("fit", "stray.csv", "-t", TARGETS, "--stray", "error", "-o", "x.mchain", folder=place)
+        assert (answer.code, "stray.csv, line 7" in answer.err, "'heavy'" in answer.err) == (DATA, True, True)
+        assert not (place / "x.mchain").exists()
+
+    def test_at_predict_they_stop_unless_told_otherwise(self, place):
+        answer = run("predict", "m.mchain", "stray.csv", folder=place)
+        assert (answer.code, answer.out) == (DATA, "")
+        assert "stray.csv, line 7" in answer.err
+        assert "--stray missing" in answer.err
+        assert run("predict", "m.mchain", "clean.csv", folder=place).code == 0
+        answer = run("predict", "m.mchain", "stray.csv", "--stray", "missing", folder=place)
+        assert (answer.code, answer.out.count("\n")) == (0, 81), answer.err
+
+    def test_excel_files(self, place):
+        answer = run("fit", "stray.xlsx", "-t", TARGETS, "-o", "excel.mchain", folder=place)
+        assert answer.code == 0, answer.err
+        assert run("predict", "excel.mchain", "clean.csv", folder=place).code == 0
+
+    def test_an_unknown_way_to_treat_them(self, place):
+        answer = run("predict", "m.mchain", "clean.csv", "--stray", "drop", folder=place)
+        assert answer.code == MISUSE
+        assert "--stray drop" in answer.err
