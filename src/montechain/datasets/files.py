@@ -193,7 +193,7 @@ def read_text(path: str | Path, encoding: str = "utf-8") -> str:
     chunks: list[bytes] = []
     tail = 0  # bytes since the last end of a line
     with open_binary(path) as stream:
-        while chunk := read_chunk(stream, path):
+        while chunk := read_chunk(stream, path, 64 * BLOCK):
             chunks.append(chunk)
             end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
             tail = tail + len(chunk) if end < 0 else len(chunk) - end
