@@ -60,7 +60,7 @@ def float_of(typing_context, bits):
     return number(bits), generate
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def exp_of_negative(x):
     """Return the exponential of a number that is not positive, in the number's own precision."""
     return _exp(x)

@@ -34,7 +34,7 @@ DEPENDENT = 1e-9
 """Curvature, relative to that of the variable alone, below which it depends linearly on the members."""
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def _shuffle(order, n, state):
     """Shuffle ``order[:n]`` in place (Fisher and Yates) by a generator of its own; return its next state."""
     for i in range(n - 1, 0, -1):
@@ -46,7 +46,7 @@ def _shuffle(order, n, state):
     return state
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def _scaled_rows(indptr, indices, data, rows, scale):
     """Return ``z = x * scale`` of the chosen rows as CSR arrays, without the zeros, and the columns that they have.
 
@@ -87,7 +87,7 @@ def _scaled_rows(indptr, indices, data, rows, scale):
 
 
 # The sum may be taken in any order, so that several entries are added at a time.
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@njit(cache=False, fastmath={"reassoc", "contract", "nsz"})
 def _dense_product(row, w):
     total = 0.0
     for k in range(row.shape[0]):
@@ -95,7 +95,7 @@ def _dense_product(row, w):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def _product(start, columns, values, i, w):
     if columns.shape[0] == 0:
         return _dense_product(values[start[i] : start[i + 1]], w)
@@ -105,7 +105,7 @@ def _product(start, columns, values, i, w):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def _add(start, columns, values, i, factor, w):
     if columns.shape[0] == 0:
         row = values[start[i] : start[i + 1]]
@@ -116,7 +116,7 @@ def _add(start, columns, values, i, factor, w):
         w[columns[k]] += factor * values[k]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def _move(start, columns, values, signs, bounds, dual, i, value, w):
     """Set a variable, as far as its bounds allow, and let `w` follow."""
     before = dual[i]
@@ -125,7 +125,7 @@ def _move(start, columns, values, signs, bounds, dual, i, value, w):
         _add(start, columns, values, i, (dual[i] - before) * signs[i], w)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def _respond(inverse, m, column, response):
     """Write to `response` how intercept and members have to move: ``-inverse @ column``."""
     response[: m + 1] = 0.0
@@ -137,7 +137,7 @@ def _respond(inverse, m, column, response):
                 response[a] -= factor * row[a]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def _include(inverse, m, response, curvature):
     """Add a row and a column to the inverse for a new member, given how the others respond to it."""
     for a in range(m + 1):
@@ -150,7 +150,7 @@ def _include(inverse, m, response, curvature):
     inverse[m + 1, m + 1] = 1.0 / curvature
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def _exclude(inverse, m, members, inside, a):
     """Take out member `a` (the last one comes to its place); return how many are left.
 
@@ -179,7 +179,7 @@ def _exclude(inverse, m, members, inside, a):
     return m - 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def _first_bound(bounds, dual, members, m, response, way, step):
     """Return the length of the way until a member comes to a bound, if less than `step`, and which one (or -1)."""
     blocking = -1
@@ -193,7 +193,7 @@ def _first_bound(bounds, dual, members, m, response, way, step):
     return step, blocking
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def _follow(start, columns, values, signs, bounds, dual, w, members, m, response, way, step, blocking):
     """Move all members; the blocking one exactly to its bound."""
     for a in range(m):
@@ -204,7 +204,7 @@ def _follow(start, columns, values, signs, bounds, dual, w, members, m, response
         _move(start, columns, values, signs, bounds, dual, i, target, w)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def _correct(
     start, columns, values, signs, bounds, dual, w, intercept, inverse, members, inside, m, tol, column, response
 ):
@@ -237,7 +237,7 @@ def _correct(
     return intercept, 0, 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def _finish(start, columns, values, signs, bounds, diagonal, tol, capacity, max_entries, dual, w, intercept):
     """Move the dual variables by an active set until none violates its condition by more than `tol`; see above.
 
@@ -328,7 +328,7 @@ def _finish(start, columns, values, signs, bounds, diagonal, tol, capacity, max_
     return intercept
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=False)
 def _n_free(bounds, dual):
     count = 0
     for i in range(dual.shape[0]):
@@ -337,7 +337,7 @@ def _n_free(bounds, dual):
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit
 def fit_hinge(indptr, indices, data, rows, signs, bounds, scale, proximity, tol, max_epochs, coef, dual):
     """Minimise ``1/2 ||w||² + sum_i bounds_i * max(0, 1 - signs_i * (z_i @ w + intercept))``, z = x * scale.
 

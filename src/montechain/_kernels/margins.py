@@ -24,7 +24,7 @@ PIECE = 1024
 """Observations whose terms are summed in the precision of the margins."""
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=False, error_model="numpy")
 def next_step(trial, low, high, slope, curvature, first_slope, accuracy):
     """Return the next step to try and the bracket; the same step again if it will do."""
     goal = accuracy * abs(first_slope)
@@ -45,7 +45,7 @@ def next_step(trial, low, high, slope, curvature, first_slope, accuracy):
     return (proposal if low < proposal < high else 0.5 * (low + high)), low, high
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
+@njit(error_model="numpy", fastmath={"reassoc", "contract"})
 def search_binary(
     problems, score_start, rows, targets, target_row, sample_weight, class_weight, ahead, accuracy, residual, margin,
     change, information, step,
@@ -121,7 +121,7 @@ def search_binary(
             change[first, i] = residual[0, i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def search_softmax(
     problems, score_start, rows, targets, target_row, sample_weight, class_weight, ahead, accuracy, residual, margin,
     change, information, step,

@@ -15,7 +15,7 @@ SUMS = {"reassoc", "contract"}
 """Sums may be taken in any order, with fused multiplication and addition."""
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@njit(fastmath=SUMS)
 def sweep(score_start, rows, newest, left, right, inverse, shares, upward, direction):
     """Apply one half of the two-loop recursion of L-BFGS to a float32 `direction` (W, F), in place.
 
@@ -55,7 +55,7 @@ def sweep(score_start, rows, newest, left, right, inverse, shares, upward, direc
                     direction[w, f] += factor * right[p, row, f]
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@njit(fastmath=SUMS)
 def look_ahead(score_start, rows, direction, gradient, coefficients, penalty, out):
     """Write to `out` (5, Q) what is known along `direction` before any step.
 
@@ -76,7 +76,7 @@ def look_ahead(score_start, rows, direction, gradient, coefficients, penalty, ou
         out[0, q], out[1, q], out[2, q], out[3, q], out[4, q] = slope, largest, penalty_slope, penalty_curvature, value
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy")
+@njit(fastmath=SUMS, error_model="numpy")
 def move(
     score_start, rows, newest, step, direction, new_gradient, penalty, allowed, coefficients, gradient, downhill, steps,
     changes, inverse,

@@ -18,7 +18,7 @@ N_SINGLE = N_BYTES // 4
 """Number of scores in a line of single precision."""
 
 
-@njit(cache=True, nogil=True)
+@njit
 def sparse_product(indptr, indices, data, coefficients, first, out):
     """Add ``coefficients[:, first:] @ Z.T`` to `out` (W, n), or write it with the intercept if Z is all there is."""
     n_rows = indptr.shape[0] - 1
@@ -59,7 +59,7 @@ def sparse_product(indptr, indices, data, coefficients, first, out):
                     out[top_score + w, top + r] = before + tile[r, w]
 
 
-@njit(cache=True, nogil=True)
+@njit
 def sparse_transposed_product(indptr, indices, data, residual, first, out):
     """Write ``residual @ Z`` to the columns of `out` (W, 1 + D + F) from `first` on, and the sums to the first one."""
     n_rows = indptr.shape[0] - 1
@@ -91,7 +91,7 @@ def sparse_transposed_product(indptr, indices, data, residual, first, out):
                 out[top_score + w, first + j] = table[j, w]
 
 
-@njit(cache=True, nogil=True)
+@njit
 def sparse_scores(indptr, indices, data, lines, offset, out):
     """Write ``Z @ coefficients + offset`` to `out` (n, W), in double precision.
 
