@@ -28,8 +28,6 @@ MAX_PASSES = 100
 """Passes over all variables after which it gives up."""
 STRICTNESS = 0.1
 """Share of `tol` that an active set leaves of a violation, so that the sweep that judges it finds nothing to do."""
-DENSE = 0.3
-"""Share of entries that are not zero from which on all entries are kept: without their columns they are faster."""
 DEPENDENT = 1e-9
 """Curvature, relative to that of the variable alone, below which it depends linearly on the members."""
 
@@ -44,46 +42,6 @@ def _shuffle(order, n, state):
         j = np.int64(state % np.uint64(i + 1))
         order[i], order[j] = order[j], order[i]
     return state
-
-
-@njit(cache=False)
-def _scaled_rows(indptr, indices, data, rows, scale):
-    """Return ``z = x * scale`` of the chosen rows as CSR arrays, without the zeros, and the columns that they have.
-
-    If hardly any entry is zero, all are kept, `columns` is empty, and the k-th entry of each row belongs to the k-th of
-    the columns returned last. Otherwise those are all columns.
-    """
-    n = rows.shape[0]
-    start = np.zeros(n + 1, np.int64)
-    for i in range(n):
-        start[i + 1] = start[i]
-        for k in range(indptr[rows[i]], indptr[rows[i] + 1]):
-            if data[k] * scale[indices[k]] != 0.0:
-                start[i + 1] += 1
-    used = np.flatnonzero(scale)
-    width = used.shape[0]
-    if start[n] >= DENSE * n * width:
-        place = np.zeros(scale.shape[0], np.int64)
-        place[used] = np.arange(width)
-        values = np.zeros(n * width)
-        for i in range(n):
-            start[i + 1] = (i + 1) * width
-            for k in range(indptr[rows[i]], indptr[rows[i] + 1]):
-                j = indices[k]
-                if scale[j] != 0.0:
-                    values[i * width + place[j]] = data[k] * scale[j]
-        return start, np.empty(0, np.int32), values, used
-    columns = np.empty(start[n], np.int32)
-    values = np.empty(start[n])
-    end = 0
-    for i in range(n):
-        for k in range(indptr[rows[i]], indptr[rows[i] + 1]):
-            value = data[k] * scale[indices[k]]
-            if value != 0.0:
-                columns[end] = indices[k]
-                values[end] = value
-                end += 1
-    return start, columns, values, np.arange(scale.shape[0])
 
 
 # The sum may be taken in any order, so that several entries are added at a time.
@@ -126,9 +84,18 @@ def _move(start, columns, values, signs, bounds, dual, i, value, w):
 
 
 @njit(cache=False)
+def _balance(signs, dual):
+    total = 0.0
+    for i in range(dual.shape[0]):
+        total += signs[i] * dual[i]
+    return total
+
+
+@njit(cache=False)
 def _respond(inverse, m, column, response):
     """Write to `response` how intercept and members have to move: ``-inverse @ column``."""
-    response[: m + 1] = 0.0
+    for a in range(m + 1):
+        response[a] = 0.0
     for c in range(m + 1):
         factor = column[c]
         if factor != 0.0:
@@ -161,8 +128,10 @@ def _exclude(inverse, m, members, inside, a):
     if m == 1 or not pivot > 0.0:
         for c in range(m):
             inside[members[c]] = False
-        return 0
-    column = inverse[k, : m + 1].copy()
+        return np.int64(0)  # a bare 0 would be another type, and compile the callers twice
+    column = np.empty(m + 1)
+    for c in range(m + 1):
+        column[c] = inverse[k, c]
     for r in range(m + 1):
         if r != k:
             factor = column[r] / pivot
@@ -214,7 +183,7 @@ def _correct(
     """
     blocking = 0
     while m > 0:
-        column[0] = signs @ dual
+        column[0] = _balance(signs, dual)
         largest = abs(column[0])
         for a in range(m):
             i = members[a]
@@ -226,7 +195,7 @@ def _correct(
             if largest > tol:
                 for a in range(m):
                     inside[members[a]] = False
-                m = 0
+                m = np.int64(0)
             return intercept, m, largest
         _respond(inverse, m, column, response)
         step, blocking = _first_bound(bounds, dual, members, m, response, 1.0, 1.0)
@@ -234,7 +203,7 @@ def _correct(
         intercept += step * response[0]
         if blocking >= 0:
             m = _exclude(inverse, m, members, inside, blocking)
-    return intercept, 0, 0.0
+    return intercept, m, 0.0
 
 
 @njit(cache=False)
@@ -249,7 +218,7 @@ def _finish(start, columns, values, signs, bounds, diagonal, tol, capacity, max_
     inverse = np.empty((capacity + 1, capacity + 1))
     members = np.empty(capacity, np.int64)
     inside = np.zeros(n, np.bool_)
-    m = 0
+    m = np.int64(0)
     column = np.empty(capacity + 1)
     response = np.empty(capacity + 1)
     own = np.zeros(w.shape[0])
@@ -318,11 +287,8 @@ def _finish(start, columns, values, signs, bounds, diagonal, tol, capacity, max_
                     inside[i] = True
                     m += 1
                 break
-            if columns.shape[0] == 0:
-                own[:] = 0.0
-            else:
-                for k in range(start[i], start[i + 1]):
-                    own[columns[k]] = 0.0
+            for k in range(own.shape[0]):
+                own[k] = 0.0
         if worst <= tol:
             break
     return intercept
@@ -338,8 +304,8 @@ def _n_free(bounds, dual):
 
 
 @njit
-def fit_hinge(indptr, indices, data, rows, signs, bounds, scale, proximity, tol, max_epochs, coef, dual):
-    """Minimise ``1/2 ||w||² + sum_i bounds_i * max(0, 1 - signs_i * (z_i @ w + intercept))``, z = x * scale.
+def fit_hinge(start, columns, values, signs, bounds, proximity, tol, max_epochs, capacity, w, dual):
+    """Minimise ``1/2 ||w||² + sum_i bounds_i * max(0, 1 - signs_i * (z_i @ w + intercept))``.
 
     Dual coordinate descent (Hsieh et al. 2008) with shrinking solves for w. The intercept has no penalty: it is held
     near its last value by a quadratic term, which is moved along after every sweep (the proximal point method),
@@ -348,22 +314,22 @@ def fit_hinge(indptr, indices, data, rows, signs, bounds, scale, proximity, tol,
 
     Parameters
     ----------
-    indptr, indices, data : arrays
-        The inputs x as CSR.
-    rows, signs, bounds : arrays of shape (m,)
-        The observations to learn from, their classes as -1.0 and 1.0, and C times their weights.
-    scale : array of shape (F,)
-        Factor of each column, 0 for one that is to be left out.
+    start, columns, values : int64, int32 and float64 arrays
+        The inputs z of m observations as CSR. If `columns` is empty, all entries are there, row by row.
+    signs, bounds : arrays of shape (m,)
+        The classes of the observations as -1.0 and 1.0, and C times their weights.
     proximity : float
         Square of the factor of the intercept's own column: large values let it move freely.
     tol : float
         Largest violation of the optimality conditions of any observation, and movement of the intercept.
     max_epochs : int
         Sweeps of the coordinate descent.
-    coef : array of shape (F,)
-        Written: ``w * scale``, the coefficients for x itself.
+    capacity : int
+        Most members of an active set; at most `LARGEST_SET` is sensible.
+    w : array of shape (F,)
+        Written: the coefficients. Must be zero on entry, as must `dual`.
     dual : array of shape (m,)
-        Written: the dual variables. Must be zero on entry.
+        Written: the dual variables.
 
     Returns
     -------
@@ -371,14 +337,11 @@ def fit_hinge(indptr, indices, data, rows, signs, bounds, scale, proximity, tol,
     violation : float
     n_epochs : int
     """
-    n = rows.shape[0]
-    start, columns, values, used = _scaled_rows(indptr, indices, data, rows, scale)
-    w = np.zeros(used.shape[0])
+    n = signs.shape[0]
     diagonal = np.zeros(n)
     for i in range(n):
         for k in range(start[i], start[i + 1]):
             diagonal[i] += values[k] * values[k]
-    capacity = min(n, np.count_nonzero(scale) + 2, LARGEST_SET)
     order = np.arange(n)
     n_active = n
     state = np.uint64(88172645463325252)  # any number but zero: every problem is visited in the same order
@@ -438,15 +401,13 @@ def fit_hinge(indptr, indices, data, rows, signs, bounds, scale, proximity, tol,
                     start, columns, values, signs, bounds, diagonal, STRICTNESS * tol, capacity,
                     ENTRIES_PER_VARIABLE * (n_free + 100), dual, w, centre,
                 )  # fmt: skip
-                w[:] = 0.0
+                for k in range(w.shape[0]):
+                    w[k] = 0.0
                 for i in range(n):
                     _add(start, columns, values, i, dual[i] * signs[i], w)
-                intercept = centre + proximity * (signs @ dual)
+                intercept = centre + proximity * _balance(signs, dual)
                 every = True
         if every:  # look at all of them once more
             n_active = n
             lowest, highest = -np.inf, np.inf
-    coef[:] = 0.0
-    for k in range(used.shape[0]):
-        coef[used[k]] = w[k] * scale[used[k]]
     return centre, violation, epoch
