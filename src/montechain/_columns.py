@@ -113,8 +113,9 @@ class Column:
         else:
             self._refuse_numbers(cells)
         if self.categories:
-            found = pd.Index(self.categories).get_indexer(pd.Index(words, dtype=object))
-            found = np.append(found, -1).astype(np.float64)[codes]  # -1: missing, or a category without a column
+            place = {category: code for code, category in enumerate(self.categories)}
+            # -1: missing, or a category without a column
+            found = np.array([*(place.get(word, -1) for word in words), -1], dtype=np.float64)[codes]
             if self.is_binary:
                 marked = np.where(found >= 0, found != self.categories.index(str(self.reference)), 0.0)
                 found = np.where(codes < 0, np.nan, marked) if keep_missing else marked
@@ -171,7 +172,8 @@ class Column:
 
     def _refuse_numbers(self, cells: pd.Series) -> None:
         """Refuse numbers in a column of words, unless words look like numbers."""
-        if pd.to_numeric(pd.Series(self.categories, dtype=object), errors="coerce").notna().any():
+        values = cells.dtype.categories if isinstance(cells.dtype, pd.CategoricalDtype) else cells
+        if isinstance(values.dtype, pd.StringDtype) or any(map(_is_number, self.categories)):
             return
         numbers = cells.map(lambda cell: isinstance(cell, Real) and not isinstance(cell, bool)).to_numpy(bool)
         if (numbers := numbers & cells.notna().to_numpy()).any():
@@ -224,11 +226,20 @@ def to_words(cells: pd.Series, name: Any) -> tuple[np.ndarray, list[str]]:
     ([0, 1, -1, 0], ['b', '2'])
     """
     try:
-        codes, distinct = pd.factorize(cells)
+        is_categorical = isinstance(cells.dtype, pd.CategoricalDtype)
+        codes, distinct = (cells.cat.codes, cells.cat.categories) if is_categorical else pd.factorize(cells)
     except TypeError:
         raise _not_single(name, type(cells.dropna().iloc[0]).__name__) from None
     words = [str(int(v) if isinstance(v, float) and v.is_integer() else v) for v in distinct.tolist()]
     return np.asarray(codes, dtype=np.int64), words
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def stray_words(cells: pd.Series) -> np.ndarray:
@@ -278,8 +289,8 @@ def learn_kind(cells: pd.Series, name: Any, place: int) -> Column:
 
 
 def _kind_of(cells: pd.Series) -> tuple[str, str]:
-    present, dtype = cells.dropna(), cells.dtype
-    if len(present) == 0:
+    dtype = cells.dtype
+    if not cells.notna().any():
         return "empty", ""
     if dtypes.is_bool_dtype(dtype) or isinstance(dtype, pd.CategoricalDtype):
         return "nominal", ""
@@ -289,6 +300,7 @@ def _kind_of(cells: pd.Series) -> tuple[str, str]:
         return "date", "ISO8601"
     if dtypes.is_timedelta64_dtype(dtype):
         return "duration", ""
+    present = cells.dropna()
     kinds = {str} if isinstance(dtype, pd.StringDtype) else set(map(type, present))
     for kind, allowed in (("duration", TIMES), ("date", DATES)):
         if all(issubclass(one, allowed) for one in kinds):
@@ -320,17 +332,17 @@ def _date_format(present: pd.Series) -> str:
 def learn_categories(column: Column, cells: pd.Series, max_categories: int) -> Column:
     """Return the column with its categories: all of them, or the commonest of too many."""
     codes, words = to_words(cells, column.name)
-    if isinstance(cells.dtype, pd.CategoricalDtype):
-        declared = to_words(pd.Series(cells.dtype.categories), column.name)[1]
-    else:
+    declared = words
+    if not isinstance(cells.dtype, pd.CategoricalDtype):
         is_boolean = dtypes.is_bool_dtype(cells.dropna().infer_objects().dtype)
         declared = list(BOOLEAN) if is_boolean else sorted(set(words))
-    counts = pd.Series(np.bincount(codes[codes >= 0], minlength=len(words)), words).groupby(level=0).sum()
-    counts = counts.reindex(list(dict.fromkeys(declared)), fill_value=0)
+    counts = dict.fromkeys(declared, 0)
+    for word, count in zip(words, np.bincount(codes[codes >= 0], minlength=len(words)).tolist(), strict=True):
+        counts[word] += count
+    commonest = sorted(counts, key=lambda word: -counts[word])
     if len(counts) > max_categories:
-        commonest = counts.sort_values(ascending=False, kind="stable").index[:max_categories]
-        return replace(column, kind="words", categories=tuple(sorted(commonest)))
-    return replace(column, categories=tuple(counts.index), reference=str(counts.idxmax()) if len(counts) <= 2 else None)
+        return replace(column, kind="words", categories=tuple(sorted(commonest[:max_categories])))
+    return replace(column, categories=tuple(counts), reference=commonest[0] if len(counts) <= 2 else None)
 
 
 def identifier(column: Column, cells: pd.Series) -> str:
@@ -339,9 +351,10 @@ def identifier(column: Column, cells: pd.Series) -> str:
     >>> identifier(Column("id", 0, "number"), pd.Series(range(1, 101)))
     'the row number'
     """
-    present = cells.dropna()
-    if len(present) <= MANY_VALUES or present.nunique() < 0.95 * len(present):
+    n_present = int(cells.notna().sum())
+    if n_present <= MANY_VALUES or cells.nunique() < 0.95 * n_present:
         return ""
+    present = cells.dropna()
     if column.kind == "number":
         is_integer = dtypes.is_integer_dtype(cells.dtype) and len(present) == len(cells)
         is_count = is_integer and present.min() in (0, 1) and present.max() - present.min() == len(cells) - 1
