@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from tests.saved_models import (
     BOOSTING,
@@ -33,7 +34,6 @@ from tests.saved_models import (
 X = data()[0]
 
 LINKS = ("chain_", "links")
-OF_POPULATION = ("chains_", 0)
 FIRST = ("chain_", "links", "others", 0, "estimator")
 """The classifier in the first link of a chain."""
 
@@ -79,22 +79,24 @@ ARRAYS: list[tuple[Any, tuple[Any, ...], list[Any]]] = [
     (CHAIN, (*LINKS, "effects"), [shorter, put(0, -np.inf)]),
     (CHAIN, (*LINKS, "parents_n_classes"), [put(0, 3)]),
     (CHAIN, (*LINKS, "n_parents"), [reverse]),
-    (CHAIN, ("classes_", 0), [lambda a: np.arange(9), lambda a: a[:, None], lambda a: a[:0]]),
-    (CHAIN, ("classes_", 1), [lambda a: a[:2]]),
+    (CHAIN, ("codec_", "classes", 0), [lambda a: np.arange(9), lambda a: a[:, None], lambda a: a[:0]]),
+    (CHAIN, ("codec_", "classes", 1), [lambda a: a[:2]]),
     (POPULATION, ("orders_",), [put((0, 0), 7)]),
     (POPULATION, ("weights_",), [put(0, -1.0), put(0, np.nan), lambda a: np.append(a, 0.1)]),
-    (POPULATION, (*OF_POPULATION, "order"), [reverse]),
-    (POPULATION, (*OF_POPULATION, "links", "coef"), [put((0, 0), np.nan)]),
-    (POPULATION, ("classes_", 0), [lambda a: np.arange(9)]),
-    (POWERSET, ("model_", "vectors"), [put((0, 0), 9), put((0, 0), -1), shorter]),
+    (POPULATION, ("chains_", 0, "order"), [reverse]),
+    (POPULATION, ("chains_", 0, "links", "coef"), [put((0, 0), np.nan)]),
+    (POPULATION, ("chains_", 0, "links", "n_classes"), [put(0, 3)]),
+    (POPULATION, ("codec_", "classes", 0), [lambda a: np.arange(9)]),
+    (POWERSET, ("model_", "vectors"), [put((0, 0), 9), put((0, 0), -1), shorter, lambda a: a.astype(float)]),
     (POWERSET, ("model_", "counts"), [shorter]),
     (POWERSET, ("model_", "link", "coef"), [lambda a: a[:, :-1], put((0, 0), np.nan)]),
     (POWERSET, ("model_", "link", "intercept"), [lambda a: a[:, None]]),
     (MajorityClassifier(), ("model_", "vectors"), [put((0, 0), 9)]),
+    (MajorityClassifier("label"), ("labels_", "links", "n_classes"), [put(0, 3)]),
     (NETWORK, ("network_", "links", "coef"), [lambda a: a[:, :-1]]),
     (NETWORK, ("network_", "links", "n_classes"), [put(0, 3)]),
     (NETWORK, ("network_", "links", "parents_n_classes"), [put(0, 5)]),
-    (NETWORK, ("classes_", 0), [lambda a: np.arange(9)]),
+    (NETWORK, ("codec_", "classes", 0), [lambda a: np.arange(9)]),
     (FOREST, ("model_", "vectors"), [put((0, 0), 9)]),
     (FOREST, ("model_", "first_node"), [put(1, 10**6), shorter]),
     (MACHINES, (*FIRST, "calibrated_classifiers_", 0, "estimator", "support_"), [lambda a: a[:1]]),
@@ -121,6 +123,14 @@ def test_arrays_fit_together(model, path, change, tmp_path):
 def test_a_file_that_is_taken_apart_and_not_changed_is_read(model, tmp_path):
     again = Opened(saved(model)).content()
     np.testing.assert_array_equal(load(write(tmp_path / "again", again)).predict(X), fitted(model).predict(X))
+
+
+def test_sparse_rows_are_as_wide_as_the_coefficients(tmp_path):
+    """The estimator accepts a million columns, but its links have coefficients for four."""
+    model = load(write(tmp_path / "wide", Opened(saved(CHAIN)).replace(10**6, "n_features_in_").content()))
+    wide = sp.csr_array(([1.0], ([0], [10**6 - 1])), shape=(1, 10**6))
+    with pytest.raises(ValueError, match="X has 1000000 columns, but the links were learned from 4"):
+        model.predict(wide)
 
 
 @pytest.mark.parametrize("name", ["chain_", "codec_", "classes_", "order_"])

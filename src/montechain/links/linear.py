@@ -239,6 +239,8 @@ class LinearScorer:
         """Fold the rows of `X` (dense or CSR) in: one product for all links."""
         if sp.issparse(X):
             X = X.tocsr()
+            if X.shape[1] != len(self.coef):  # the kernel would read beyond the coefficients
+                raise ValueError(f"X has {X.shape[1]} columns, but the links were learned from {len(self.coef)}.")
             base = np.empty((X.shape[0], len(self.intercept)))
             sparse_scores(X.indptr, X.indices, X.data.astype(np.float64, copy=False), *self._lines, base)
         else:
