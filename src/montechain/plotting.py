@@ -1,4 +1,4 @@
-"""Numbers in, figures out. Needs matplotlib: ``pip install "montechain[plot]"``."""
+"""Figures. They need matplotlib: ``pip install "montechain[plot]"``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COLOURS = ("#0b5394", "#b45f06")
 
 
 class SearchCurve(NamedTuple):
-    """What one search went through: iterations, the payoff held after each, and where a new order was accepted."""
+    """Iterations of a search, the payoff held after each, and where a new order was accepted."""
 
     iteration: np.ndarray
     payoff: np.ndarray
@@ -37,16 +37,16 @@ class SearchCurve(NamedTuple):
 
 
 def search_curve(trace: Sequence[Mapping[str, Any]], payoff: str = "payoff", restart: int = 0) -> SearchCurve:
-    """Return the figures behind `plot_search_trace`.
+    """Return the numbers behind `plot_search_trace`.
 
     Parameters
     ----------
     trace : list of dict
         `search_trace_` of an estimator.
     payoff : str, default="payoff"
-        The payoff that was maximised, or one of those that were recorded.
+        The payoff that was maximised, or a recorded one.
     restart : int, default=0
-        Which of several independent searches.
+        Number of the search, if there were several.
 
     Examples
     --------
@@ -95,41 +95,29 @@ def plot_search_trace(
     """
     trace = _rows(trace)
     restarts = sorted({row["restart"] for row in trace})
-    sides = [[search_curve(trace, name, restart) for restart in restarts] for name in (left, right) if name is not None]
-    return _draw_search(sides, (left, right), title, ax)
-
-
-def _draw_search(
-    sides: Sequence[Sequence[SearchCurve]], names: Sequence[str | None], title: str | None, ax: Any
-) -> Any:
-    """Draw the curves of the left axis, and of the right one if there are any."""
+    sides = [(name, [search_curve(trace, name, restart) for restart in restarts]) for name in (left, right) if name]
     ax = _axes(ax, (5.5, 3.6))
     lines = []
-    for side, (curves, name) in enumerate(zip(sides, names, strict=False)):
-        axes, colour, label = ax.twinx() if side else ax, COLOURS[side], LABELS.get(str(name), str(name))
+    for side, (name, curves) in enumerate(sides):
+        axes, colour, label = ax.twinx() if side else ax, COLOURS[side], LABELS.get(name, name)
         for i, curve in enumerate(curves):
-            # Iteration 0, the start, has no place on a logarithmic axis: everything moves on by one.
+            # A logarithmic axis has no place for iteration 0, so everything moves on by one.
             (line,) = axes.step(
                 curve.iteration + 1, curve.payoff, where="post", color=colour, linestyle="--" if side else "-",
                 linewidth=1.4, alpha=0.35 if i else 1.0, label=label,
             )  # fmt: skip
-            axes.plot(
-                curve.iteration[curve.accepted] + 1, curve.payoff[curve.accepted], ".", color=colour, markersize=5
-            )
-            if i == 0:
-                lines.append(line)
+            accepted = curve.iteration[curve.accepted] + 1, curve.payoff[curve.accepted]
+            axes.plot(*accepted, ".", color=colour, markersize=5)
+            lines += [line] if i == 0 else []
         axes.set_ylabel(label, color=colour)
         axes.tick_params(axis="y", labelcolor=colour)
-    ax.set_xscale("log")
-    ax.set_xlabel("iteration + 1")
-    ax.set_title(title or "")
-    ax.grid(True, which="major", linewidth=0.3)
+    _against_log(ax, "iteration + 1", title)
     ax.legend(handles=lines, loc="lower right", frameon=False)
     return ax
 
 
 class RankMark(NamedTuple):
-    """A method in a critical-difference diagram: its name goes to the left or right end of line `level`."""
+    """A method in a critical-difference diagram; its name stands at the left or right end of line `level`."""
 
     name: str
     rank: float
@@ -146,17 +134,7 @@ class RankBar(NamedTuple):
 
 
 class RankDiagram(NamedTuple):
-    """Where everything stands in a critical-difference diagram, in ranks and lines.
-
-    Attributes
-    ----------
-    lowest, highest : int
-        Ends of the axis.
-    marks : list of RankMark
-        Best first.
-    bars : list of RankBar
-    critical_difference : float
-    """
+    """Layout of a critical-difference diagram: the ends of its axis, the methods (best first), and the bars."""
 
     lowest: int
     highest: int
@@ -168,10 +146,10 @@ class RankDiagram(NamedTuple):
 def critical_difference_layout(
     average_ranks: Any, critical_difference: float, groups: Iterable[Sequence[Hashable]] = ()
 ) -> RankDiagram:
-    """Return the numbers behind `plot_critical_difference`, whose parameters it takes.
+    """Return the layout behind `plot_critical_difference`, with the same parameters.
 
-    Lines never cross: the better half of the methods is named on the left, best on top; the others on the right,
-    worst on top. Bars that would touch stand on different lines.
+    Lines never cross: the better half of the methods is on the left, best on top; the others are on the right, worst on
+    top. Bars that would touch are on different lines.
 
     Examples
     --------
@@ -201,9 +179,8 @@ def critical_difference_layout(
         ends[level : level + 1] = [end]
         bars.append(RankBar(start, end, level))
     lowest = min(1, int(np.floor(min(ranks.values()))))
-    return RankDiagram(
-        lowest, max(lowest + 1, len(names), int(np.ceil(max(ranks.values())))), marks, bars, float(critical_difference)
-    )
+    highest = max(lowest + 1, len(names), int(np.ceil(max(ranks.values()))))
+    return RankDiagram(lowest, highest, marks, bars, float(critical_difference))
 
 
 def plot_critical_difference(
@@ -214,16 +191,16 @@ def plot_critical_difference(
     title: str | None = None,
     ax: Any = None,
 ) -> Any:
-    """Draw average ranks on a line, with bars over the methods that do not differ.
+    """Draw average ranks on a line, with bars under the methods that do not differ significantly.
 
     Parameters
     ----------
     average_ranks : Series or mapping
-        Of each method; rank 1 is best.
+        Average rank of each method; rank 1 is best.
     critical_difference : float
-        By how much they must differ.
+        Smallest difference that is significant.
     groups : list of tuples
-        Methods that do not differ.
+        Methods that do not differ significantly.
     title : str, optional
     ax : matplotlib axes, optional
 
@@ -255,22 +232,20 @@ def plot_critical_difference(
     ax.spines["top"].set_position(("data", 0.0))
     ax.spines["top"].set_bounds(layout.lowest, layout.highest)
     ax.xaxis.tick_top()
-    ax.set_xticks(range(layout.lowest, layout.highest + 1))
-    ax.set_yticks([])
-    ax.set_xlim(layout.lowest - 0.35 * wide, layout.highest + 0.35 * wide)
-    ax.set_title(title or "")
+    limits = layout.lowest - 0.35 * wide, layout.highest + 0.35 * wide
+    ax.set(xticks=range(layout.lowest, layout.highest + 1), yticks=[], xlim=limits, title=title or "")
     return ax
 
 
 def plot_time_against_accuracy(points: Any, *, score: str = "score", title: str | None = None, ax: Any = None) -> Any:
-    """Draw what a method achieves against what it costs, on a logarithmic axis of time.
+    """Draw scores of methods against their times, on a logarithmic axis.
 
     Parameters
     ----------
     points : data frame
-        With the columns `method`, `seconds` and `score`, of one data set. Rows without a finite number are left out.
+        Columns `method`, `seconds` and `score`, of one data set. Rows without finite numbers are left out.
     score : str, default="score"
-        What the vertical axis is called.
+        Label of the vertical axis.
     title : str, optional
     ax : matplotlib axes, optional
 
@@ -291,16 +266,19 @@ def plot_time_against_accuracy(points: Any, *, score: str = "score", title: str 
     ax.plot(seconds[there], scores[there], "o", color=COLOURS[0], markersize=5)
     for name, x, y in zip(np.asarray(points["method"])[there], seconds[there], scores[there], strict=True):
         ax.annotate(str(name), (x, y), xytext=(5, 3), textcoords="offset points", fontsize="small")
-    ax.set_xscale("log")
-    ax.set_xlabel("seconds")
     ax.set_ylabel(score)
-    ax.set_title(title or "")
+    return _against_log(ax, "seconds", title)
+
+
+def _against_log(ax: Any, label: str, title: str | None) -> Any:
+    """Give axes a logarithmic horizontal axis, a title and a grid."""
+    ax.set(xscale="log", xlabel=label, title=title or "")
     ax.grid(True, which="major", linewidth=0.3)
     return ax
 
 
 def _axes(ax: Any, size: tuple[float, float]) -> Any:
-    """Return the axes that were given, or new ones of `size` inches."""
+    """Return the given axes, or new ones of `size` inches."""
     if ax is not None:
         return ax
     try:
@@ -311,7 +289,7 @@ def _axes(ax: Any, size: tuple[float, float]) -> Any:
 
 
 def _rows(trace: Any) -> Sequence[Mapping[str, Any]]:
-    """Return the trace as a list of dicts; an estimator's own and a data frame of it are understood."""
+    """Return the trace as a list of dicts; an estimator or a data frame is accepted, too."""
     trace = getattr(trace, "search_trace_", trace)
     if hasattr(trace, "to_dict"):
         trace = trace.to_dict("records")
