@@ -90,7 +90,7 @@ def _iterations(fit: Callable[[], Any]) -> tuple[np.ndarray, Any]:
 
     def recorded(self: LogisticProblems, *arguments: Any, **options: Any) -> Any:
         solution = solve(self, *arguments, **options)
-        found.append((solution.n_iter, np.float64 if self.single is None else np.float32))
+        found.append((solution.n_iter, np.float64 if self.inputs.is_small else np.float32))
         return solution
 
     with mock.patch.object(LogisticProblems, "solve", recorded):

@@ -39,6 +39,10 @@ def warm_up() -> float:
             for inputs in (X, sp.csr_matrix(X)):
                 for Y in (binary, several):
                     ChainClassifier(link, random_state=0).fit(inputs, Y).predict(inputs)
+        # Larger problems are learned in single precision first.
+        many = rng.normal(size=(1200, 60))
+        for inputs in (many, sp.csr_matrix(np.maximum(many, 0.0))):
+            ChainClassifier(random_state=0).fit(inputs, (many[:, :2] > rng.normal(size=(1200, 2))).astype(int))
         for Y in (binary, several):
             known = np.where(rng.random(Y.shape) < 0.3, Y.astype(object), None)
             for inference in STRATEGIES:

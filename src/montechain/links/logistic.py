@@ -247,7 +247,7 @@ class _Prepared:
         return links
 
     def _warn_of_the_unsolved(self, solution: Solution, labels: Sequence[int]) -> None:
-        unsolved = np.flatnonzero(~solution.converged)
+        unsolved = np.flatnonzero(~solution.converged).tolist()
         if len(unsolved):
             C, tol, max_iter = self.learner.C, self.learner.tol, self.learner.max_iter
             warnings.warn(

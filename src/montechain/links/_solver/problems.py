@@ -192,8 +192,8 @@ class LogisticProblems:
             n_iter[problems] += fine.n_iter
 
         with one_blas_thread():
-            preconditioner = self.shared and self.shared.preconditioner(allowed, penalty)
-            preconditioner = preconditioner or Diagonal(self.squares, penalty)
+            factor = None if self.shared is None else self.shared.preconditioner(allowed, penalty)
+            preconditioner = Diagonal(self.squares, penalty) if factor is None else factor
             run_in_threads(solve_block, self._blocks(counts, int(score_start[-1])), n_jobs)
         return Solution(self._restored(coefficients), score_start, gradient, n_iter, converged)
 
