@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import datetime
+
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 
 from montechain.datasets.reading import read_dataset
 from montechain.datasets.selection import table_dataset
+from montechain.datasets.tables import read_table
 from montechain.preparation import TableEncoder
 
 
@@ -92,3 +99,30 @@ def test_dates_are_dates_as_inputs_and_words_as_labels():
     data = read_dataset(frame, targets=["day", "label"])
     assert data.classes == [["1970-01-02", "1970-01-04T12:00:00"], [0, 1]]
     assert data.Y["day"].isna().tolist() == [False, True, False]
+
+
+DAY = datetime.date(2024, 5, 1)
+MOMENT = datetime.datetime(2024, 5, 1, 12, 30, 0, 250)
+ZONED = datetime.datetime(2024, 5, 1, 14, 30, 0, 250, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
+DATES = {"day": [DAY, None], "moment": [MOMENT, None], "zoned": [ZONED, None]}
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow", "objects", "arrow in pandas", "parquet", "feather"])
+def test_dates_of_every_library(library, tmp_path):
+    table = pa.table(DATES)
+    if library == "parquet":
+        pyarrow.parquet.write_table(table, tmp_path / "dates.parquet")
+    elif library == "feather":
+        pyarrow.feather.write_feather(table, tmp_path / "dates.feather")
+    source = {
+        "polars": lambda: pl.DataFrame(DATES),
+        "pyarrow": lambda: table,
+        "objects": lambda: pd.DataFrame(DATES, dtype=object),
+        "arrow in pandas": lambda: table.to_pandas(types_mapper=pd.ArrowDtype),
+    }.get(library, lambda: tmp_path / f"dates.{library}")()
+    found = read_table(source)
+    for name, zone in (("day", None), ("moment", None), ("zoned", "UTC")):
+        assert pd.api.types.is_datetime64_any_dtype(found[name].dtype), name
+        known = pd.Timestamp(DATES[name][0]) if zone is None else pd.Timestamp(ZONED)
+        assert found[name][0] == known
+        assert found[name].isna().tolist() == [False, True]
