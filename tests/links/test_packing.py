@@ -87,12 +87,12 @@ def test_a_chain_comes_back(way):
     [
         ("order", np.array([0, 1, 1]), "not a permutation"),
         ("order", np.array([0, 1]), "3 links and 3 sets of parents for 2 labels"),
-        ("order", [0, 1, 2], "'order' is no list of whole numbers"),
+        ("order", [0, 1, 2], "'order' is not a list of whole numbers"),
         ("order", np.array([-1, 0, 1]), "'order' holds -1, which is below 0"),
         ("parents", np.array([1, 1, 0]), "not distinct earlier positions"),
         ("parents", np.array([0, 0, 0]), "not distinct earlier positions"),
         ("parents", np.array([0, 0, 1]), "a link expects parents with"),
-        ("parents", np.array([0, 1]), "2 numbers stand where 3 are announced"),
+        ("parents", np.array([0, 1]), "found 2 numbers instead of 3"),
     ],
 )
 def test_a_chain_that_does_not_fit_is_told(name, value, message):
@@ -104,16 +104,16 @@ def test_a_chain_that_does_not_fit_is_told(name, value, message):
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("n_classes", np.array([2, 3]), "not as many as are announced"),
+        ("n_classes", np.array([2, 3]), "numbers of links do not agree"),
         ("response", np.array([0, 0, 9]), "unknown response"),
-        ("is_linear", np.array([1, 1, 1]), "no list of truth values"),
-        ("is_weighted", np.array([True, False, False]), "no pairs has weights"),
+        ("is_linear", np.array([1, 1, 1]), "not a list of truth values"),
+        ("is_weighted", np.array([True, False, False]), "weights of pairs"),
         ("coef", np.zeros((3, 4)), "4 columns for 10 scores"),
         ("coef", np.full((3, 10), np.nan), "not finite"),
-        ("intercept", np.zeros(9), "9 numbers stand where 10 are expected"),
-        ("effects", np.zeros((2, 2)), "no array of numbers with 1 dimensions"),
-        ("n_parents", np.array([0, 1]), "announced"),
-        ("others", [OTHER], "what should be a link is none"),
+        ("intercept", np.zeros(9), "found 9 numbers instead of 10"),
+        ("effects", np.zeros((2, 2)), "not an array of numbers with 1 dimensions"),
+        ("n_parents", np.array([0, 1]), "instead of"),
+        ("others", [OTHER], "expected a link"),
     ],
 )
 def test_links_that_do_not_fit_are_told(name, value, message):
@@ -124,7 +124,7 @@ def test_links_that_do_not_fit_are_told(name, value, message):
 @pytest.mark.parametrize("other", [5, None, chain().links[0], FittedEstimatorLink(GaussianNB(), 0, ())])
 def test_what_is_no_link_is_told(other):
     packed = {**pack_links([OTHER]), "others": [other]}
-    with pytest.raises(ValueError, match="what should be a link is none"):
+    with pytest.raises(ValueError, match="expected a link"):
         unpack_links(packed)
 
 

@@ -1,4 +1,4 @@
-"""What every way of learning links has in common."""
+"""Base classes and shared checks of link learners."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class LinkProblem(NamedTuple):
-    """One link to be learned: p(label | x, parents), both given as columns of Y."""
+    """A link to learn: p(label | x, parents), label and parents given as columns of Y."""
 
     label: int
     parents: tuple[int, ...]
@@ -81,10 +81,10 @@ class LinkLearner(BaseEstimator, ABC):
         problems : sequence of LinkProblem
         sample_weight : ndarray of shape (n,), optional
         names : sequence of L names, optional
-            What the parents' columns are called if X is a data frame.
+            Names of the labels, for the parents' columns in a data frame and for messages.
         n_jobs : int, optional
         on_link : callable, optional
-            Called with each problem when its link is learned.
+            Called with each problem once its link is learned.
         **fit_params
             Passed on to the classifier's ``fit`` by `EstimatorLink`; the others take none.
 
@@ -96,14 +96,14 @@ class LinkLearner(BaseEstimator, ABC):
     def prepared(
         self, X: Any, codes: np.ndarray, filled: np.ndarray, n_classes: Sequence[int], **options: Any
     ) -> Callable[..., list[FittedLink]]:
-        """Return `fit_links` for these rows and options; what several calls have in common may be done once.
+        """Return `fit_links` bound to these rows and options, so that repeated calls share the preparation.
 
         The function takes the problems, and options such as `on_link`.
         """
         return partial(self.fit_links, X, codes, filled, n_classes, **options)
 
     def for_classes(self, classes: Sequence[np.ndarray]) -> LinkLearner:
-        """Return this learner with what it says about classes put into codes; `classes` of each label."""
+        """Return this learner with its parameters in codes; `classes` holds the classes of each label."""
         return self
 
 

@@ -29,8 +29,8 @@ from montechain.targets import default_label_names
 __all__ = ["LogisticLink"]
 
 SMALL = 2**13
-"""Up to so many numbers in X, links are learned to `TIGHT`: that takes no time worth mentioning, and a row of weight
-two is then the same as two rows, whichever way the solver takes."""
+"""Number of entries of X up to which links are learned to `TIGHT`. That takes hardly any time, and a row of weight two
+then counts exactly as two rows do."""
 TIGHT = 1e-10
 
 
@@ -56,7 +56,8 @@ class LogisticLink(LinkLearner):
         Weights of the classes, on top of `sample_weight`. A dict maps classes to weights, 1 where one is missing;
         ``"balanced"`` is the inverse frequency of the class, scaled as in scikit-learn.
     tol : float, default=1e-6
-        A link is learned when no entry of the gradient of its objective, divided by the sum of weights, exceeds this.
+        A link has converged when no entry of the gradient of its objective, divided by the sum of weights, exceeds
+        this, and another step would lower the objective by less than a millionth.
         Small problems are solved more exactly. scikit-learn's default is a hundred times as much, which leaves
         probabilities off by a few hundredths where the inputs are sparse or small.
     max_iter : int, default=1000
@@ -88,13 +89,13 @@ class LogisticLink(LinkLearner):
         self.max_iter = max_iter
 
     def for_classes(self, classes: Sequence[np.ndarray]) -> LogisticLink:
-        """Return a copy whose `class_weight` speaks of codes; `classes` of each label."""
+        """Return a copy whose `class_weight` refers to codes; `classes` holds the classes of each label."""
         learner = clone(self)
         if isinstance(self.class_weight, Mapping):
             strange = [key for key in self.class_weight if not any(key in own.tolist() for own in classes)]
             if strange:
                 raise ValueError(
-                    f"class_weight={dict(self.class_weight)!r} speaks of the class {strange[0]!r}, which no label has."
+                    f"class_weight={dict(self.class_weight)!r} mentions the class {strange[0]!r}, which no label has."
                 )
         weights = (
             self.class_weight if isinstance(self.class_weight, list | tuple) else [self.class_weight] * len(classes)
@@ -125,7 +126,7 @@ class LogisticLink(LinkLearner):
     ) -> list[FittedLink]:
         """Learn all `problems` on the same rows; see `LinkLearner.fit_links`.
 
-        The links are learned together; `n_jobs` threads share the work, without effect on the answer.
+        The links are learned together; `n_jobs` threads share the work. Their number does not change the result.
 
         Parameters
         ----------
@@ -152,7 +153,7 @@ class LogisticLink(LinkLearner):
         n_jobs: int | None = None,
         **fit_params: Any,
     ) -> Callable[..., list[FittedLink]]:
-        """Return `fit_links` for these rows, with x and all labels made ready once."""
+        """Return `fit_links` for these rows, with x and all labels prepared once."""
         labels = range(codes.shape[1])
         return _Prepared(
             self, X, codes, filled, n_classes, labels, labels, sample_weight, names, n_jobs, fit_params
@@ -160,12 +161,12 @@ class LogisticLink(LinkLearner):
 
 
 class _Prepared:
-    """Rows made ready: their links are learned by one call of the solver, or by several.
+    """Prepared rows, whose links are learned by one or more calls of the solver.
 
     Parameters
     ----------
     labels, parents : sequences of int
-        Those that problems may be about, and those that may be parents.
+        The labels that links may be learned for, and those that may be parents.
     """
 
     def __init__(self, learner, X, codes, filled, n_classes, labels, parents, sample_weight, names, n_jobs, fit_params):

@@ -1,8 +1,8 @@
-"""Learned links as a few large arrays, for files and other processes, and back with every size checked.
+"""Pack learned links into a few large arrays, for files and other processes, and unpack them with every size checked.
 
-A label-linear link has an array for each of its parents, so a chain over a hundred labels has thousands of
-small ones. Here they are laid end to end. What comes back has been checked against itself: the compiled
-kernels trust the sizes of their arrays, so nothing that does not fit together may reach them.
+A label-linear link has an array for each of its parents, so a chain over a hundred labels has thousands of small
+arrays. Here they are concatenated. Unpacking checks that the arrays agree with each other, because the compiled
+kernels trust their sizes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["check_parents", "joined", "pack_links", "ragged", "unpack_links", "w
 
 
 def pack_links(links: Sequence[FittedLink]) -> dict[str, Any]:
-    """Return links as plain arrays; links that are not label-linear are kept as they are.
+    """Return links as plain arrays; links that are not label-linear are left unchanged.
 
     Parameters
     ----------
@@ -68,15 +68,15 @@ def unpack_links(packed: Mapping[str, Any]) -> tuple[FittedLink, ...]:
     n_linear = len(n_classes)
     is_linear, is_weighted = flags(packed, "is_linear"), flags(packed, "is_weighted")
     if len(response) != n_linear or len(is_weighted) != n_linear or sum(is_linear) != n_linear:
-        raise ValueError("the links are not as many as are announced.")
+        raise ValueError("the numbers of links do not agree.")
     if not set(response) <= {SOFTMAX, ONE_VERSUS_REST, PAIRWISE}:
         raise ValueError(f"a link has an unknown response: {sorted(set(response))}.")
     others = list(packed["others"])
     if len(others) != len(is_linear) - n_linear or not all(_is_link(link) for link in others):
-        raise ValueError("what should be a link is none.")
+        raise ValueError("expected a link, but found something else.")
     widths = [n_scores(kind, k) for kind, k in zip(response, n_classes, strict=True)]
     if any(weighted and kind != PAIRWISE for weighted, kind in zip(is_weighted, response, strict=True)):
-        raise ValueError("a link whose scores are no pairs has weights of pairs.")
+        raise ValueError("a link has weights of pairs, but its scores are not about pairs.")
     coef = _numbers(packed, "coef", 2)
     if coef.shape[1] != sum(widths):
         raise ValueError(f"the coefficients have {coef.shape[1]} columns for {sum(widths)} scores.")
@@ -89,7 +89,7 @@ def unpack_links(packed: Mapping[str, Any]) -> tuple[FittedLink, ...]:
     )
     parents_n_classes = ragged(whole_numbers(packed, "n_parents", 0), whole_numbers(packed, "parents_n_classes", 1))
     if len(parents_n_classes) != n_linear:
-        raise ValueError("the parents of the links are not as many as are announced.")
+        raise ValueError("the numbers of links and of lists of parents do not agree.")
     blocks = iter(
         _cut(
             _numbers(packed, "effects", 1),
@@ -146,7 +146,7 @@ def ragged(lengths: Sequence[int], numbers: Sequence[int]) -> list[tuple[int, ..
     [(5, 6), (), (7,)]
     """
     if sum(lengths) != len(numbers):
-        raise ValueError(f"{len(numbers)} numbers stand where {sum(lengths)} are announced.")
+        raise ValueError(f"found {len(numbers)} numbers instead of {sum(lengths)}.")
     ends = np.cumsum(lengths, dtype=np.int64).tolist()
     return [tuple(numbers[end - length : end]) for end, length in zip(ends, lengths, strict=True)]
 
@@ -155,7 +155,7 @@ def whole_numbers(packed: Mapping[str, Any], name: str, least: int) -> list[int]
     """Return a one-dimensional array of whole numbers as a list, if it is one."""
     array = packed[name]
     if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind not in "iu":
-        raise ValueError(f"{name!r} is no list of whole numbers.")
+        raise ValueError(f"{name!r} is not a list of whole numbers.")
     if len(array) and array.min() < least:
         raise ValueError(f"{name!r} holds {array.min()}, which is below {least}.")
     return array.tolist()
@@ -165,14 +165,14 @@ def flags(packed: Mapping[str, Any], name: str) -> list[bool]:
     """Return a one-dimensional array of truth values as a list, if it is one."""
     array = packed[name]
     if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype != np.bool_:
-        raise ValueError(f"{name!r} is no list of truth values.")
+        raise ValueError(f"{name!r} is not a list of truth values.")
     return array.tolist()
 
 
 def _numbers(packed: Mapping[str, Any], name: str, n_dimensions: int) -> np.ndarray:
     array = packed[name]
     if not isinstance(array, np.ndarray) or array.ndim != n_dimensions or array.dtype != np.float64:
-        raise ValueError(f"{name!r} is no array of numbers with {n_dimensions} dimensions.")
+        raise ValueError(f"{name!r} is not an array of numbers with {n_dimensions} dimensions.")
     if not np.isfinite(array).all():
         raise ValueError(f"{name!r} holds numbers that are not finite.")
     return array
@@ -180,7 +180,7 @@ def _numbers(packed: Mapping[str, Any], name: str, n_dimensions: int) -> np.ndar
 
 def _cut(array: np.ndarray, lengths: Sequence[int]) -> list[np.ndarray]:
     if len(array) != sum(lengths):
-        raise ValueError(f"{len(array)} numbers stand where {sum(lengths)} are expected.")
+        raise ValueError(f"found {len(array)} numbers instead of {sum(lengths)}.")
     return np.split(array, np.cumsum(lengths)[:-1]) if lengths else []
 
 
