@@ -1,4 +1,4 @@
-"""Which earlier labels a link sees, and the order that this asks for."""
+"""Choose which earlier labels each link sees, and an order that fits."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def arrange(
         (labels left out have none), one sequence of parents per label, or a matrix whose entry
         ``[i, j]`` says whether j is a parent of i.
     order : sequence of int
-        A permutation of the labels. A tree or graph may need another one: then labels are taken
-        from the front of `order` as soon as all of their parents have been.
+        A permutation of the labels. A tree or graph may need a different order: then labels are taken
+        from the front of `order` as soon as all of their parents have been taken.
     codes : int ndarray of shape (n, L)
         Classes, -1 where a label is unknown.
     n_classes : sequence of int
     fixed : bool
-        Whether the user asked for just this order: a graph in which a parent stands after its child
-        is then an error.
+        Whether the user asked for this very order: then a graph in which a parent comes after its child
+        is an error.
     names : sequence, optional
         Names of the labels, which an explicit graph may use.
     sample_weight : ndarray of shape (n,), optional

@@ -43,22 +43,22 @@ PROXIMITY = 1.0
 class SVMLink(LinkLearner):
     """Learn links by linear support vector machines with a logistic model on their scores.
 
-    This is the base classifier of Read, Martino and Luengo (2013), Weka's ``SMO -M``: inputs are scaled to [0, 1] by
-    the smallest and largest value in the training rows, nominal parents are one-hot, the intercept is not penalised.
+    This is the base classifier of Read, Martino and Luengo (2013), Weka's ``SMO -M``. Inputs are scaled to [0, 1] by
+    their range in the training rows, nominal parents are one-hot encoded, and the intercept is not penalised.
     A logistic model is then fitted to the scores of the training rows themselves (Weka's ``Logistic`` with a ridge of
     1e-8 on the standardised score), which turns them into log-odds. With K > 2 classes there is a machine for each
     pair of classes, and their probabilities are joined by pairwise coupling (Hastie and Tibshirani 1998), each pair
     with the weight of its training rows.
 
-    The probabilities tend to be too sure, because the logistic model sees the rows that the machine was trained on. If
-    the scores separate the classes, the ridge keeps the log-odds finite. If a class is so rare that the best machine
-    gives all rows the same score, its probability is its frequency (a logistic model on such scores would magnify what
-    the solver left undone). A label of which only one class occurs gets
-    constant probabilities, ``(count + 1/2) / (n + K/2)``; so does a pair of classes of which one does not occur.
+    The probabilities tend to be overconfident, because the logistic model sees the rows that the machine was trained
+    on. If the scores separate the classes, the ridge keeps the log-odds finite. If a class is so rare that the best
+    machine gives all rows the same score, its probability is its frequency. A label with a single class in the training
+    rows gets constant probabilities, ``(count + 1/2) / (n + K/2)``; so does a pair of classes if one is absent.
 
-    The machines are solved in the dual, by coordinate descent and then an active set, mostly to much less than `tol`;
-    the result is that of ``SVC(kernel="linear")`` on scaled inputs (`LinearSVC` penalises the intercept). A sparse X
-    is never made dense: shifting a column changes nothing but the intercept, so only the scaling is carried out.
+    The machines are solved in the dual, by coordinate descent followed by an active set. The result is that of
+    ``SVC(kernel="linear")`` on scaled inputs (`LinearSVC` penalises the intercept), several times faster on sparse
+    inputs with thousands of rows. A sparse X stays sparse: shifting a column only changes the intercept, so columns are
+    scaled but not shifted.
 
     Parameters
     ----------
@@ -67,8 +67,7 @@ class SVMLink(LinkLearner):
     tol : float, default=1e-3
         Largest violation of the optimality conditions, as in Weka and in `SVC`.
     max_iter : int, default=50000
-        Sweeps over the rows (mostly over a small part of them) after which the solver gives up, with a
-        `ConvergenceWarning`.
+        Maximum number of sweeps over the rows; a `ConvergenceWarning` says when it was reached.
 
     Examples
     --------
