@@ -115,9 +115,8 @@ class ColumnTyper:
 
     Parameters
     ----------
-    missing : frozenset of str
-        Cells that mean "unknown".
-    numbers : NumberFormat
+    missing, numbers : frozenset of str, NumberFormat
+        Cells that mean "unknown", and how numbers are written.
     stray : {"missing", "error"}
         What happens to the few cells of a column of numbers or dates that are neither.
     kinds : dict of str to kind
@@ -126,10 +125,8 @@ class ColumnTyper:
         Returns kinds that depend on the names of all columns; `kinds` comes first.
     date_formats : dict of str to str
         The formats of columns of kind "date", where they are known; filled with those that are recognised.
-    path : str or Path, optional
-        The file, for messages.
-    line_of : callable, optional
-        Returns the line of a row in the file; without it, rows are counted from 1.
+    path, line_of : optional
+        For messages: the file, and a function from a row to its line; without it, rows are counted from 1.
     note_identifiers : bool
         Whether to name columns that look like identifiers, or have many different words. `TableEncoder` does it, too.
 
