@@ -57,20 +57,18 @@ class Prefixes:
         A known class is the only one that may follow.
         """
         log_proba = tree.expand(self.rows, self.labels)
-        allowed, is_known = np.ones(log_proba.shape, dtype=bool), np.zeros(len(self.rows), dtype=bool)
-        if tree.given is not None:
-            classes = tree.given[self.rows, self.labels.shape[1]]
-            is_known = classes >= 0
-            allowed = ~is_known[:, None] | (classes[:, None] == np.arange(log_proba.shape[1]))
-        origin, classes = np.nonzero(allowed)
-        step, is_known = log_proba[origin, classes], is_known[origin]
-        return Prefixes(
-            rows=self.rows[origin],
-            labels=np.column_stack([self.labels[origin], classes.astype(CODE)]),
-            free=self.free[origin] + np.where(is_known, 0.0, step),
-            known=self.known[origin] + np.where(is_known, step, 0.0),
-            origin=origin,
-        )
+        m, n_classes = log_proba.shape
+        if tree.given is None:
+            origin, classes = np.repeat(np.arange(m), n_classes), np.tile(np.arange(n_classes), m)
+            free, known = self.free[origin] + log_proba.ravel(), self.known[origin]
+        else:
+            own = tree.given[self.rows, self.labels.shape[1]][:, None]
+            origin, classes = np.nonzero((own < 0) | (own == np.arange(n_classes)))
+            step, is_known = log_proba[origin, classes], own[origin, 0] >= 0
+            free = self.free[origin] + np.where(is_known, 0.0, step)
+            known = self.known[origin] + np.where(is_known, step, 0.0)
+        labels = np.column_stack([self.labels[origin], classes.astype(CODE)])
+        return Prefixes(self.rows[origin], labels, free, known, origin)
 
 
 @dataclass(frozen=True)
@@ -115,10 +113,11 @@ def sweep(tree: PrefixTree, *, width: int | None = None, above: np.ndarray | Non
         if above is not None:
             prefixes = prefixes.take(prefixes.log_mass > above[prefixes.rows])
         if width is not None:
-            order, rank = best_first(prefixes.rows, prefixes.log_mass)
-            cut = prefixes.take(order[rank >= width])
-            np.maximum.at(dropped, cut.rows, cut.log_mass)
-            dropped_mass += np.bincount(cut.rows, np.exp(cut.log_mass), minlength=tree.n_rows)
+            rows, log_mass = prefixes.rows, prefixes.log_mass
+            order, rank = best_first(rows, log_mass)
+            cut = order[rank >= width]
+            np.maximum.at(dropped, rows[cut], log_mass[cut])
+            dropped_mass += np.bincount(rows[cut], np.exp(log_mass[cut]), minlength=tree.n_rows)
             prefixes = prefixes.take(order[rank < width])
     return Swept(prefixes, dropped, dropped_mass)
 
