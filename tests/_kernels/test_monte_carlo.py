@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montechain._kernels.monte_carlo import best_of_draws, drawn_vectors, monte_carlo, next_class
+from montechain._kernels.draws import best_of_draws, drawn_vectors, next_class
+from montechain._kernels.monte_carlo import monte_carlo
 from montechain.chain import no_knowledge
 from montechain.links.linear import SOFTMAX
 from random_chains import log_proba_table, random_given, random_linear_chain

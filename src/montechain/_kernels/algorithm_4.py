@@ -15,26 +15,15 @@ import numpy as np
 
 from montechain._kernels.compiling import njit
 from montechain._kernels.conditional import expand
+from montechain._kernels.draws import new_walk, walk_draws
 from montechain._kernels.greedy import most_probable_class
-from montechain._kernels.joint import draw_class, largest, widest
-from montechain._kernels.monte_carlo import new_walk, walk_draws
+from montechain._kernels.joint import draw_class
 
 
-@njit
 def algorithm_4(
-    base,
-    effects,
-    score_start,
-    score_weight,
-    response,
-    n_classes,
-    active_start,
-    given,
-    orders,
-    chosen_orders,
-    uniforms,
-    start_greedy,
-):
+    base, effects, score_start, score_weight, response, n_classes, active_start, given,
+    orders, chosen_orders, uniforms, start_greedy,
+):  # fmt: skip
     """Return the label vectors, int32 of shape (n, L), at which Algorithm 4 ends.
 
     Parameters
@@ -52,29 +41,28 @@ def algorithm_4(
     start_greedy : bool
         Whether the greedy vector under the first chosen order is the start; otherwise the first draw is.
     """
-    n_rows = base.shape[0]
     n_labels = orders.shape[1]
-    n_steps, n_samples = uniforms.shape[:2]
-    columns = np.ascontiguousarray(uniforms.transpose((0, 2, 1)))
-    lowest = np.empty((n_steps, n_labels))
-    highest = np.empty((n_steps, n_labels))
-    for t in range(n_steps):
-        for k in range(n_labels):
-            lowest[t, k] = columns[t, k].min()
-            highest[t, k] = columns[t, k].max()
-    labels = np.empty((n_rows, n_labels), dtype=np.int32)
-    draws = np.arange(n_samples)
-    known = np.full(n_labels, -1, dtype=np.int32)
-    z = np.zeros(n_labels, dtype=np.int32)
-    width = 1
-    for j in range(len(orders)):
-        width = max(width, widest(score_start[j]))
-    scratch = new_walk(n_labels, largest(n_classes[0]), width)
-    children, active, scores = scratch[1], scratch[6], scratch[8]
+    labels = np.empty((len(base), n_labels), dtype=np.int32)
+    columns = np.ascontiguousarray(uniforms.transpose(0, 2, 1))
+    known, z = np.full(n_labels, -1), np.zeros(n_labels, dtype=np.int32)
+    _steps(
+        base, effects, score_start, score_weight, response, n_classes, active_start, given, known, orders,
+        chosen_orders, columns, columns.min(axis=2), columns.max(axis=2), np.arange(uniforms.shape[1]), start_greedy,
+        labels, z, new_walk(score_start, n_classes),
+    )  # fmt: skip
+    return labels
 
-    for i in range(n_rows):
+
+@njit
+def _steps(
+    base, effects, score_start, score_weight, response, n_classes, active_start, given, known, orders,
+    chosen_orders, columns, lowest, highest, draws, start_greedy, labels, z, scratch,
+):  # fmt: skip
+    n_labels = orders.shape[1]
+    children, active, scores = scratch[1], scratch[6], scratch[8]
+    for i in range(base.shape[0]):
         base_row = base[i]
-        for t in range(n_steps):
+        for t in range(chosen_orders.shape[0]):
             j = chosen_orders[t]
             start, kind, sizes, first_active = score_start[j], response[j], n_classes[j], active_start[j]
             # Set z to the vector held, or to the start, in the positions of this chain; its log-probability under it.
@@ -104,4 +92,3 @@ def algorithm_4(
             )  # fmt: skip
             for k in range(n_labels):
                 labels[i, orders[j, k]] = z[k]
-    return labels

@@ -8,8 +8,8 @@ import numpy as np
 
 from montechain._kernels.compiling import njit
 from montechain._kernels.conditional import expand
+from montechain._kernels.heap import rank
 from montechain._kernels.joint import largest, widest
-from montechain._kernels.ties import level
 
 
 @njit
@@ -54,7 +54,9 @@ def beam(base, effects, score_start, score_weight, response, n_classes, active_s
     next_prefixes = np.zeros((width, n_labels), dtype=np.int32)
     partial = np.zeros(width)
     candidates = np.empty(width * most_classes)
-    levels = np.empty(width * most_classes)
+    keys = np.empty(width * most_classes)
+    items = np.empty(width * most_classes, dtype=np.int64)
+    ranking = np.empty(width * most_classes, dtype=np.int64)
     origin = np.empty(width * most_classes, dtype=np.int64)
     scores = np.empty(widest(score_start))
     children = np.empty(most_classes)
@@ -74,23 +76,24 @@ def beam(base, effects, score_start, score_weight, response, n_classes, active_s
                 for c in range(n_classes[k]):
                     if known < 0 or c == known:
                         candidates[n_candidates] = partial[b] + children[c]
-                        levels[n_candidates] = -level(candidates[n_candidates])
                         origin[n_candidates] = b * most_classes + c
                         n_candidates += 1
-            # A stable sort, so that of equals the first is kept.
-            ranking = np.argsort(levels[:n_candidates], kind="mergesort")
+            rank(candidates, n_candidates, keys, items, ranking)
             for r in range(width, n_candidates):
                 dropped = candidates[ranking[r]]
                 dropped_log[i] = max(dropped_log[i], dropped)
                 dropped_mass[i] += math.exp(dropped)
             size = min(width, n_candidates)
             for r in range(size):
-                b, c = divmod(origin[ranking[r]], most_classes)
+                b = origin[ranking[r]] // most_classes
+                c = origin[ranking[r]] - b * most_classes
                 partial[r] = candidates[ranking[r]]
-                next_prefixes[r, :k] = prefixes[b, :k]
+                for d in range(k):
+                    next_prefixes[r, d] = prefixes[b, d]
                 next_prefixes[r, k] = c
                 n = n_active[b]
-                next_active[r, :n] = active[b, :n]
+                for a in range(n):
+                    next_active[r, a] = active[b, a]
                 if c > 0:
                     next_active[r, n] = active_start[k] + c - 1
                     n += 1
@@ -98,7 +101,8 @@ def beam(base, effects, score_start, score_weight, response, n_classes, active_s
             active, next_active = next_active, active
             n_active, next_n_active = next_n_active, n_active
             prefixes, next_prefixes = next_prefixes, prefixes
-        n_found = min(size, n_wanted)
-        labels[i, :n_found] = prefixes[:n_found]
-        log_proba[i, :n_found] = partial[:n_found]
+        for r in range(min(size, n_wanted)):
+            log_proba[i, r] = partial[r]
+            for k in range(n_labels):
+                labels[i, r, k] = prefixes[r, k]
     return labels, log_proba, dropped_log, dropped_mass

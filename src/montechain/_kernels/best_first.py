@@ -109,21 +109,9 @@ def look_ahead(scores, low, high, score_start, response, n_classes, known, depth
 
 @njit(cache=False)
 def best_first(
-    base_row,
-    effects_by_class,
-    score_start,
-    score_weight,
-    response,
-    n_classes,
-    active_start,
-    known,
-    low,
-    high,
-    max_nodes,
-    best_labels,
-    best_log,
-    store,
-):
+    base_row, effects_by_class, score_start, score_weight, response, n_classes, active_start, known, low, high,
+    max_nodes, best_labels, best_log, store,
+):  # fmt: skip
     """Search one row best-first, from the root, for a vector more probable than `best_log`.
 
     ``best_labels`` is overwritten when a better one is found. Every `DIVE_EVERY`-th node is followed down to a
@@ -228,17 +216,9 @@ def best_first(
                 for w in range(last, n_columns):
                     child_scores[w] = scores[w] + effects_by_class[added, w]
             bound = look_ahead(
-                child_scores,
-                low[depth + 1],
-                high[depth + 1],
-                score_start,
-                response,
-                n_classes,
-                known,
-                depth + 1,
-                partial,
-                best_log + TIE,
-            )
+                child_scores, low[depth + 1], high[depth + 1], score_start, response, n_classes, known, depth + 1,
+                partial, best_log + TIE,
+            )  # fmt: skip
             # A child's look-ahead may exceed its parent's by rounding; the parent's still holds.
             bound = min(bound, bound_of[node])
             if bound <= best_log + TIE:
@@ -284,21 +264,9 @@ def new_store(size):
 
 @njit
 def search_best_first(
-    base,
-    effects,
-    score_start,
-    score_weight,
-    response,
-    n_classes,
-    active_start,
-    given,
-    max_nodes,
-    rows,
-    labels,
-    log_proba,
-    upper_bound,
-    nodes,
-):
+    base, effects, score_start, score_weight, response, n_classes, active_start, given, max_nodes, rows, labels,
+    log_proba, upper_bound, nodes,
+):  # fmt: skip
     """Go on with some `rows` where the depth-first search ended, and write to what it returned.
 
     Parameters
@@ -323,21 +291,9 @@ def search_best_first(
         if len(given):
             fill_tails(effects, score_start, n_classes, active_start, known, low, high)
         log_proba[i], bound, more, store = best_first(
-            base[i],
-            effects_by_class,
-            score_start,
-            score_weight,
-            response,
-            n_classes,
-            active_start,
-            known,
-            low,
-            high,
-            max_nodes - nodes[i],
-            labels[i],
-            log_proba[i],
-            store,
-        )
+            base[i], effects_by_class, score_start, score_weight, response, n_classes, active_start, known, low, high,
+            max_nodes - nodes[i], labels[i], log_proba[i], store,
+        )  # fmt: skip
         nodes[i] += more
         # What the first search proved holds whatever this one adds.
         upper_bound[i] = max(log_proba[i], min(upper_bound[i], bound))

@@ -12,25 +12,15 @@ import numpy as np
 from montechain._kernels.compiling import njit
 from montechain._kernels.conditional import SOFTMAX, expand, log_odds
 from montechain._kernels.depth_first_binary import search_binary
-from montechain._kernels.greedy import most_probable_class
+from montechain._kernels.greedy import greedy, most_probable_class
 from montechain._kernels.ties import TIE
 
 
 @njit(cache=False)
 def depth_first(
-    base_row,
-    effects,
-    score_start,
-    score_weight,
-    response,
-    n_classes,
-    active_start,
-    known,
-    max_nodes,
-    found,
-    found_log,
-    scratch,
-):
+    base_row, effects, score_start, score_weight, response, n_classes, active_start,
+    known, max_nodes, found, found_log, scratch,
+):  # fmt: skip
     """Search one row depth-first for its ``k = len(found)`` most probable vectors, the most probable child first.
 
     Writes the vectors to `found` and their log-probabilities to `found_log`, best first, and returns how many there
@@ -76,19 +66,9 @@ def depth_first(
         else:
             out = children[depth]
             expand(
-                base_row,
-                effects,
-                score_start,
-                score_weight,
-                response,
-                n_classes,
-                depth,
-                active,
-                n_active,
-                known_class,
-                scores,
-                out,
-            )
+                base_row, effects, score_start, score_weight, response, n_classes,
+                depth, active, n_active, known_class, scores, out,
+            )  # fmt: skip
             for c in range(n_classes[depth]):
                 out[c] += partial
             chosen, value = take_best(out, n_classes[depth])
@@ -160,59 +140,18 @@ def take_best(values, n_classes):
     return best, value
 
 
-@njit(cache=False)
 def new_scratch(score_start, n_classes):
     """Return the arrays in which the depth-first search keeps its path and the children not yet taken."""
-    n_labels = len(n_classes)
+    n_labels, n_scores = n_classes.shape[-1], score_start.max(initial=1)
     return (
-        np.empty((n_labels, n_classes.max())),
+        np.empty((n_labels, n_classes.max(initial=1))),
         np.empty(n_labels),
         np.empty(n_labels, dtype=np.int32),
         np.empty(n_labels, dtype=np.int32),
         np.empty(n_labels, dtype=np.int64),
         np.empty(n_labels + 1, dtype=np.int64),
-        np.empty(score_start[n_labels]),
+        np.empty(n_scores),
     )
-
-
-@njit(cache=False)
-def greedy(
-    base_row,
-    effects,
-    score_start,
-    score_weight,
-    response,
-    n_classes,
-    active_start,
-    known,
-    scratch,
-    labels,
-):
-    """Write the greedy completion of what is known to `labels`: for rows whose known classes are impossible."""
-    children, _, _, _, active, _, scores = scratch
-    n_active = 0
-    for k in range(len(n_classes)):
-        known_class = known[k] if len(known) else -1
-        out = children[k]
-        expand(
-            base_row,
-            effects,
-            score_start,
-            score_weight,
-            response,
-            n_classes,
-            k,
-            active,
-            n_active,
-            -1,
-            scores,
-            out,
-        )
-        chosen = most_probable_class(out, n_classes[k], known_class)
-        labels[k] = chosen
-        if chosen > 0:
-            active[n_active] = active_start[k] + chosen - 1
-            n_active += 1
 
 
 def is_all_binary(response, n_classes):
@@ -235,64 +174,32 @@ def search_depth_first(base, effects, score_start, score_weight, response, n_cla
         Whether another vector may be as probable.
     """
     others = (effects, score_start, score_weight, response, n_classes, active_start)
-    if not is_all_binary(response, n_classes):
-        return search_any(base, *others, given, max_nodes)
-    found = search_binary(base, effects, given, max_nodes)
-    underflown = np.flatnonzero(found[3] == 0)
-    if len(underflown):
-        known = given[underflown] if len(given) else given
-        for values, own in zip(found, search_any(base[underflown], *others, known, max_nodes), strict=True):
-            values[underflown] = own
-    return found
+    if is_all_binary(response, n_classes):
+        found = search_binary(base, effects, given, max_nodes)
+        rows = np.flatnonzero(found[3] == 0)  # those that would underflow
+        if len(rows):
+            known = given[rows] if len(given) else given
+            for values, own in zip(found, _best_of_any(base[rows], *others, known, max_nodes), strict=True):
+                values[rows] = own
+        return found
+    return _best_of_any(base, *others, given, max_nodes)
 
 
-@njit
-def search_any(base, effects, score_start, score_weight, response, n_classes, active_start, given, max_nodes):
+def _best_of_any(base, effects, score_start, score_weight, response, n_classes, active_start, given, max_nodes):
     """Do what `search_depth_first` does, for links of any response, with logarithms."""
-    n_rows = len(base)
-    n_labels = len(n_classes)
-    found = np.zeros((1, n_labels), dtype=np.int32)
-    found_log = np.empty(1)
-    scratch = new_scratch(score_start, n_classes)
-    labels = np.empty((n_rows, n_labels), dtype=np.int32)
-    log_proba = np.empty(n_rows)
-    upper_bound = np.empty(n_rows)
-    nodes = np.empty(n_rows, dtype=np.int64)
-    complete = np.empty(n_rows, dtype=np.bool_)
-    tied = np.empty(n_rows, dtype=np.bool_)
-    nothing = np.empty(0, dtype=np.int32)
-    for i in range(n_rows):
-        known = given[i] if len(given) else nothing
-        n_found, nodes[i], complete[i], upper_bound[i], tied[i] = depth_first(
-            base[i], effects, score_start, score_weight, response, n_classes, active_start,
-            known, max_nodes, found, found_log, scratch,
-        )  # fmt: skip
-        if n_found == 0:
-            greedy(
-                base[i], effects, score_start, score_weight, response, n_classes, active_start,
-                known, scratch, found[0],
-            )  # fmt: skip
-            found_log[0] = -np.inf
-        for k in range(n_labels):
-            labels[i, k] = found[0, k]
-        log_proba[i] = found_log[0]
-    return labels, log_proba, upper_bound, nodes, complete, tied
+    others = (effects, score_start, score_weight, response, n_classes, active_start)
+    labels, log_proba, *rest = search_any(base, *others, given, 1, max_nodes)
+    labels, log_proba = np.ascontiguousarray(labels[:, 0]), np.ascontiguousarray(log_proba[:, 0])
+    impossible = np.flatnonzero(np.isneginf(log_proba))
+    if len(impossible):  # known classes are: any completion is as good as the greedy one
+        labels[impossible] = greedy(base[impossible], *others, given[impossible] if len(given) else given)[0]
+    return labels, log_proba, *rest
 
 
-@njit
-def k_best(
-    base,
-    effects,
-    score_start,
-    score_weight,
-    response,
-    n_classes,
-    active_start,
-    given,
-    k,
-    max_nodes,
-):
+def k_best(*arguments):
     """Find the `k` most probable label vectors of each row, depth-first, the best first in the result.
+
+    Takes what `search_any` does.
 
     Returns
     -------
@@ -303,33 +210,32 @@ def k_best(
     complete : bool ndarray of shape (n,)
         Whether the search ended before its budget: the vectors are then proven best.
     """
-    n_rows = len(base)
-    n_labels = len(n_classes)
-    found = np.empty((k, n_labels), dtype=np.int32)
-    found_log = np.empty(k)
-    scratch = new_scratch(score_start, n_classes)
-    labels = np.full((n_rows, k, n_labels), -1, dtype=np.int32)
-    log_proba = np.full((n_rows, k), -np.inf)
-    complete = np.empty(n_rows, dtype=np.bool_)
-    nothing = np.empty(0, dtype=np.int32)
-    for i in range(n_rows):
-        known = given[i] if len(given) else nothing
-        n_found, _, complete[i], _, _ = depth_first(
-            base[i],
-            effects,
-            score_start,
-            score_weight,
-            response,
-            n_classes,
-            active_start,
-            known,
-            max_nodes,
-            found,
-            found_log,
-            scratch,
-        )
-        for rank in range(n_found):
-            log_proba[i, rank] = found_log[rank]
-            for d in range(n_labels):
-                labels[i, rank, d] = found[rank, d]
+    labels, log_proba, _, _, complete, _ = search_any(*arguments)
     return labels, log_proba, complete
+
+
+def search_any(base, effects, score_start, score_weight, response, n_classes, active_start, given, k, max_nodes):
+    """Find the `k` most probable vectors of each row; return what `k_best` and `search_depth_first` return of them."""
+    n_rows, n_labels = len(base), len(n_classes)
+    labels = np.full((n_rows, k, n_labels), -1, dtype=np.int32)
+    log_proba, upper_bound = np.full((n_rows, k), -np.inf), np.empty(n_rows)
+    nodes, (complete, tied) = np.empty(n_rows, dtype=np.int64), np.empty((2, n_rows), dtype=np.bool_)
+    _search_rows(
+        base, effects, score_start, score_weight, response, n_classes, active_start, given, max_nodes,
+        labels, log_proba, upper_bound, nodes, complete, tied, new_scratch(score_start, n_classes),
+    )  # fmt: skip
+    return labels, log_proba, upper_bound, nodes, complete, tied
+
+
+@njit
+def _search_rows(
+    base, effects, score_start, score_weight, response, n_classes, active_start, given, max_nodes,
+    labels, log_proba, upper_bound, nodes, complete, tied, scratch,
+):  # fmt: skip
+    nothing = np.empty(0, dtype=np.int32)
+    for i in range(base.shape[0]):
+        known = given[i] if given.shape[0] > 0 else nothing
+        _, nodes[i], complete[i], upper_bound[i], tied[i] = depth_first(
+            base[i], effects, score_start, score_weight, response, n_classes, active_start,
+            known, max_nodes, labels[i], log_proba[i], scratch,
+        )  # fmt: skip

@@ -23,19 +23,9 @@ from montechain._kernels.prefix_tree import (
 
 @njit
 def distribution(
-    base,
-    effects,
-    score_start,
-    score_weight,
-    response,
-    n_classes,
-    active_start,
-    given,
-    residual,
-    max_nodes,
-    offset,
+    base, effects, score_start, score_weight, response, n_classes, active_start, given, residual, max_nodes, offset,
     uniforms,
-):
+):  # fmt: skip
     """Enumerate the label vectors of each row until at most `residual` of the agreeing mass is left.
 
     Parameters
@@ -124,19 +114,9 @@ def distribution(
 
 @njit
 def marginals(
-    base,
-    effects,
-    score_start,
-    score_weight,
-    response,
-    n_classes,
-    active_start,
-    given,
-    residual,
-    max_nodes,
-    offset,
+    base, effects, score_start, score_weight, response, n_classes, active_start, given, residual, max_nodes, offset,
     uniforms,
-):
+):  # fmt: skip
     """Enumerate as `distribution` does, and keep only the probability of each class of each label.
 
     Open prefixes, too, say something about the labels that they fix. No vector is stored: masses are summed up the
@@ -281,19 +261,9 @@ def marginals(
 
 @njit
 def log_evidence(
-    base,
-    effects,
-    score_start,
-    score_weight,
-    response,
-    n_classes,
-    active_start,
-    given,
-    residual,
-    max_nodes,
-    offset,
+    base, effects, score_start, score_weight, response, n_classes, active_start, given, residual, max_nodes, offset,
     uniforms,
-):
+):  # fmt: skip
     """Return log p(known labels | x) of each row, and the share of it that was estimated from draws or left out."""
     n_rows = len(base)
     n_labels = len(n_classes)

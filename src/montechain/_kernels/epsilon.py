@@ -73,7 +73,8 @@ def epsilon_approximate(
             k = length[node]
             if k == n_labels:
                 complete = True
-                labels[i] = path
+                for d in range(n_labels):
+                    labels[i, d] = path[d]
                 log_proba[i] = node_log[node]
                 break
             if n_nodes + n_classes[k] > max_nodes:
@@ -125,7 +126,8 @@ def epsilon_approximate(
                         active[n_active] = active_start[k] + path[k] - 1
                         n_active += 1
                 if s == 0 or total > log_proba[i] + TIE:
-                    labels[i] = path
+                    for d in range(n_labels):
+                        labels[i, d] = path[d]
                     log_proba[i] = total
         upper_bound[i] = max(log_proba[i], cut)
     return labels, log_proba, upper_bound, -1

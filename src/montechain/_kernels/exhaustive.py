@@ -30,7 +30,8 @@ def exhaustive(base, effects, score_start, score_weight, response, n_classes, ac
             base[i], effects, score_start, score_weight, response, n_classes, active_start,
             known, scratch, vectors, vector_log, True,
         )  # fmt: skip
-        labels[i] = vectors[0]
+        for k in range(n_labels):
+            labels[i, k] = vectors[0, k]
         log_proba[i] = vector_log[0]
     return labels, log_proba
 
@@ -108,10 +109,12 @@ def visit(
         partial[k + 1] = partial[k] + children[k, c]
         if k == n_labels - 1:
             if not only_best:
-                labels[m] = path
+                for d in range(n_labels):
+                    labels[m, d] = path[d]
                 log_proba[m] = partial[n_labels]
             elif m == 0 or partial[n_labels] > log_proba[0] + TIE:
-                labels[0] = path
+                for d in range(n_labels):
+                    labels[0, d] = path[d]
                 log_proba[0] = partial[n_labels]
             m += 1
             continue

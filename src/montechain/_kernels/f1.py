@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from montechain._kernels.compiling import njit
-from montechain._kernels.ties import TIE, level
+from montechain._kernels.heap import rank
+from montechain._kernels.ties import TIE
 
 
 @njit
@@ -49,7 +50,9 @@ def maximise_f1(indptr, labels, weights, negative, n_classes, given):
     must = np.empty(n_labels, dtype=np.bool_)
     seen = np.zeros(n_pairs, dtype=np.bool_)
     score = np.empty(n_labels)
-    order = np.empty(n_labels)
+    keys = np.empty(n_labels)
+    items = np.empty(n_labels, dtype=np.int64)
+    ranking = np.empty(n_labels, dtype=np.int64)
     choice = np.empty(n_labels, dtype=np.int32)
     decisions = np.empty((n_rows, n_labels), dtype=np.int32)
     expectation = np.zeros(n_rows)
@@ -135,9 +138,7 @@ def maximise_f1(indptr, labels, weights, negative, n_classes, given):
                 if must[j]:
                     value += score[j]
             # Stable, so that of equal labels the earlier one is taken, whatever the batch.
-            for j in range(n_labels):
-                order[j] = -level(score[j])
-            ranking = np.argsort(order, kind="mergesort")
+            rank(score, n_labels, keys, items, ranking)
             taken = n_must
             for t in range(n_labels):
                 j = ranking[t]
@@ -161,6 +162,13 @@ def maximise_f1(indptr, labels, weights, negative, n_classes, given):
                         taken += 1
         expectation[row] = max(best, 0.0)
     return decisions, expectation
+
+
+@njit(cache=False)
+def copy(vector, out):
+    """Write one label vector over another; numba takes a second to compile the assignment of a slice."""
+    for j in range(len(vector)):
+        out[j] = vector[j]
 
 
 @njit(cache=False)
@@ -253,7 +261,7 @@ def minimise_jaccard(indptr, labels, weights, negative, n_classes, given, first_
             loss = jaccard_loss(labels, weights, first, last, relevant, relevant_start, negative, labels[d], best - TIE)
             if loss < best:
                 best = loss
-                decisions[row] = labels[d]
+                copy(labels[d], decisions[row])
         if tried_all[row]:
             for number in range(n_vectors):
                 rest = number
@@ -268,15 +276,15 @@ def minimise_jaccard(indptr, labels, weights, negative, n_classes, given, first_
                 )
                 if loss < best:
                     best = loss
-                    decisions[row] = candidate
+                    copy(candidate, decisions[row])
         else:
             for start in range(first, min(last, first + n_heaviest)):
-                candidate[:] = labels[start]
+                copy(labels[start], candidate)
                 # From the heaviest on all unions in turn; from the others on, pairs.
                 stop = last if start == first else min(last, first + n_heaviest)
                 for d in range(start + 1, stop):
                     if start > first:
-                        candidate[:] = labels[start]
+                        copy(labels[start], candidate)
                     grown = False
                     for t in range(relevant_start[d], relevant_start[d + 1]):
                         j = relevant[t]
@@ -289,9 +297,9 @@ def minimise_jaccard(indptr, labels, weights, negative, n_classes, given, first_
                         )
                         if loss < best:
                             best = loss
-                            decisions[row] = candidate
+                            copy(candidate, decisions[row])
             for d in range(first + 1, min(last, first + n_heaviest)):
-                candidate[:] = labels[first]
+                copy(labels[first], candidate)
                 for t in range(relevant_start[d], relevant_start[d + 1]):
                     j = relevant[t]
                     if candidate[j] == negative[j]:
@@ -301,6 +309,6 @@ def minimise_jaccard(indptr, labels, weights, negative, n_classes, given, first_
                 )
                 if loss < best:
                     best = loss
-                    decisions[row] = candidate
+                    copy(candidate, decisions[row])
         expected_loss[row] = best
     return decisions, expected_loss, tried_all

@@ -19,18 +19,9 @@ from montechain._kernels.joint import draw_class, largest
 
 @njit
 def gibbs(
-    base,
-    effects,
-    score_start,
-    score_weight,
-    response,
-    n_classes,
-    active_start,
-    given,
-    uniforms,
-    n_collected,
+    base, effects, score_start, score_weight, response, n_classes, active_start, given, uniforms, n_collected,
     average,
-):
+):  # fmt: skip
     """Return the label vectors after each of the last sweeps, and the marginals collected over these.
 
     Every sweep draws each label that is not known, in the order of the positions. The first one starts
@@ -125,20 +116,9 @@ def binary_sweeps(scores, by_class, log_odds, is_fixed, state, first, last):
 
 @njit(cache=False)
 def sweeps(
-    scores,
-    by_class,
-    score_start,
-    score_weight,
-    response,
-    n_classes,
-    active_start,
-    uniforms,
-    is_fixed,
-    state,
-    log_proba,
-    first,
-    last,
-):
+    scores, by_class, score_start, score_weight, response, n_classes, active_start, uniforms, is_fixed, state,
+    log_proba, first, last,
+):  # fmt: skip
     """Do the sweeps `first` to ``last - 1`` over labels of any kind.
 
     A conditional is computed again only if another label has changed since: most sweeps change nothing.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from montechain._kernels.compiling import njit
+from montechain._kernels.ties import level
 
 
 @njit(cache=False)
@@ -46,6 +47,18 @@ def heap_pop(keys, items, size):
     keys[i] = key
     items[i] = item
     return top
+
+
+@njit(cache=False)
+def rank(values, n, keys, items, order):
+    """Write to ``order[:n]`` the places of ``values[:n]`` from the largest down, of equals the first one first.
+
+    `keys` and `items` are scratch space of length n.
+    """
+    for place in range(n):
+        heap_push(keys, items, place, level(values[place]), place)
+    for place in range(n):
+        order[place] = heap_pop(keys, items, n - place)
 
 
 @njit(cache=False)

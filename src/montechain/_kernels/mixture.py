@@ -19,27 +19,15 @@ import numpy as np
 from montechain._kernels.compiling import njit
 from montechain._kernels.conditional import SOFTMAX, expand, log_odds, log_sigmoids
 from montechain._kernels.depth_first import depth_first, insert, new_scratch
-from montechain._kernels.depth_first import greedy as greedy_completion
+from montechain._kernels.greedy import greedy
 from montechain._kernels.heap import doubled, heap_pop, heap_push
 from montechain._kernels.ties import TIE
 
 
-@njit
 def mixture(
-    base,
-    effects,
-    score_start,
-    score_weight,
-    response,
-    n_classes,
-    active_start,
-    given,
-    orders,
-    log_weights,
-    k,
-    first_nodes,
-    max_nodes,
-):
+    base, effects, score_start, score_weight, response, n_classes, active_start, given, orders, log_weights,
+    k, first_nodes, max_nodes,
+):  # fmt: skip
     """Find the `k` label vectors of each row that are most probable under the mixture, the best first.
 
     Parameters
@@ -70,23 +58,40 @@ def mixture(
     nodes : int64 ndarray of shape (n,)
         Prefixes expanded by the streams.
     """
-    n_rows = base.shape[0]
-    n_chains, n_labels = orders.shape
+    n_rows, n_labels = len(base), orders.shape[1]
     labels = np.full((n_rows, k, n_labels), -1, dtype=np.int32)
     log_proba = np.full((n_rows, k), -np.inf)
     upper_bound = np.empty(n_rows)
     nodes = np.zeros(n_rows, dtype=np.int64)
+    _search_rows(
+        base, effects, score_start, score_weight, response, n_classes, active_start, given, orders, log_weights,
+        first_nodes, max_nodes, labels, log_proba, upper_bound, nodes, new_scratch(score_start, n_classes),
+    )  # fmt: skip
+    impossible = np.flatnonzero(np.isneginf(upper_bound))
+    if len(impossible):  # known classes are, under every chain: any completion is as good as the greedy one
+        known = np.ascontiguousarray(given[impossible][:, orders[0]]) if len(given) else given
+        first = (score_start[0], score_weight, response[0], n_classes[0], active_start[0])
+        labels[impossible[:, None], 0, orders[0]] = greedy(base[impossible], effects, *first, known)[0]
+    return labels, log_proba, upper_bound, nodes
 
+
+@njit
+def _search_rows(
+    base, effects, score_start, score_weight, response, n_classes, active_start, given, orders, log_weights,
+    first_nodes, max_nodes, labels, log_proba, upper_bound, nodes, scratch,
+):  # fmt: skip
+    n_rows = base.shape[0]
+    n_chains, n_labels = orders.shape
+    k = labels.shape[1]
     known = np.empty((n_chains, n_labels if len(given) else 0), dtype=np.int32)
     ceiling = np.empty(n_chains)
     # Scratch space for each chain alone, and for one vector under all of them.
-    scratch = new_scratch(score_start[n_chains - 1], n_classes[0])
     children, _, _, _, active, _, scores = scratch
     own = np.empty((n_chains, k, n_labels), dtype=np.int32)
     own_log = np.empty((n_chains, k))
     n_own = np.empty(n_chains, dtype=np.int64)
     vector = np.empty(n_labels, dtype=np.int32)
-    scratch_of_score = (np.empty(n_chains), np.empty_like(active), np.empty_like(scores), np.empty(n_classes.max()))
+    scratch_of_score = (np.empty(n_chains), np.empty_like(active), np.empty_like(scores), np.empty(children.shape[1]))
     # Nodes of all streams: parent, class, depth, log-probability, and the nearest node upwards (itself included) whose
     # class is not the first one. One heap for each stream.
     parent = np.empty(1024, dtype=np.int64)
@@ -126,13 +131,6 @@ def mixture(
                 )  # fmt: skip
                 n_found = insert(labels[i], log_proba[i], n_found, vector, value)
         if n_found == 0:
-            # What is known is impossible under every chain.
-            greedy_completion(
-                base_row, effects, score_start[0], score_weight, response[0], n_classes[0], active_start[0],
-                known[0], scratch, own[0, 0],
-            )  # fmt: skip
-            for d in range(n_labels):
-                labels[i, 0, orders[0, d]] = own[0, 0, d]
             upper_bound[i] = -np.inf
             continue
 
@@ -241,22 +239,9 @@ def mixture(
 
 @njit(cache=False)
 def score(
-    base_row,
-    effects,
-    score_start,
-    score_weight,
-    response,
-    n_classes,
-    active_start,
-    orders,
-    log_weights,
-    vector,
-    origin,
-    origin_log,
-    lead,
-    threshold,
-    scratch,
-):
+    base_row, effects, score_start, score_weight, response, n_classes, active_start, orders, log_weights, vector,
+    origin, origin_log, lead, threshold, scratch,
+):  # fmt: skip
     """Return the log-probability of `vector` under the mixture, or minus infinity once it cannot exceed `threshold`.
 
     Chain `origin` gives it the log-probability `origin_log`; any other chain j, as is known beforehand, at most

@@ -104,21 +104,9 @@ def open_nodes(tree, first_bucket, last_bucket, out):
 
 @njit(cache=False)
 def grow_tree(
-    base_row,
-    effects,
-    score_start,
-    score_weight,
-    response,
-    n_classes,
-    active_start,
-    known,
-    full_depth,
-    residual,
-    max_nodes,
-    tree,
-    path,
-    frontier,
-):
+    base_row, effects, score_start, score_weight, response, n_classes, active_start, known, full_depth, residual,
+    max_nodes, tree, path, frontier,
+):  # fmt: skip
     """Expand one row's prefixes, the most probable first, until the open mass is at most `residual` of all mass.
 
     Parameters
@@ -268,26 +256,9 @@ def grow_tree(
 
 @njit(cache=False)
 def draw_completions(
-    base_row,
-    effects,
-    score_start,
-    score_weight,
-    response,
-    n_classes,
-    active_start,
-    known,
-    full_depth,
-    tree,
-    path,
-    frontier,
-    size,
-    remaining,
-    offset,
-    uniforms,
-    labels,
-    log_weight,
-    start,
-):
+    base_row, effects, score_start, score_weight, response, n_classes, active_start, known, full_depth, tree, path,
+    frontier, size, remaining, offset, uniforms, labels, log_weight, start,
+):  # fmt: skip
     """Draw open nodes in proportion to their mass, and complete each link by link.
 
     The draws are spread evenly over the open mass from `offset` (in [0, 1)) on; the class at position k of draw s

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from montechain._kernels.monte_carlo import drawn_vectors
+from montechain._kernels.draws import drawn_vectors
 from montechain._kernels.ties import TIE
 from montechain.prefix_tree import PrefixTree, draw_classes
 from montechain.targets import CODE
