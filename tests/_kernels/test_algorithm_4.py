@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from montechain._kernels.algorithm_4 import algorithm_4
 from montechain.chain import no_knowledge
+from montechain.population.search import stacked_scores
 from random_chains import random_given
 from random_populations import random_population
 from reference import algorithm_4 as reference
@@ -20,10 +21,10 @@ def test_equals_the_pseudocode(seed, is_known, start_greedy):
     population = random_population(rng)
     X = rng.normal(size=(2, 3))
     known = random_given(rng, 2, population.n_classes) if is_known else None
-    steps = rng.integers(population.n_chains, size=int(rng.integers(1, 5)))
+    steps = rng.integers(len(population.models), size=int(rng.integers(1, 5)))
     uniforms = rng.random((len(steps), int(rng.choice([1, 2, 7, 25])), population.n_labels))
     labels = algorithm_4(
-        *population.scores(X).arrays,
+        *stacked_scores(population.models, X).arrays,
         no_knowledge(population.n_labels) if known is None else known,
         population.orders,
         steps,

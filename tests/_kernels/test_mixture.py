@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 
 from montechain._kernels.mixture import mixture
 from montechain.chain import no_knowledge
+from montechain.population.search import stacked_scores
 from random_chains import random_given
-from random_populations import random_population
+from random_populations import population_of, random_population
 from reference import mixture as reference
 
 
 def run(population, X, known, k=1, first_nodes=500, max_nodes=10**6):
     return mixture(
-        *population.scores(X).arrays,
+        *stacked_scores(population.models, X).arrays,
         no_knowledge(population.n_labels) if known is None else known,
         population.orders,
         np.log(population.weights),
@@ -74,7 +75,7 @@ def test_the_bound_holds_under_any_budget_and_never_rises(seed, is_known, k):
 def test_agreeing_chains_need_no_nodes_and_disagreeing_ones_do():
     rng = np.random.default_rng(0)
     population = random_population(rng, n_labels=6, n_chains=4, scale=1.0)
-    alike = type(population)([population.chains[0]] * 4)
+    alike = population_of([population.chains[0]] * 4)
     X = rng.normal(size=(20, 3))
     assert (run(alike, X, None)[3] == 0).all()
     assert (run(population, X, None)[3] > 0).any()

@@ -67,7 +67,7 @@ def mixture(
         base, effects, score_start, score_weight, response, n_classes, active_start, given, orders, log_weights,
         first_nodes, max_nodes, labels, log_proba, upper_bound, nodes, new_scratch(score_start, n_classes),
     )  # fmt: skip
-    impossible = np.flatnonzero(np.isneginf(upper_bound))
+    impossible = np.flatnonzero(np.isneginf(log_proba[:, 0]))
     if len(impossible):  # known classes are, under every chain: any completion is as good as the greedy one
         known = np.ascontiguousarray(given[impossible][:, orders[0]]) if len(given) else given
         first = (score_start[0], score_weight, response[0], n_classes[0], active_start[0])
