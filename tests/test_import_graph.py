@@ -75,3 +75,9 @@ def test_imports_point_down():
         if level[part(name)] >= level[part(module)]
     ]
     assert against == []
+
+
+def test_private_names_of_scikit_learn_are_in_one_place():
+    private = re.compile(r"from sklearn\S* import .*\b_[a-z]|from sklearn\S*\._|import sklearn\S*\._")
+    found = [module for module, path in MODULES.items() if private.search(path.read_text("utf-8"))]
+    assert set(found) <= {"montechain._compat"}

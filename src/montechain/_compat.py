@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.utils._set_output import _get_output_config as get_output_config
+from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
-
-from montechain._rows import take_rows
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -22,4 +23,20 @@ except ImportError:  # scikit-learn before 1.9
         return method
 
 
-__all__ = ["CallbackSupportMixin", "check_method_params", "check_sample_weight", "take_rows", "with_callbacks"]
+def tree_type() -> Any:
+    """Return the compiled class of scikit-learn's trees. Loaded when needed, because it is slow to load."""
+    from sklearn.tree._tree import Tree
+
+    return Tree
+
+
+__all__ = [
+    "BaseSearchCV",
+    "CallbackSupportMixin",
+    "check_feature_names_in",
+    "check_method_params",
+    "check_sample_weight",
+    "get_output_config",
+    "tree_type",
+    "with_callbacks",
+]

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from montechain._cells import average_ratio, check_weight, compare, relevant, weighted_mean
-from montechain._compat import take_rows
 from montechain._messages import nearest
+from montechain._rows import take_rows
 from montechain.targets import as_columns, resolve_negative
 
 __all__ = [

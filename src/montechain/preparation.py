@@ -18,11 +18,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from montechain import _columns
 from montechain._columns import Column, as_series
+from montechain._compat import check_feature_names_in, get_output_config
 from montechain._frames import is_frame
 from montechain._messages import check_positive_integer, nearest
 from montechain._transformers import QuantileClip, WordSpelling
@@ -179,7 +179,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             Names of the inputs, if X had none; x0, x1, ... otherwise.
         """
         check_is_fitted(self)
-        inputs = _check_feature_names_in(self, input_features)
+        inputs = check_feature_names_in(self, input_features)
         used = [(inputs[column.place], column) for column in self._used]
         names = [name + suffix for name, column in used for suffix in column.suffixes]
         for name, column in used:
@@ -311,7 +311,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         else:
             result = sp.csr_array(result)
         # scikit-learn makes no data frames of sparse containers.
-        return result.toarray() if _get_output_config("transform", self)["dense"] != "default" else result
+        return result.toarray() if get_output_config("transform", self)["dense"] != "default" else result
 
     @property
     def _used(self) -> list[Column]:

@@ -44,7 +44,7 @@ def warm_up() -> float:
         for inputs in (many, sp.csr_matrix(np.maximum(many, 0.0))):
             ChainClassifier(random_state=0).fit(inputs, (many[:, :2] > rng.normal(size=(1200, 2))).astype(int))
         for Y in (binary, several):
-            known = np.where(rng.random(Y.shape) < 0.3, Y.astype(object), None)
+            known = np.where(rng.random(Y.shape) < 0.3, Y.astype(float), np.nan)
             for inference in STRATEGIES:
                 ChainClassifier(inference=inference, random_state=0).fit(X, Y).predict(X)
             for loss in ("hamming", F1(negative=0), Jaccard(negative=0)):
@@ -63,8 +63,8 @@ def warm_up() -> float:
                 population.predict(X)
             population.predict_proba(X, given=known)
         # The search that looks ahead is for rows that take thousands of prefixes; here it starts after one.
-        link = FittedLinearLink(2, SOFTMAX, np.ones((4, 1)), np.zeros(1))
-        link.log_proba(X, np.empty((len(X), 0), dtype=np.int32))
-        scores = LinearScorer([link, link], [(), ()]).scores(X)
+        fitted = FittedLinearLink(2, SOFTMAX, np.ones((4, 1)), np.zeros(1))
+        fitted.log_proba(X, np.empty((len(X), 0), dtype=np.int32))
+        scores = LinearScorer([fitted, fitted], [(), ()]).scores(X)
         most_probable(*scores.arrays, no_knowledge(2), max_nodes=10, patience=1)
     return compilation.cpu_seconds

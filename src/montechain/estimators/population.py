@@ -144,7 +144,7 @@ class ChainPopulationClassifier(LinkedClassifier):
     def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
         learner, n_classes, names = self._learner(seed), self.codec_.n_classes, self.codec_.names
         orders, fixed, weights = self._choose_orders(learner, X, codes, seed, np.random.default_rng(seed), options)
-        given = {"fixed": fixed, "names": names, "sample_weight": options.get("sample_weight")}
+        given: dict[str, Any] = {"fixed": fixed, "names": names, "sample_weight": options.get("sample_weight")}
         arranged = [arrange(self.parents, order, codes, n_classes, **given) for order in orders]
         n_drawn = self._n_drawn(len(codes))
         together = n_drawn is None and bool((codes != UNKNOWN).all())

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
+
+from montechain._compat import BaseSearchCV
 
 __all__ = ["innermost", "is_table", "learned_classifier"]
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_method_params
 
+from montechain._compat import check_method_params
 from montechain._frames import is_frame
+from montechain._rows import take_rows
 from montechain._savable import savable
 from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem
 from montechain.links.design import augment, canonical, parent_columns, parent_names
@@ -125,8 +125,8 @@ class EstimatorLink(LinkLearner):
         if (counts > 0).sum() <= 1:
             return FittedLinearLink.constant(smoothed_log_proba(counts), X.shape[1], parents_n_classes)
         if len(rows) < len(own):
-            fit_params = _check_method_params(X, fit_params, rows)
-            X = _safe_indexing(X, rows)
+            fit_params = check_method_params(X, fit_params, rows)
+            X = take_rows(X, rows)
         column_names = None
         if is_frame(X):
             column_names = parent_names(X, [names[j] for j in parents], parents_n_classes)

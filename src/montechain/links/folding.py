@@ -21,10 +21,10 @@ from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, SGDCl
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
-from sklearn.utils import _safe_indexing
 
 from montechain._frames import is_frame
 from montechain._kernels.conditional import respond_rows
+from montechain._rows import take_rows
 from montechain.links.design import as_matrix, n_columns, split_effects
 from montechain.links.linear import ONE_VERSUS_REST, SOFTMAX, FittedLinearLink
 
@@ -56,7 +56,7 @@ def fold(estimator: Any, design: Any, n_classes: int, parents_n_classes: Sequenc
     if len(coef) != design.shape[1] or not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
         return None
     n_features = len(coef) - sum(map(n_columns, parents_n_classes))
-    rows = _safe_indexing(design, np.arange(0, design.shape[0], -(-design.shape[0] // MAX_COMPARED)))
+    rows = take_rows(design, np.arange(0, design.shape[0], -(-design.shape[0] // MAX_COMPARED)))
     for scale in SCALES:
         scaled = rows if scale == 1.0 else _with_scaled_x(rows, n_features, scale)
         scores = np.ascontiguousarray(np.asarray(as_matrix(scaled) @ coef) + intercept, dtype=np.float64)

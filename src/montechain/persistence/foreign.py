@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from montechain._compat import tree_type
 from montechain._savable import require
 
 __all__ = ["COMPILED_LOSSES", "FUNCTIONS", "TREE", "check_loaded", "is_library_class", "make_tree"]
@@ -56,8 +57,6 @@ def make_tree(n_features: Any, n_classes: Any, n_outputs: Any, state: Any) -> An
 
     All is checked first: the constructor already reads as many numbers of classes as `n_outputs` says.
     """
-    from sklearn.tree._tree import Tree
-
     counts, nodes, values = (n_features, n_outputs, state["node_count"]), state["nodes"], state["values"]
     require(all(type(n) is int and n >= 0 for n in (*counts, state["max_depth"])), f"a tree has the sizes {counts}")
     require(all(type(a) is np.ndarray for a in (nodes, values, n_classes)), "the nodes of a tree are not an array")
@@ -69,7 +68,7 @@ def make_tree(n_features: Any, n_classes: Any, n_outputs: Any, state: Any) -> An
     is_inner = nodes["left_child"] != LEAF
     require((nodes["right_child"][~is_inner] == LEAF).all(), "a node of a tree has a right child only")
     _check_paths(is_inner, (nodes["left_child"], nodes["right_child"]), nodes["feature"], n_features)
-    tree = Tree(n_features, n_classes, n_outputs)
+    tree = tree_type()(n_features, n_classes, n_outputs)
     tree.__setstate__(state)
     return tree
 
