@@ -33,32 +33,31 @@ budget never has the larger upper bound."""
 
 
 class BranchAndBound(Inference):
-    """The most probable label vector with a proof, and for other losses as many vectors as it takes.
+    """Find the most probable label vector and prove it; for other losses, enumerate as many vectors as needed.
 
-    For exact match, a label-linear chain is searched depth-first, the most probable class first; a prefix is left
-    when its probability falls to that of the best vector found. Rows that this does not settle are searched
-    best-first with a tighter bound, from the interval in which each later score can still fall. Where the
-    budget ends before the proof, the decision carries the best vector found and an upper bound
-    on all others, which never rises with `max_nodes`. Chains with links of any kind are swept level by
-    level, all rows together, in about 2 L calls of a link.
+    For exact match, a label-linear chain is searched depth-first, most probable class first. A prefix is cut when it is
+    no more probable than the best vector found. Rows that this does not settle are searched best-first with a
+    tighter bound, from the interval in which each later score can still fall. If the budget ends before the proof, the
+    decision carries the best vector found and an upper bound on all others, which never rises with `max_nodes`. Chains
+    with links of any kind are swept level by level, all rows together, in about 2 L calls of a link.
 
-    For other losses, label vectors are enumerated from the most probable on, until the mass not seen is at most
-    `residual`: that bounds the error of every marginal, of every expected loss in [0, 1] and the regret of the
-    decision. Where the budget ends first, the open prefixes are sampled in proportion to their mass. Marginals of
-    label-linear chains of binary labels, and with them Hamming loss, take fewer nodes: what a prefix that is left can
-    change is bounded, and the middle between the bounds is within `residual`.
+    For other losses, label vectors are enumerated from the most probable down until the remaining mass is at most
+    `residual`. This bounds the error of every marginal and of every expected loss in [0, 1], and the regret. If
+    the budget ends first, the open prefixes are sampled in proportion to their mass. Marginals, and with them Hamming
+    loss, need fewer nodes in label-linear chains of binary labels: what an open prefix can change is bounded, and
+    the midpoint of the bounds is within `residual`.
 
-    Exact for exact match where certified; for Hamming, F1, Jaccard and any other loss within `residual`. With
-    ``residual=0`` everything of positive probability is enumerated, as far as `max_nodes` reaches.
+    Exact for exact match where certified; for any other loss within `residual`. With ``residual=0`` everything of
+    positive probability is enumerated, as far as `max_nodes` allows.
 
-    The cost is the number of nodes, each of which is one evaluation of a link: a mean of 32 for Yeast
-    (14 labels) and 77 for Enron (52 labels) for the most probable vector. The worst case is exponential in the
-    number of labels, hence the budget.
+    The cost is the number of nodes, each of which evaluates one link: on average 32 for Yeast (14 labels) and 77 for
+    Enron (52 labels) for the most probable vector. The worst case is exponential in the number of labels, hence the
+    budget.
 
     Parameters
     ----------
     max_nodes : int, default=20000
-        Prefixes expanded per row, at most. The first vector is completed whatever this is.
+        Maximum number of prefixes expanded per row. The first vector is always completed.
     residual : float, default=0.01
         Mass, relative to what agrees with the known labels, that may stay unexplored, in [0, 1); also the largest
         proven error of a marginal.

@@ -28,18 +28,16 @@ EXACT = 1e-12
 class MonteCarlo(Inference):
     """Draw label vectors from p(y | x) and return the best.
 
-    This is Algorithm 3 of Read, Martino and Luengo (2014), Section 5, with the same answer from the same
-    draws. But the draws go through the tree of label prefixes together, so that a prefix which several
-    share is evaluated once, and those whose prefix is no more probable than the best vector found are
-    given up: this is how the search stops early. It says so, too. Every vector never drawn lies below a
-    class that no draw entered; where none of these is more probable than the answer, the answer is
-    certified. (This is at least as sharp as a comparison with the mass of all vectors not drawn.)
+    This is Algorithm 3 of Read, Martino and Luengo (2014), Section 5: the same draws give the same answer. The draws
+    go through the tree of label prefixes together, so a prefix that several of them share is evaluated once, and draws
+    whose prefix is no more probable than the best vector found are dropped. The answer is certified if no class that
+    the draws left out is more probable than it, because every vector that was not drawn lies below such a class. (This
+    is at least as sharp as a comparison with the mass of all vectors not drawn.)
 
-    Cost: at most ``n_samples`` conditionals per label and row, usually far fewer, since few prefixes can
-    lead to a better vector. Exact for exact match in the rows that are certified. Other losses are
-    minimised over all draws, at one conditional for each distinct prefix. For Hamming loss a row is
-    certified where, for every label, the lead of the best class over the next one exceeds the
-    probability of all vectors not drawn.
+    Cost: at most ``n_samples`` conditionals per label and row, usually far fewer. Exact for exact match in the rows
+    that are certified. Other losses are minimised over all draws, at one conditional for each distinct prefix. Marginals
+    are estimated from the draws; the probability of all vectors not drawn bounds their error, and with it the
+    regret for Hamming loss.
 
     Parameters
     ----------
