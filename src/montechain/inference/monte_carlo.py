@@ -35,9 +35,9 @@ class MonteCarlo(Inference):
     is at least as sharp as a comparison with the mass of all vectors not drawn.)
 
     Cost: at most ``n_samples`` conditionals per label and row, usually far fewer. Exact for exact match in the rows
-    that are certified. Other losses are minimised over all draws, at one conditional for each distinct prefix. Marginals
-    are estimated from the draws; the probability of all vectors not drawn bounds their error, and with it the
-    regret for Hamming loss.
+    that are certified. Other losses are minimised over all draws, at one conditional for each distinct prefix.
+    Marginals are estimated from the draws; the probability of all vectors not drawn bounds their error, and with it
+    the regret for Hamming loss.
 
     Parameters
     ----------
