@@ -24,9 +24,9 @@ BASELINE = "Majority"
 
 @options.grouped
 def evaluate(
+    *,
     file: options.Source,
     columns: options.Columns,
-    reading: options.Reading,
     methods: Annotated[
         str, typer.Option("--methods", "-m", metavar="A,B", help="Methods of `montechain methods`.")
     ] = "IC,CC,MCC,PCC",
@@ -48,6 +48,7 @@ def evaluate(
         Path | None, typer.Option("--output", "-o", help="Write all scores to a table, one per line.")
     ] = None,
     seed: options.Seed = 0,
+    reading: options.Reading,
     data: options.Data = None,
     force: options.Force = False,
     as_json: options.Json = False,

@@ -29,10 +29,10 @@ N_SHOWN = 20
 
 @options.grouped
 def fit(
+    *,
     file: options.Source,
     model: Annotated[Path, typer.Option("--output", "-o", help="The model file to write, such as model.mchain.")],
     columns: options.Columns,
-    reading: options.Reading,
     method: Annotated[str | None, typer.Option("--method", "-m", help="A method of `montechain methods`.")] = None,
     estimator: options.Estimator = None,
     order: Annotated[
@@ -62,6 +62,7 @@ def fit(
     chains: Annotated[int | None, typer.Option(help="Number of chains that answer together.")] = None,
     seed: options.Seed = 0,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Processor cores to use; -1 for all.")] = None,
+    reading: options.Reading,
     data: options.Data = None,
     force: options.Force = False,
     as_json: options.Json = False,

@@ -14,7 +14,9 @@ __all__ = ["inspect"]
 
 
 def inspect(
-    model: Annotated[Path, typer.Argument(help="A model written by `montechain fit` or `montechain.save`.")],
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A model written by `montechain fit` or `montechain.save`.")
+    ],
     n_shown: Annotated[int, typer.Option("--show", "-n", min=1, help="Maximum number of lines of each list.")] = 12,
     as_json: options.Json = False,
 ) -> None:

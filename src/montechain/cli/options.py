@@ -108,9 +108,8 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     groups: dict[str, Any] = {}
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
         own = [parameter]
-        kind: Any = parameter.annotation
-        if is_dataclass(kind):
-            own = list(inspect.signature(kind, eval_str=True).parameters.values())  # type: ignore[arg-type]
+        if isinstance(kind := parameter.annotation, type) and is_dataclass(kind):
+            own = list(inspect.signature(kind, eval_str=True).parameters.values())
             groups[parameter.name] = kind, [field.name for field in own]
         parameters += [field.replace(kind=inspect.Parameter.KEYWORD_ONLY) for field in own]
 

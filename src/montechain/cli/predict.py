@@ -27,9 +27,11 @@ ROWS_AT_ONCE = 2000
 
 @options.grouped
 def predict(
-    model: Annotated[Path, typer.Argument(help="A model written by `montechain fit`.")],
-    file: Annotated[str, typer.Argument(help="A table with the same inputs. Other columns are ignored.")],
-    reading: options.Reading,
+    *,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model written by `montechain fit`.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A table with the same inputs. Other columns are ignored.")
+    ],
     result: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="A .csv, .tsv, .parquet, .feather or .jsonl file instead of printed CSV."),
@@ -47,6 +49,7 @@ def predict(
         ),
     ] = None,
     keep: Annotated[str | None, options.names("--keep", help="More columns to copy into the result.")] = None,
+    reading: options.Reading,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
