@@ -20,7 +20,7 @@ SMALL_DENSE, SMALL_SPARSE = 2**16, 2**14
 """Number of entries up to which single precision saves nothing."""
 BLOCK = 2**20
 """Entries that are made dense at a time for the Gram matrix."""
-MANY_ROWS = 2
+MANY_ROWS = 4
 """Rows that the Gram matrix is estimated from, per column: the preconditioner needs no more."""
 
 
