@@ -70,7 +70,7 @@ def search(population: WeightedModels, X: Any, k: int, given: np.ndarray | None)
         known = no_knowledge(len(population.n_classes)) if given is None else given
         orders = np.array([model.order for model in population.models], dtype=np.int64)  # type: ignore[attr-defined]
         log_weights = np.log(population.weights)
-        labels, log_proba, upper_bound = mixture_kernel(
+        labels, log_proba, upper_bound = mixture_kernel(  # type: ignore[call-arg]
             *scores.arrays, known, orders, log_weights, k, FIRST_NODES, population.max_nodes
         )[:3]
     return labels, log_proba, upper_bound
