@@ -40,7 +40,7 @@ def search_binary(base, effects, given, max_nodes):
     n_lanes = N_BYTES // 8
     width = -(-n_labels // n_lanes) * n_lanes
     forward, odds, classes = np.zeros((3, n_labels, width))
-    forward[:, :n_labels] = np.tril(effects, -1).T
+    forward[:, :n_labels] = effects.T  # zero but for earlier labels
     waiting = np.empty((2, n_labels * (n_labels + 1) // 2), dtype=np.uint64)
     value = np.empty(waiting.shape[1])
     _search_rows(
