@@ -219,3 +219,13 @@ def test_bridges_from_both_formats(data_folder):
     for name in arff.label_names:
         left, right = table.Y.loc[kept, name].astype(object), arff.Y[name].astype(object)
         assert left.fillna("?").tolist() == right.fillna("?").tolist()
+
+
+def test_sparse_inputs_have_the_indices_that_scikit_learn_takes(tmp_path):
+    path = tmp_path / "sparse.arff"
+    header = "@relation r\n@attribute x numeric\n@attribute z numeric\n@attribute y {0,1}\n@data\n"
+    path.write_text(header + "{0 1.5}\n{1 2, 2 1}\n")
+    data = read_dataset(path, targets=["y"])
+    assert data.X.indices.dtype == data.X.indptr.dtype == np.int32
+    assert data.join(data).X.indices.dtype == data.take([1]).X.indptr.dtype == np.int32
+    np.testing.assert_array_equal(data.X.toarray(), [[1.5, 0], [0, 2]])

@@ -72,6 +72,12 @@ class Dataset:
     date_formats: dict[str, str] = field(default_factory=dict)
     _load_split: Callable[[], Split] | None = field(default=None, repr=False, compare=False)
 
+    def __post_init__(self) -> None:
+        # Many classifiers of scikit-learn take no 64-bit indices.
+        if sp.issparse(self.X) and self.X.indices.dtype != np.int32 and max(*self.X.shape, self.X.nnz) < 2**31:
+            content = (self.X.data, self.X.indices.astype(np.int32), self.X.indptr.astype(np.int32))
+            object.__setattr__(self, "X", sp.csr_array(content, shape=self.X.shape))
+
     @property
     def label_names(self) -> list[str]:
         """Names of the labels."""
