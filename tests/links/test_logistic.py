@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import minimize
+from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -379,3 +381,37 @@ def test_gradients_on_real_data(name, data_folder):
         Z = np.hstack([X.toarray() if sp.issparse(X) else X, Y[:, :j]])
         slopes = gradient(Z, Y[:, j], stacked(link).T, link.intercept)
         assert max(np.abs(part).max() for part in slopes) <= 1.001e-6 * len(Y)
+
+
+@pytest.mark.parametrize(("n_rows", "n_features", "n_classes"), [(60, 3, 2), (30, 50, 2), (60, 3, 3)])
+def test_the_penalty_may_be_centred_and_of_another_strength_for_parents(n_rows, n_features, n_classes):
+    rng = np.random.default_rng(n_features)
+    X = rng.normal(size=(n_rows, n_features))
+    codes = np.column_stack([rng.integers(0, k, n_rows) for k in (2, n_classes)]).astype(np.int32)
+    centre = [rng.normal(size=(n_features, k)) for k in (2, n_classes)]
+    link = LogisticLink(C=0.7, parent_C=3.0, centre=centre, tol=1e-10).fit_links(
+        X, codes, codes, [2, n_classes], [LinkProblem(1, (0,))]
+    )[0]
+    # The obvious objective in scores of the classes; for two classes a penalty of half the size on each of both
+    # scores is one on their difference.
+    share = 0.5 if n_classes == 2 else 1.0
+    wanted = centre[1] - centre[1].mean(axis=1, keepdims=True)
+
+    def penalised_loss(values):
+        intercept, of_x, of_parent = np.split(values, [n_classes, n_classes * (1 + n_features)])
+        of_x = of_x.reshape(n_features, n_classes)
+        scores = intercept + X @ of_x + codes[:, :1] * of_parent
+        loss = (logsumexp(scores, axis=1) - scores[np.arange(n_rows), codes[:, 1]]).sum()
+        return loss + ((of_x - wanted) ** 2).sum() / (2 * 0.7 * share) + (of_parent**2).sum() / (2 * 3.0 * share)
+
+    options = {"maxiter": 10_000, "maxfun": 10**7, "ftol": 1e-15, "gtol": 1e-9}
+    best = minimize(penalised_loss, np.zeros(n_classes * (2 + n_features)), method="L-BFGS-B", options=options).x
+    of_x = best[n_classes:-n_classes].reshape(n_features, n_classes)
+    expected = of_x[:, 1:] - of_x[:, :1] if n_classes == 2 else of_x - of_x.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(link.coef, expected, atol=1e-4)
+
+
+def test_a_centre_of_another_shape_is_an_error_that_says_which():
+    X, codes = np.eye(4), np.array([[0], [1], [0], [1]], dtype=np.int32)
+    with pytest.raises(ValueError, match=r"centre\[0\] has the shape \(3, 2\).*\(4, 2\)"):
+        LogisticLink(centre=[np.zeros((3, 2))]).fit_links(X, codes, codes, [2], [LinkProblem(0, ())])

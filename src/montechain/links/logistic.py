@@ -62,6 +62,12 @@ class LogisticLink(LinkLearner):
         probabilities off by a few hundredths where the inputs are sparse or small.
     max_iter : int, default=1000
         Iterations after which the solver gives up, with a `ConvergenceWarning`.
+    parent_C : float, default=None
+        Inverse strength of the penalty on the effects of the parents. None: `C`.
+    centre : sequence of L ndarrays of shape (n_features, K), default=None
+        For each label, coefficients of its classes: their distance is penalised instead of the length. With a column
+        of X that holds a classifier's log-probability of a class, a coefficient of 1 for that column trusts the
+        classifier unless the data say otherwise.
 
     Examples
     --------
@@ -82,11 +88,15 @@ class LogisticLink(LinkLearner):
         class_weight: Any = None,
         tol: float = 1e-6,
         max_iter: int = 1000,
+        parent_C: float | None = None,
+        centre: Sequence[np.ndarray] | None = None,
     ):
         self.C = C
         self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
+        self.parent_C = parent_C
+        self.centre = centre
 
     def for_classes(self, classes: Sequence[np.ndarray]) -> LogisticLink:
         """Return a copy whose `class_weight` refers to codes; `classes` holds the classes of each label."""
@@ -172,6 +182,8 @@ class _Prepared:
     def __init__(self, learner, X, codes, filled, n_classes, labels, parents, sample_weight, names, n_jobs, fit_params):
         refuse_fit_params(learner, fit_params)
         check_positive(learner, "C", numbers.Real)
+        if learner.parent_C is not None:
+            check_positive(learner, "parent_C", numbers.Real)
         check_positive(learner, "tol", numbers.Real)
         check_positive(learner, "max_iter", numbers.Integral)
         X = check_inputs(X)
@@ -230,6 +242,8 @@ class _Prepared:
             target_row,
             n_classes,
             C=float(self.learner.C),
+            parent_C=self.learner.parent_C,
+            centre=self._centre([problems[q].label for q in to_solve], target_row),
             class_weight=class_weight,
             tol=self.tol,
             max_iter=int(self.learner.max_iter),
@@ -259,6 +273,26 @@ class _Prepared:
                 ConvergenceWarning,
                 stacklevel=4,
             )
+
+    def _centre(self, labels, target_row):
+        """Return the coefficients on which the penalty is centred, as the solver takes them."""
+        if self.learner.centre is None:
+            return None
+        rows = []
+        for label, row in zip(labels, target_row, strict=True):
+            given, shape = np.asarray(self.learner.centre[label], dtype=float), (self.n_features, self.n_classes[label])
+            if given.shape != shape:
+                raise ValueError(
+                    f"centre[{label}] has the shape {given.shape}. Give one row for each input and one column for each "
+                    f"class of {self.names[label]!r}: {shape}."
+                )
+            of_classes = given[:, self.occurring[row]]
+            if of_classes.shape[1] == 2:
+                of_classes = of_classes[:, 1:] - of_classes[:, :1]
+            else:
+                of_classes = of_classes - of_classes.mean(axis=1, keepdims=True)
+            rows.append(np.pad(of_classes.T, ((0, 0), (1, self.layout.width))))
+        return np.concatenate(rows)
 
     def _start(self, initial, target_row, allowed):
         """Return coefficients to start from, as the solver takes them, made of links that may have other parents.

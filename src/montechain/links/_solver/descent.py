@@ -75,6 +75,8 @@ class Descent:
     problems : int ndarray
     coefficients : ndarray of shape (scores of these problems, F)
         Where to start.
+    offset : ndarray of the shape of `coefficients`
+        Coefficients to which these are added in the margins, not in the penalty.
     penalty : ndarray of shape (F,)
         The objective has ``penalty @ coefficients**2 / 2`` added for each score.
     tol : float
@@ -91,6 +93,7 @@ class Descent:
         n_pairs: int,
         problems: np.ndarray,
         coefficients: np.ndarray,
+        offset: np.ndarray,
         penalty: np.ndarray,
         tol: float,
         max_iter: np.ndarray,
@@ -107,7 +110,7 @@ class Descent:
         self.class_weight = targets.class_weight[problems].astype(dtype, copy=False)
         self.total_weight = targets.sample_weight.sum()
 
-        self.coefficients = coefficients
+        self.coefficients, self.offset = coefficients, offset
         self.margin = np.empty((shape[0], inputs.n_rows), dtype=dtype)
         self.gradient, self.downhill = np.empty(shape), np.empty(shape, dtype=np.float32)
         self.steps, self.changes = np.empty((2, n_pairs, *shape), dtype=np.float32)
@@ -157,7 +160,7 @@ class Descent:
         self.n_waiting -= count
         rows = slice(self._rows[0], self._rows[-1] + 1)
         information, self._information = self._information, np.empty(len(self._rows))
-        self.inputs.product(self.coefficients[rows].astype(self.dtype), self.margin[rows])
+        self.inputs.product((self.coefficients[rows] + self.offset[rows]).astype(self.dtype), self.margin[rows])
         gradient = self._first_gradient()
         gradient[:, gradient.shape[1] - self.allowed.shape[1] :] *= self.allowed[rows]
         gradient += self.penalty * self.coefficients[rows]

@@ -123,6 +123,8 @@ class LogisticProblems:
         n_classes: Sequence[int] | np.ndarray,
         *,
         C: float = 1.0,
+        parent_C: float | None = None,
+        centre: np.ndarray | None = None,
         class_weight: np.ndarray | None = None,
         tol: float = 1e-6,
         max_iter: int = 1000,
@@ -142,6 +144,10 @@ class LogisticProblems:
             Number of classes K of each problem, all of which must occur in rows of positive weight.
         C : float
             Inverse strength of the penalty.
+        parent_C : float, optional
+            The same for the coefficients of the parents; `C` by default.
+        centre : ndarray of shape (W, 1 + D + P), optional
+            Coefficients whose distance is penalised; zero by default. Intercepts are not penalised.
         class_weight : ndarray of shape (Q, largest K), optional
         tol : float
             A problem is solved when no entry of the gradient of its mean objective exceeds this, and the decrease
@@ -165,10 +171,14 @@ class LogisticProblems:
         ]
         weight = np.array([own.sum() for own in counts])
         targets = Targets(self.codes, row, widths, weight, self.sample_weight, np.array(class_weight, float), allowed)
+        offset = np.zeros((int(score_start[-1]), self.inputs.n_columns))
+        if centre is not None:
+            offset = self._internal(centre, targets)
+            initial = np.zeros_like(centre) if initial is None else initial - centre
         coefficients = self._start(initial, counts, targets, score_start)
         gradient, n_iter = np.zeros(len(row)), np.zeros(len(row), dtype=np.int64)
         converged = np.zeros(len(row), dtype=bool)
-        penalty = self._penalty(C)
+        penalty = self._penalty(C, C if parent_C is None else parent_C)
 
         def solve_block(problems):
             scores = ranges(score_start[problems], widths[problems])
@@ -177,8 +187,8 @@ class LogisticProblems:
             def descend(dtype, told):
                 start = coefficients[scores]
                 return Descent(
-                    self.inputs, dtype, preconditioner, targets, self.n_pairs, problems, start, penalty, tol, limit,
-                    told,
+                    self.inputs, dtype, preconditioner, targets, self.n_pairs, problems, start, offset[scores], penalty,
+                    tol, limit, told,
                 ).run()  # fmt: skip
 
             if tol >= SINGLE_TOL and not self.inputs.is_small and (widths[problems] == 1).all():
@@ -195,7 +205,8 @@ class LogisticProblems:
             factor = None if self.shared is None else self.shared.preconditioner(allowed, penalty)
             preconditioner = Diagonal(self.squares, penalty) if factor is None else factor
             run_in_threads(solve_block, self._blocks(counts, int(score_start[-1])), n_jobs)
-        return Solution(self._restored(coefficients), score_start, gradient, n_iter, converged)
+        found = self._restored(coefficients)
+        return Solution(found if centre is None else found + centre, score_start, gradient, n_iter, converged)
 
     def solve_path(self, allowed, target_row, n_classes, *, Cs: Sequence[float], **options: Any) -> list[Solution]:
         """Solve the same problems for several strengths of the penalty, in the order of `Cs`.
@@ -209,10 +220,11 @@ class LogisticProblems:
             solutions.append(self.solve(allowed, target_row, n_classes, C=C, initial=initial, **options))
         return solutions
 
-    def _penalty(self, C):
+    def _penalty(self, C, parent_C):
         """Return the penalty of each column: none for the intercept, 1 / C for the others before they are rescaled."""
         penalty = np.full(self.inputs.n_columns, 1.0 / C)
         penalty[0] = 0.0
+        penalty[1 + self.n_rotated :] = 1.0 / parent_C
         if self.rotation is None:
             penalty[1 : 1 + self.n_rotated] = np.ldexp(1.0 / C, -2 * self.exponent)
         return penalty
@@ -222,6 +234,13 @@ class LogisticProblems:
         intercept, of_x, parents = np.split(coefficients, [1, 1 + self.n_rotated], axis=1)
         of_x = np.ldexp(of_x, -self.exponent) if self.rotation is None else of_x @ self.rotation.T
         return np.hstack([intercept - of_x @ self.shift[:, None], of_x, parents])
+
+    def _internal(self, coefficients, targets):
+        """Return coefficients (W, F) for the inputs as they are stored, from those for X as it was given."""
+        intercept, of_x, parents = np.split(coefficients, [1, 1 + self.n_features], axis=1)
+        intercept = intercept + of_x @ self.shift[:, None]
+        of_x = np.ldexp(of_x, self.exponent) if self.rotation is None else of_x @ self.rotation
+        return np.hstack([intercept, of_x, parents * np.repeat(targets.allowed, targets.widths, axis=0)])
 
     def _counts(self, target):
         """Return how much each class of a target weighs in all."""
@@ -233,10 +252,7 @@ class LogisticProblems:
         """Return coefficients to start from, one row for each score."""
         start = np.zeros((int(score_start[-1]), self.inputs.n_columns))
         if initial is not None:
-            intercept, of_x, parents = np.split(initial, [1, 1 + self.n_features], axis=1)
-            intercept = intercept + of_x @ self.shift[:, None]
-            of_x = np.ldexp(of_x, self.exponent) if self.rotation is None else of_x @ self.rotation
-            start[:] = np.hstack([intercept, of_x, parents * np.repeat(targets.allowed, targets.widths, axis=0)])
+            start[:] = self._internal(initial, targets)
         for q, own in enumerate(counts):
             rows = slice(score_start[q], score_start[q + 1])
             if initial is None or np.isnan(start[rows, 0]).any():
