@@ -1,6 +1,7 @@
 """Measure all groups, or those named, print one table, and save it as Markdown and JSON.
 
 The data sets are read from the folder that MONTECHAIN_DATA names. The exit code is 1 where a target is missed.
+``python -m benchmarks accuracy`` compares predictions instead of speed; it has options of its own.
 """
 
 from __future__ import annotations
@@ -94,6 +95,11 @@ GROUPS = {
 
 
 def main(arguments: list[str] | None = None, groups: dict[str, Group] = GROUPS) -> int:
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["accuracy"]:
+        from benchmarks.accuracy import command  # it needs packages that the other groups do not
+
+        return command.main(arguments[1:])
     short = [name for name, group in groups.items() if not group.long]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("groups", nargs="*", help=f"any of {', '.join(groups)}; if none is named, {', '.join(short)}")

@@ -1,0 +1,1 @@
+"""Accuracy against peers on real data, in one run: ``python -m benchmarks accuracy``."""

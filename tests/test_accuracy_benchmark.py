@@ -1,0 +1,99 @@
+"""The accuracy benchmark on tiny data: its peers, metrics, verdicts, and that a run resumes."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.multioutput import ClassifierChain
+
+pytest.importorskip("skrub")
+
+from benchmarks.accuracy import cells, report
+from benchmarks.accuracy.answers import Answers, Clock, TooCostly, calibration_error, from_product, measure
+from benchmarks.accuracy.data import Task
+from benchmarks.accuracy.inputs import encode
+from montechain.metrics import exact_match, f1_score, hamming_score
+
+
+@pytest.fixture(scope="module")
+def task():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(160, 3)), columns=list("abc"))
+    Y = (X.to_numpy() @ rng.normal(size=(3, 3)) + rng.logistic(size=(160, 3)) > 0).astype(np.int64)
+    return Task("tiny", "official", X[:120], Y[:120], X[120:], Y[120:], (2, 2, 2))
+
+
+def test_the_chain_is_that_of_scikit_learn(task):
+    inputs = encode(task, "scaled")
+    theirs = ClassifierChain(LogisticRegression(max_iter=1000)).fit(inputs.train, task.Y_train)
+    ours = cells.METHODS["logistic_chain"].run(task, 0, Clock())
+    np.testing.assert_array_equal(ours.vectors["exact_match"], theirs.predict(inputs.test))
+
+
+def test_metrics_are_those_of_the_library_and_f1_is_best_in_expectation(task):
+    relevant = np.random.default_rng(1).uniform(size=(40, 3))
+    answers = from_product([np.stack([1 - p, p], axis=1) for p in relevant.T], task)
+    found = measure(answers, task)
+    for name, score in (("exact_match", exact_match), ("hamming", hamming_score), ("f1", f1_score)):
+        assert found[name]["mean"] == pytest.approx(score(task.Y_test, answers.vectors[name]))
+    vectors = np.array(list(product((0, 1), repeat=3)))
+    p = np.prod(np.where(vectors, relevant[:, None], 1 - relevant[:, None]), axis=2)
+    value = np.array([[f1_score([truth], [chosen]) for truth in vectors] for chosen in vectors])
+    np.testing.assert_array_equal(answers.vectors["f1"], vectors[(p @ value.T).argmax(axis=1)])
+    truth = np.array([p[i, (vectors == y).all(axis=1)].item() for i, y in enumerate(task.Y_test)])
+    assert found["log_loss"]["mean"] == pytest.approx(-np.log(truth).mean())
+
+
+def test_unknown_labels_do_not_count(task):
+    Y = np.array([[0, 1, -1], [-1, -1, -1], [1, 1, 1]])
+    part = Task("tiny", "official", task.X_train, task.Y_train, task.X_test[:3], Y, task.n_classes)
+    found = measure(
+        Answers(dict.fromkeys(("exact_match", "hamming", "f1"), np.ones((3, 3))), np.zeros(3), np.ones(3)), part
+    )
+    assert (found["exact_match"]["mean"], found["hamming"]["mean"]) == (0.5, 0.8)
+    assert found["log_loss"]["n"] == 1
+
+
+def test_a_run_resumes_and_reports(task, tmp_path, monkeypatch):
+    monkeypatch.setattr(cells, "tasks", lambda name: iter([task]))
+    methods = ["logistic", "powerset_logistic", "ml_knn", "plain_chain"]
+    cells.fill(tmp_path, ["tiny"], methods[:2], n_seeds=1)
+    assert len(list(tmp_path.iterdir())) == 2
+    asked = []
+    monkeypatch.setattr(cells, "_in_process", lambda *what: asked.append(what[1]) or cells.compute(*what))
+    cells.fill(tmp_path, ["tiny"], methods, n_seeds=1)
+    assert asked == methods[2:]
+    finished = cells.load(tmp_path)
+    assert {cell["method"] for cell in finished} == set(methods)
+    text = report.report(finished)
+    assert "4 cells" in text
+    assert "| tiny | joint log-loss |" in text
+
+
+@pytest.mark.parametrize(
+    ("ours", "peer", "verdict"), [(0.51, 0.5, "above"), (0.5, 0.5, "within one s.e."), (0.4, 0.5, "below")]
+)
+def test_verdicts(ours, peer, verdict):
+    assert report.verdict("exact_match", report.Score(ours, 0.01), report.Score(peer, 0.2)) == verdict
+    assert report.verdict("log_loss", report.Score(-ours, 0.01), report.Score(-peer, 0.2)) == verdict
+
+
+def test_folds_are_pooled_and_costly_work_is_given_up():
+    metrics = [{"exact_match": {"mean": mean, "error": 0.1, "n": n}} for mean, n in ((0.5, 10), (0.8, 20))]
+    pooled = report.Results(
+        {"set": "tiny", "split": str(fold), "method": "forest", "seed": seed, "metrics": own}
+        for fold, own in enumerate(metrics)
+        for seed in (0, 1)
+    ).score("tiny", "forest", "exact_match")
+    assert pooled == pytest.approx((0.7, np.sqrt(1 + 4) / 30))
+    bins = {"rows": [2, 2], "confidence": [0.5, 1.5], "hits": [1, 1]}
+    assert calibration_error([bins, bins]) == pytest.approx(0.25)
+    clock = Clock(limit=100)
+    clock.seconds["fit"] = 20.0
+    clock.check(0.5)
+    with pytest.raises(TooCostly, match="about 200 s"):
+        clock.check(0.1)
