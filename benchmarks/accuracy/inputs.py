@@ -41,10 +41,12 @@ def encode(task: Task, form: str) -> Inputs:
             return Inputs(task.X_train, task.X_test)
         encoder: Any = MaxAbsScaler()
     else:
-        encoder, n_categories = _frame_encoder(task.X_train, native=form == "native")
+        encoder, categories = _frame_encoder(task.X_train, native=form == "native")
         if form == "native":
             train, test = (np.asarray(part, dtype=float) for part in _transformed(encoder, task))
-            return Inputs(train, test, np.arange(train.shape[1]) < n_categories if n_categories else None)
+            # Two categories are a number: boosting would smooth them as it does rare ones.
+            several = task.X_train[categories].nunique().to_numpy() > 2
+            return Inputs(train, test, np.pad(several, (0, train.shape[1] - len(several))) if several.any() else None)
         if form == "scaled":
             encoder = make_pipeline(encoder, StandardScaler())
     return Inputs(*_transformed(encoder, task))
@@ -56,8 +58,8 @@ def _transformed(encoder: Any, task: Task) -> tuple[Any, Any]:
         return encoder.fit_transform(task.X_train), encoder.transform(task.X_test)
 
 
-def _frame_encoder(X: pd.DataFrame, native: bool) -> tuple[ColumnTransformer, int]:
-    """Return an encoder of a table, and how many of its first columns are codes of categories."""
+def _frame_encoder(X: pd.DataFrame, native: bool) -> tuple[ColumnTransformer, list[str]]:
+    """Return an encoder of a table, and the columns of categories, which come first."""
     groups: dict[str, list[str]] = {"category": [], "number": [], "date": [], "text": []}
     for name, column in X.items():
         if types.is_datetime64_any_dtype(column.dtype):
@@ -80,7 +82,7 @@ def _frame_encoder(X: pd.DataFrame, native: bool) -> tuple[ColumnTransformer, in
     as_text = FunctionTransformer(_as_text)
     components = min(N_COMPONENTS, len(X) - 1)
     steps += [(f"text {name}", make_pipeline(as_text, StringEncoder(components)), name) for name in groups["text"]]
-    return ColumnTransformer(steps, sparse_threshold=0.0), len(groups["category"])
+    return ColumnTransformer(steps, sparse_threshold=0.0), groups["category"]
 
 
 def _as_text(column: pd.Series) -> pd.Series:
