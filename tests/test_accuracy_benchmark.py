@@ -69,7 +69,11 @@ def test_a_run_resumes_and_reports(task, tmp_path, monkeypatch):
     assert asked == methods[2:]
     finished = cells.load(tmp_path)
     assert {cell["method"] for cell in finished} == set(methods)
-    text = report.report(finished)
+    study = tmp_path / "study.csv"
+    study.write_text("data,measure,method,value\ntiny-500,hamming_loss,CC,0.0\ntiny-500,hamming_loss,BR,0.9\n")
+    text = report.report(finished, study)
+    assert "| 1.000 (CC) |" in text
+    assert "| 2 of 3 |" in text
     assert "4 cells" in text
     assert "| tiny | joint log-loss |" in text
 
@@ -84,11 +88,12 @@ def test_verdicts(ours, peer, verdict):
 
 def test_folds_are_pooled_and_costly_work_is_given_up():
     metrics = [{"exact_match": {"mean": mean, "error": 0.1, "n": n}} for mean, n in ((0.5, 10), (0.8, 20))]
-    pooled = report.Results(
+    finished = [
         {"set": "tiny", "split": str(fold), "method": "forest", "seed": seed, "metrics": own}
         for fold, own in enumerate(metrics)
         for seed in (0, 1)
-    ).score("tiny", "forest", "exact_match")
+    ]
+    pooled = report.Results(finished).score("tiny", "forest", "exact_match")
     assert pooled == pytest.approx((0.7, np.sqrt(1 + 4) / 30))
     bins = {"rows": [2, 2], "confidence": [0.5, 1.5], "hits": [1, 1]}
     assert calibration_error([bins, bins]) == pytest.approx(0.25)

@@ -35,16 +35,11 @@ class Clock:
         self.seconds = {"fit": 0.0, "predict": 0.0}
 
     @contextmanager
-    def _adding_to(self, name: str) -> Iterator[None]:
+    def __call__(self, work: str) -> Iterator[None]:
+        """Add the CPU time of a block to that of "fit" or "predict"."""
         start = time.process_time()
         yield
-        self.seconds[name] += time.process_time() - start
-
-    def fitting(self) -> Any:
-        return self._adding_to("fit")
-
-    def predicting(self) -> Any:
-        return self._adding_to("predict")
+        self.seconds[work] += time.process_time() - start
 
     def check(self, share: float) -> None:
         """Raise `TooCostly` if this share of the work suggests that the whole exceeds the limit."""

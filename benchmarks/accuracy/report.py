@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from benchmarks.accuracy.answers import calibration_error
 from benchmarks.accuracy.data import SETS
@@ -18,6 +17,10 @@ from benchmarks.accuracy.peers import PEERS
 METRICS = {"exact_match": "exact match", "hamming": "Hamming score", "f1": "instance F1", "log_loss": "joint log-loss"}
 VERDICTS = ("above", "within one s.e.", "below")
 STUDY_MEASURES = {"exact_match": "exact_match", "hamming": "hamming_loss", "f1": "instance_f1"}
+NOTE = """\
+The best peer is chosen on the test rows, separately for each metric, which flatters the peers. Its F1 is the better of
+its own predictions and those of the largest expected F1. Probabilities below 1e-12 count as 1e-12. The standard error
+is that of our score, over test rows."""
 
 
 class Score(NamedTuple):
@@ -28,60 +31,42 @@ class Score(NamedTuple):
 
 
 class Results:
-    """Cells by data set and method."""
+    """Finished cells; methods that lack a split of a data set are left out there."""
 
-    def __init__(self, cells: Iterable[dict[str, Any]]):
-        self.skipped: dict[tuple[str, str], str] = {}
-        self._cells: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    def __init__(self, cells: list[dict[str, Any]]):
+        self.skipped = {(cell["set"], cell["method"]): cell["skipped"] for cell in cells if "skipped" in cell}
+        self._cells: dict[tuple[str, str], list[dict[str, Any]]] = {}
         for cell in cells:
-            key = cell["set"], cell["method"]
-            if "skipped" in cell:
-                self.skipped[key] = cell["skipped"]
-            else:
-                self._cells[key].append(cell)
-        self.sets = [name for name in SETS if any(name == key[0] for key in self._cells)]
-        self.sets += sorted({key[0] for key in self._cells} - set(self.sets))
+            if "skipped" not in cell:
+                self._cells.setdefault((cell["set"], cell["method"]), []).append(cell)
+        names = {name for name, _ in self._cells}
+        self.sets = sorted(names, key=lambda name: (SETS.index(name) if name in SETS else len(SETS), name))
+        self.ours = AUTO if any(method == AUTO for _, method in self._cells) else PLAIN
 
     def cells(self, name: str, method: str) -> list[dict[str, Any]]:
-        """Return the cells of a method; none if it lacks a part of the data set that others have."""
         own = self._cells.get((name, method), [])
         splits = {cell["split"] for key, cells in self._cells.items() if key[0] == name for cell in cells}
-        return own if {cell["split"] for cell in own if cell["seed"] == 0} == splits else []
+        return own if {cell["split"] for cell in own} == splits else []
 
     def score(self, name: str, method: str, metric: str) -> Score | None:
         """Return the mean over rows and seeds, None if a method does not have this metric."""
-        found = [cell["metrics"][metric] for cell in self.cells(name, method) if metric in cell["metrics"]]
-        if not found:
+        cells = [cell for cell in self.cells(name, method) if metric in cell["metrics"]]
+        if not cells:
             return None
-        n, n_seeds = np.array([own["n"] for own in found]), self.n_seeds(name, method)
-        mean = float(np.average([own["mean"] for own in found], weights=n))
-        squares = [own.get("error", 0.0) ** 2 * own["n"] ** 2 for own in found]
-        # The rows of all splits are averaged; further seeds see the same rows again.
-        return Score(mean, float(np.sqrt(np.sum(squares) / n_seeds)) / (n.sum() / n_seeds))
-
-    def n_seeds(self, name: str, method: str) -> int:
-        return len({cell["seed"] for cell in self.cells(name, method)})
-
-    def per_split(self, name: str, method: str, *path: str) -> float:
-        """Return the mean of a figure over the cells; NaN where there is none."""
-        values = []
-        for cell in self.cells(name, method):
-            value: Any = cell
-            for key in path:
-                value = None if value is None else value.get(key)
-            values.append(np.nan if value is None else value)
-        return float(np.mean(values)) if values else np.nan
+        mean, error, n = (np.array([cell["metrics"][metric][key] for cell in cells]) for key in ("mean", "error", "n"))
+        n_seeds = len({cell["seed"] for cell in cells})  # further seeds see the same rows again
+        return Score(float(np.average(mean, weights=n)), float(np.linalg.norm(error * n) * np.sqrt(n_seeds) / n.sum()))
 
     def best_peer(self, name: str, metric: str) -> tuple[str, Score] | None:
         """Return the best peer; for F1, with its own predictions or with those of the largest expected F1."""
-        found = []
-        for method in PEERS:
-            for variant in (metric, f"{metric}_plain"):
-                score = self.score(name, method, variant)
-                if score is not None:
-                    found.append((method, score))
+        scores = [(method, self.score(name, method, key)) for method in PEERS for key in (metric, f"{metric}_plain")]
+        found = [(method, score) for method, score in scores if score is not None]
         sign = -1.0 if metric == "log_loss" else 1.0
         return max(found, key=lambda pair: sign * pair[1].mean) if found else None
+
+    def seconds(self, name: str, method: str, work: str) -> float:
+        """Return the mean CPU seconds of "fit" or "predict" on one split."""
+        return float(np.mean([cell["cpu_seconds"][work] for cell in self.cells(name, method)] or [np.nan]))
 
 
 def verdict(metric: str, ours: Score, peer: Score) -> str:
@@ -91,107 +76,90 @@ def verdict(metric: str, ours: Score, peer: Score) -> str:
 
 
 def report(cells: list[dict[str, Any]], study: Path | None = None) -> str:
-    """Return the report as Markdown."""
+    """Return the report as Markdown; `study` is a CSV file of published figures to show beside ours."""
     results = Results(cells)
-    ours = AUTO if any(cell["method"] == AUTO for cell in cells) else PLAIN
-    sections = [_comparison(results, ours), _costs(results, ours), _all_scores(results, ours)]
+    sections = [_comparison(results), _costs(results), _all_scores(results)]
     if study is not None:
-        sections.append(_beside_study(results, ours, study))
+        sections.append(_beside_study(results, study))
     if results.skipped:
-        sections.append(_skipped(results))
+        rows = [[name, method, reason] for (name, method), reason in sorted(results.skipped.items())]
+        sections.append(f"## Left out because of their cost\n\n{_table(['set', 'method', 'why'], rows)}")
     return "\n\n".join(sections)
 
 
 def _table(header: list[str], rows: list[list[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return "\n".join(f"| {' | '.join(line)} |" for line in [header, ["---"] * len(header), *rows])
 
 
-def _comparison(results: Results, ours: str) -> str:
+def _comparison(results: Results) -> str:
     rows, counts, losses = [], Counter[str](), []
     for name in results.sets:
         for metric, title in METRICS.items():
-            peer, own = results.best_peer(name, metric), results.score(name, ours, metric)
-            if peer is None:
+            best, own = results.best_peer(name, metric), results.score(name, results.ours, metric)
+            if best is None:
                 continue
-            line = [name, title, f"{peer[1].mean:.4f} ({peer[0]})"]
+            method, peer = best
+            line = [name, title, f"{peer.mean:.4f} ({method})"]
             if own is None:
                 rows.append([*line, "–", "–", "missing"])
                 continue
-            result = verdict(metric, own, peer[1])
+            result = verdict(metric, own, peer)
             counts[result] += 1
-            losses += [(own.mean, peer[1].mean)] if metric == "log_loss" else []
             rows.append([*line, f"{own.mean:.4f}", f"{own.error:.4f}", result])
-    table = _table(["set", "metric", "best peer", f"ours ({ours})", "s.e.", "verdict"], rows)
-    total = sum(counts.values())
-    summary = f"{total} cells: " + ", ".join(f"{counts[word]} {word}" for word in VERDICTS) + "."
+            if metric == "log_loss":
+                losses.append((own.mean, peer.mean))
+    summary = f"{counts.total()} cells: " + ", ".join(f"{counts[word]} {word}" for word in VERDICTS) + "."
     if losses:
         mean, of_peers = np.mean(losses, axis=0)
         summary += f" Mean joint log-loss over {len(losses)} sets: {mean:.3f}; of the best peers: {of_peers:.3f}."
-    note = (
-        "The best peer is chosen on the test rows, separately for each metric, which flatters the peers. Its F1 is the "
-        "better of its own predictions and those of the largest expected F1. Probabilities below 1e-12 count as 1e-12. "
-        "The standard error is that of our score, over test rows."
-    )
-    return f"## Against the best peer\n\n{summary}\n\n{table}\n\n{note}"
+    table = _table(["set", "metric", "best peer", f"ours ({results.ours})", "s.e.", "verdict"], rows)
+    return f"## Against the best peer\n\n{summary}\n\n{table}\n\n{NOTE}"
 
 
-def _costs(results: Results, ours: str) -> str:
+def _costs(results: Results) -> str:
     rows = []
     for name in results.sets:
-        bins = [cell["calibration"] for cell in results.cells(name, ours)]
-        error = f"{calibration_error(bins):.3f}" if bins else "–"
-        figures = [results.per_split(name, ours, "cpu_seconds", part) for part in ("fit", "predict")]
-        figures.append(results.per_split(name, "multi_output_forest", "cpu_seconds", "predict"))
-        peak, certified = results.per_split(name, ours, "peak_mb"), results.per_split(name, ours, "certified")
-        any_method = next((m for m in (ours, *PEERS) if results.cells(name, m)), ours)
-        cells = [cell for cell in results.cells(name, any_method) if cell["seed"] == 0]
-        n = sum(cell["metrics"]["exact_match"]["n"] for cell in cells)
-        same_inputs, same_rows = (sum(cell["duplicates"][key] for cell in cells) for key in ("inputs", "rows"))
-        line = [name, str(results.n_seeds(name, ours)), *(f"{value:.2f}" for value in figures)]
-        rows.append([*line, f"{peak:.0f}", f"{certified:.4f}", error, f"{same_inputs}/{same_rows}/{n}"])
-    header = ["set", "seeds", "fit CPU s", "predict CPU s", "forest predict CPU s", "peak MB", "certified"]
-    table = _table([*header, "calibration error", "test rows in train: inputs/with labels/of"], rows)
-    return f"## Cost, certificates and calibration of {ours}\n\n{table}"
+        cells = results.cells(name, results.ours)
+        if not cells:
+            continue
+        seconds = [results.seconds(name, results.ours, work) for work in ("fit", "predict")]
+        seconds.append(results.seconds(name, "multi_output_forest", "predict"))
+        peak, certified = max(cell["peak_mb"] for cell in cells), np.mean([cell["certified"] for cell in cells])
+        error = calibration_error([cell["calibration"] for cell in cells])
+        first = [cell for cell in cells if cell["seed"] == 0]
+        again = [sum(cell["duplicates"][kind] for cell in first) for kind in ("inputs", "rows")]
+        n_rows = sum(cell["metrics"]["exact_match"]["n"] for cell in first)
+        line = [name, str(len(cells)), *(f"{value:.2f}" for value in seconds), f"{peak:.0f}", f"{certified:.4f}"]
+        rows.append([*line, f"{error:.3f}", f"{again[0]} / {again[1]} / {n_rows}"])
+    header = ["set", "fits", "fit CPU s", "predict CPU s", "forest predict CPU s", "peak MB", "certified"]
+    table = _table([*header, "calibration error", "test rows: inputs in train / with labels / all"], rows)
+    return f"## Cost, certificates and calibration of {results.ours}\n\n{table}"
 
 
-def _all_scores(results: Results, ours: str) -> str:
-    methods = [*PEERS, PLAIN, *([AUTO] if ours == AUTO else [])]
+def _all_scores(results: Results) -> str:
     rows = []
     for name in results.sets:
-        for method in methods:
+        for method in (*PEERS, PLAIN, AUTO):
             scores = [results.score(name, method, metric) for metric in METRICS]
             if any(scores):
-                seconds = sum(results.per_split(name, method, "cpu_seconds", part) for part in ("fit", "predict"))
+                seconds = sum(results.seconds(name, method, work) for work in ("fit", "predict"))
                 rows.append([name, method, *(f"{s.mean:.4f}" if s else "–" for s in scores), f"{seconds:.1f}"])
     return f"## All methods\n\n{_table(['set', 'method', *METRICS.values(), 'CPU s a split'], rows)}"
 
 
-def _beside_study(results: Results, ours: str, study: Path) -> str:
-    values: dict[tuple[str, str], list[tuple[float, str]]] = defaultdict(list)
-    with study.open(encoding="utf-8", newline="") as stream:
-        for row in csv.DictReader(stream):
-            values[_study_set(row["data"], results.sets), row["measure"]].append((float(row["value"]), row["method"]))
+def _beside_study(results: Results, study: Path) -> str:
+    published = pd.read_csv(study)
+    published["data"] = published["data"].str.split("-").str[0]  # tmc2007-500, reuters-k500
     rows = []
     for name in results.sets:
         for metric, measure in STUDY_MEASURES.items():
-            if found := values.get((name, measure)):
-                scores = [(1.0 - value if measure.endswith("loss") else value, method) for value, method in found]
-                best, method = max(scores)
-                own = results.score(name, ours, metric)
-                rank = "–" if own is None else str(1 + sum(score > own.mean for score, _ in scores))
-                shown = "–" if own is None else f"{own.mean:.3f}"
-                median = float(np.median([score for score, _ in scores]))
-                rows.append([name, METRICS[metric], f"{best:.3f} ({method})", f"{median:.3f}", shown, rank])
-    table = _table(["set", "metric", "best of the study", "its median", f"ours ({ours})", "our rank"], rows)
+            chosen = published[(published["data"] == name) & (published["measure"] == measure)]
+            own = results.score(name, results.ours, metric)
+            if len(chosen) and own is not None:
+                values = chosen.set_index("method")["value"]
+                values = 1.0 - values if measure == "hamming_loss" else values
+                line = [name, METRICS[metric], f"{values.max():.3f} ({values.idxmax()})", f"{values.median():.3f}"]
+                rows.append([*line, f"{own.mean:.3f}", f"{1 + (values > own.mean).sum()} of {len(values) + 1}"])
+    table = _table(["set", "metric", "best of the study", "its median", f"ours ({results.ours})", "our rank"], rows)
     note = "The study used other training and test parts: orientation, not a comparison."
     return f"## Beside the study of 2022\n\n{table}\n\n{note}"
-
-
-def _study_set(name: str, sets: list[str]) -> str:
-    return name if name in sets else name.split("-")[0]
-
-
-def _skipped(results: Results) -> str:
-    rows = [[name, method, reason] for (name, method), reason in sorted(results.skipped.items())]
-    return f"## Left out because of their cost\n\n{_table(['set', 'method', 'why'], rows)}"
