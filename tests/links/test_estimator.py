@@ -113,17 +113,21 @@ def test_on_link_is_called_for_each(n_jobs):
 
 
 class NanClassifier(Recorder):
-    """Answers NaN where the first column is negative."""
+    """Answers NaN, or something as bad, where the first column is negative."""
+
+    answer = np.nan
 
     def predict_proba(self, X):
-        return np.where(np.asarray(X)[:, :1] < 0, np.nan, super().predict_proba(X))
+        return np.where(np.asarray(X)[:, :1] < 0, self.answer, super().predict_proba(X))
 
 
-def test_probabilities_that_are_not_finite_are_an_error_that_names_the_label():
+@pytest.mark.parametrize("answer", [np.nan, np.inf, -0.5])
+def test_numbers_that_are_no_probabilities_are_an_error_that_names_the_label(answer, monkeypatch):
+    monkeypatch.setattr(NanClassifier, "answer", answer)
     codes = np.array([[0, 1], [1, 0], [0, 0], [1, 1]], dtype=np.int32)
     link = fit(NanClassifier(), X, codes, [2, 2], LinkProblem(1, (0,)), names=["colour", "size"])
     assert np.isfinite(link.log_proba(X, codes[:, :1])).all()
-    with pytest.raises(ValueError, match=r"NanClassifier, the classifier of label 'size', returns NaN .* for 2 of 4"):
+    with pytest.raises(ValueError, match=r"NanClassifier, the classifier of label 'size', returns NaN, .* for 2 of 4"):
         link.log_proba(X * [[-1], [1], [-2], [1]] - 0.5 * (X == 0), codes[:, :1])
 
 

@@ -55,12 +55,12 @@ class FittedEstimatorLink:
         """Return log-probabilities of shape (n, n_classes); `parent_codes` has one column per parent."""
         columns = parent_columns(parent_codes, self.parents_n_classes)
         proba = self.estimator.predict_proba(augment(canonical(X), columns, self.names))
-        bad = ~np.isfinite(proba).all(axis=1)
+        bad = ~(np.isfinite(proba) & (proba >= 0.0)).all(axis=1)
         if bad.any():
             raise ValueError(
                 f"`predict_proba` of {type(self.estimator).__name__}, the classifier of label {self.label!r}, returns "
-                f"NaN or infinity for {bad.sum()} of {len(bad)} rows. Clean or scale the columns of X, or use another "
-                "classifier."
+                f"NaN, infinity or negative numbers for {bad.sum()} of {len(bad)} rows. Clean or scale X, "
+                "or use another classifier."
             )
         seen = np.asarray(self.estimator.classes_, dtype=np.intp)
         full = np.full((len(proba), self.n_classes), self.absent_proba)
