@@ -71,7 +71,7 @@ print(json.dumps([seconds, counts]))
 """
     seconds, counts = json.loads(run(code).stdout)
     assert seconds >= 0.0
-    solver = {"quasi_newton", "margins", "sparse", "hinge", "elementary"}
+    solver = {"quasi_newton", "margins", "sparse", "elementary"}
     own = {name: count for name, count in counts.items() if name.split(".")[0] not in solver}
     assert len(own) > 15
     assert {name: count for name, count in own.items() if count != 1} == {}

@@ -17,6 +17,7 @@ __all__ = [
     "as_matrix",
     "augment",
     "canonical",
+    "column_extremes",
     "n_columns",
     "name_labels",
     "parent_columns",
@@ -66,7 +67,8 @@ def rescaled(X: Any) -> tuple[Any, np.ndarray]:
     values = X.data if sp.issparse(X) else X
     if max(values.max(initial=0.0), -values.min(initial=0.0)) <= LARGE:
         return X, np.zeros(X.shape[1], dtype=np.int32)
-    largest = np.maximum(_extreme(X, "max"), -_extreme(X, "min"))
+    smallest, largest = column_extremes(X)
+    largest = np.maximum(largest, -smallest)
     exponent = np.where(largest > LARGE, np.frexp(largest)[1], 0)
     if sp.issparse(X):
         X = X.astype(np.float64)
@@ -82,10 +84,10 @@ def name_labels(labels: Iterable[Any], n_most: int = 5) -> str:
     return ("label " if len(names) == 1 else "labels ") + ", ".join(names[:n_most]) + more
 
 
-def _extreme(X: Any, name: str) -> np.ndarray:
-    """Return the largest or smallest entry of each column."""
-    found = getattr(X, name)(axis=0)
-    return np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64).ravel()
+def column_extremes(X: Any) -> np.ndarray:
+    """Return the smallest and the largest entry of each column, as two rows."""
+    found = [X.min(axis=0), X.max(axis=0)]
+    return np.array([f.toarray().ravel() if sp.issparse(f) else f for f in found], dtype=np.float64)
 
 
 def as_matrix(X: Any) -> Any:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC
 from sklearn.utils.parallel import Parallel, delayed
 
-from montechain._kernels.hinge import LARGEST_SET, fit_hinge
 from montechain.links.base import (
     FittedLink,
     LinkLearner,
@@ -24,7 +24,7 @@ from montechain.links.base import (
     class_counts,
     refuse_fit_params,
 )
-from montechain.links.design import n_columns, name_labels, parent_columns, rescaled, split_effects
+from montechain.links.design import augment, column_extremes, name_labels, parent_columns, rescaled, split_effects
 from montechain.links.linear import PAIRWISE, SOFTMAX, FittedLinearLink, smoothed_log_proba
 from montechain.targets import default_label_names
 
@@ -32,12 +32,8 @@ __all__ = ["SVMLink", "fit_sigmoid"]
 
 RIDGE = 1e-8
 """Penalty of the logistic model, so small that it matters only if the scores separate the classes."""
-NOISE = 10.0
-"""Scores whose standard deviation is below this many times `tol` are equal but for the solver's inaccuracy."""
-DENSE = 0.3
-"""Share of nonzero entries from which on the solver gets all entries: without their columns they are faster."""
-PROXIMITY = 1.0
-"""How freely the intercept moves from sweep to sweep; inputs lie in [0, 1]."""
+MAX_GRAM_ROWS = 4096
+"""Number of rows up to which machines are given the products of all pairs of rows, which all links share."""
 
 
 class SVMLink(LinkLearner):
@@ -55,10 +51,9 @@ class SVMLink(LinkLearner):
     machine gives all rows the same score, its probability is its frequency. A label with a single class in the training
     rows gets constant probabilities, ``(count + 1/2) / (n + K/2)``; so does a pair of classes if one is absent.
 
-    The machines are solved in the dual, by coordinate descent followed by an active set. The result is that of
-    ``SVC(kernel="linear")`` on scaled inputs (`LinearSVC` penalises the intercept), several times faster on sparse
-    inputs with thousands of rows. A sparse X stays sparse: shifting a column only changes the intercept, so columns are
-    scaled but not shifted.
+    The machines are scikit-learn's `SVC`. Up to 4,096 rows, the links share the products of all pairs of rows, which
+    is faster than `SVC` with a linear kernel. A sparse X stays sparse: shifting a column only changes the intercept,
+    so columns are scaled but not shifted.
 
     Parameters
     ----------
@@ -67,7 +62,7 @@ class SVMLink(LinkLearner):
     tol : float, default=1e-3
         Largest violation of the optimality conditions, as in Weka and in `SVC`.
     max_iter : int, default=50000
-        Maximum number of sweeps over the rows; a `ConvergenceWarning` says when it was reached.
+        Maximum number of steps per row; a `ConvergenceWarning` says when it was reached.
 
     Examples
     --------
@@ -107,133 +102,137 @@ class SVMLink(LinkLearner):
         X, exponent = rescaled(check_inputs(X))
         weight = check_weights(sample_weight, len(codes))
         n_classes = [int(k) for k in n_classes]
-
-        # Inputs of all links: the columns of X, then a block for each label that is a parent anywhere.
-        parents = sorted({j for problem in problems for j in problem.parents})
-        starts = X.shape[1] + np.cumsum([0, *(n_columns(n_classes[j]) for j in parents)])
-        columns_of = {j: np.arange(starts[i], starts[i + 1]) for i, j in enumerate(parents)}
-        beside = sp.csr_matrix(parent_columns(filled[:, parents], [n_classes[j] for j in parents]))
-        if sp.issparse(X):
-            shift = np.zeros(X.shape[1])
-            inputs = sp.hstack([sp.csr_matrix(X), beside], format="csr")
-        else:
-            # Not needed for the solution, but columns far from zero would make the way to it long.
-            shift = X.min(axis=0).astype(np.float64)
-            inputs = sp.hstack([sp.csr_matrix(X - shift), beside], format="csr")
-        inputs = inputs.astype(np.float64, copy=False)
-        labels = sorted({problem.label for problem in problems})
-        ranges = dict(zip(labels, _ranges(inputs, (codes[:, labels] >= 0) & (weight > 0.0)[:, None]), strict=True))
-
-        learned = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-            delayed(self._fit_link)(
-                inputs,
-                ranges[problem.label],
-                shift,
-                exponent,
-                columns_of,
-                codes[:, problem.label],
-                weight,
-                n_classes,
-                problem,
+        counting = _ScaledRows.of(X, np.flatnonzero(weight > 0.0))
+        with warnings.catch_warnings():  # there is one warning for all machines
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            learned = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
+                delayed(self._fit_link)(X, counting, exponent, codes, filled, weight, n_classes, problem)
+                for problem in problems
             )
-            for problem in problems
-        )
         links: list[FittedLink] = []
-        violations: dict[int, float] = {}
-        for problem, (link, violation) in zip(problems, learned, strict=True):
+        unsolved: list[int] = []
+        for problem, (link, converged) in zip(problems, learned, strict=True):
             links.append(link)
-            if violation > self.tol:
-                violations[problem.label] = max(violation, violations.get(problem.label, 0.0))
+            if not converged:
+                unsolved.append(problem.label)
             if on_link is not None:
                 on_link(problem)
-        if violations:
+        if unsolved:
             names = default_label_names(codes.shape[1]) if names is None else names
             warnings.warn(
-                f"Not all links converged to tol={self.tol} within max_iter={self.max_iter} sweeps (largest violation "
-                f"{max(violations.values()):.2g}): {name_labels(names[label] for label in violations)}. Use "
-                f"SVMLink(max_iter={10 * self.max_iter}), or a C smaller than {self.C}.",
+                f"Not all links converged to tol={self.tol} within max_iter={self.max_iter} steps per row: "
+                f"{name_labels(names[label] for label in unsolved)}. Use SVMLink(max_iter={10 * self.max_iter}), or a "
+                f"C smaller than {self.C}.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
         return links
 
-    def _fit_link(self, inputs, ranges, shift, exponent, columns_of, own, weight, n_classes, problem):
-        """Return the link, and the largest violation of the optimality conditions."""
+    def _fit_link(self, X, counting, exponent, codes, filled, weight, n_classes, problem):
+        """Return the link, and whether all of its machines converged."""
         label, parents = problem
-        n_features = len(shift)
-        parents_n_classes = [n_classes[j] for j in parents]
+        own, parents_n_classes = codes[:, label], [n_classes[j] for j in parents]
         counts = class_counts(own, weight, n_classes[label])
         if (counts > 0.0).sum() <= 1:
-            return FittedLinearLink.constant(smoothed_log_proba(counts), n_features, parents_n_classes), 0.0
-
-        own_columns = np.concatenate([np.arange(n_features), *(columns_of[j] for j in parents)]).astype(np.int64)
-        scale = np.zeros(len(ranges))
-        scale[own_columns] = np.divide(
-            1.0, ranges[own_columns], out=np.zeros(len(own_columns)), where=ranges[own_columns] > 0.0
-        )
+            return FittedLinearLink.constant(smoothed_log_proba(counts), X.shape[1], parents_n_classes), True
+        if (own[counting.rows] < 0).any():
+            counting = _ScaledRows.of(X, np.flatnonzero((weight > 0.0) & (own >= 0)))
+        own, weight = own[counting.rows], weight[counting.rows]
+        beside = parent_columns(filled[counting.rows][:, list(parents)], parents_n_classes)
+        beside *= np.ptp(beside, axis=0)  # a constant column has no effect
+        centred = beside - beside.mean(axis=0)
+        gram = None if counting.gram is None else counting.gram + centred @ centred.T
+        inputs = augment(counting.X, beside)
 
         # With two classes the score is the log-odds of class 1, but in pairs that of the first against the second.
-        binary = n_classes[label] == 2
-        pairs = (
-            [(1, 0)] if binary else [(i, j) for i in range(n_classes[label]) for j in range(i + 1, n_classes[label])]
-        )
-        coef = np.zeros((len(scale), len(pairs)))
-        intercept = np.zeros(len(pairs))
-        violation = 0.0
+        K = n_classes[label]
+        pairs = [(1, 0)] if K == 2 else [(i, j) for i in range(K) for j in range(i + 1, K)]
+        coef, intercept, converged = np.zeros((inputs.shape[1], len(pairs))), np.zeros(len(pairs)), True
         for w, (positive, negative) in enumerate(pairs):
             if counts[positive] == 0.0 or counts[negative] == 0.0:
                 intercept[w] = np.log((counts[positive] + 0.5) / (counts[negative] + 0.5))
                 continue
-            rows = np.flatnonzero(((own == positive) | (own == negative)) & (weight > 0.0))
-            coef[:, w], intercept[w], pair_violation = self._fit_pair(
-                inputs[rows], own[rows] == positive, weight[rows], scale
+            rows = np.flatnonzero((own == positive) | (own == negative))
+            products = gram if gram is None or len(rows) == len(own) else gram[np.ix_(rows, rows)]
+            coef[:, w], intercept[w], solved = self._fit_pair(
+                inputs[rows], products, own[rows] == positive, weight[rows]
             )
-            violation = max(violation, pair_violation)
-        intercept -= shift @ coef[:n_features]
-        coef[:n_features] = np.ldexp(coef[:n_features], -exponent[:, None])
-        effects = split_effects(coef[own_columns[n_features:]], parents_n_classes)
-        if binary:
-            return FittedLinearLink(2, SOFTMAX, coef[:n_features], intercept, effects), violation
+            converged &= solved
+        of_x, of_parents = np.split(coef, [X.shape[1]])
+        of_x *= counting.scale[:, None]
+        intercept -= counting.shift @ of_x
+        of_x = np.ldexp(of_x, -exponent[:, None])
+        effects = split_effects(of_parents, parents_n_classes)
+        if K == 2:
+            return FittedLinearLink(2, SOFTMAX, of_x, intercept, effects), converged
         # A pair that never occurs still needs a little weight, or its classes would get no probability at all.
         pair_weight = np.array([max(counts[i] + counts[j], 1.0) for i, j in pairs])
-        link = FittedLinearLink(n_classes[label], PAIRWISE, coef[:n_features], intercept, effects, pair_weight)
-        return link, violation
+        return FittedLinearLink(K, PAIRWISE, of_x, intercept, effects, pair_weight), converged
 
-    def _fit_pair(self, inputs, is_positive, weight, scale):
-        """Return coefficients and intercept of the log-odds of one class against another, and the violation."""
-        coef, dual = np.zeros(len(scale)), np.zeros(len(weight))
-        used = np.flatnonzero(scale)
-        scaled = inputs[:, used]
-        scaled.data = scaled.data * scale[used][scaled.indices]
-        start, columns, values = scaled.indptr.astype(np.int64), scaled.indices.astype(np.int32), scaled.data
-        if scaled.nnz >= DENSE * len(weight) * len(used):
-            start, columns, values = np.arange(len(weight) + 1) * len(used), columns[:0], scaled.toarray().ravel()
-        w, capacity = np.zeros(len(used)), min(len(weight), len(used) + 2, LARGEST_SET)
-        intercept, violation, _ = fit_hinge(
-            start, columns, values, np.where(is_positive, 1.0, -1.0), self.C * weight, PROXIMITY, float(self.tol),
-            int(self.max_iter), capacity, w, dual,
-        )  # fmt: skip
-        coef[used] = w * scale[used]
-        scores = scaled @ w + intercept
-        slope, offset = fit_sigmoid(scores, is_positive, weight, resolution=NOISE * self.tol)
-        return slope * coef, slope * intercept + offset, violation
+    def _fit_pair(self, inputs, products, is_positive, weight):
+        """Return coefficients and intercept of the log-odds of one class against another, and whether it converged."""
+        machine = SVC(
+            C=self.C,
+            kernel="linear" if products is None else "precomputed",
+            tol=self.tol,
+            max_iter=min(int(self.max_iter) * len(weight), 2**31 - 1),
+        ).fit(inputs if products is None else products, is_positive, sample_weight=weight)
+        dual = machine.dual_coef_.toarray() if sp.issparse(machine.dual_coef_) else machine.dual_coef_
+        coef, intercept = inputs[machine.support_].T @ dual[0], machine.intercept_[0]
+        scores = inputs @ coef
+        if products is not None:  # which are those of centred rows
+            intercept += products[0, machine.support_] @ dual[0] - scores[0]
+        scores += intercept
+        losses = np.maximum(0.0, 1.0 - np.where(is_positive, scores, -scores))
+        lesser = min(weight[is_positive].sum(), weight[~is_positive].sum())
+        if 0.5 * coef @ coef + self.C * (weight @ losses) >= 2.0 * self.C * lesser * (1.0 - 1e-9):
+            scores[:] = 0.0  # the machine is no better than one that gives all rows the same score
+        slope, offset = fit_sigmoid(scores, is_positive, weight)
+        return slope * coef, slope * intercept + offset, machine.fit_status_ == 0
 
 
-def fit_sigmoid(
-    scores: np.ndarray, is_positive: np.ndarray, weight: np.ndarray, resolution: float = 0.0
-) -> tuple[float, float]:
+class _ScaledRows(NamedTuple):
+    """Some rows of X, with columns that have a range of one and, unless X is sparse, a mean of zero.
+
+    `gram` holds the products of all pairs of rows, centred in any case: only the intercept feels it, and the solver
+    needs fewer steps.
+    """
+
+    rows: np.ndarray
+    X: Any
+    shift: np.ndarray
+    scale: np.ndarray
+    gram: np.ndarray | None
+
+    @classmethod
+    def of(cls, X: Any, rows: np.ndarray) -> _ScaledRows:
+        """Return these rows of X, scaled."""
+        X, few = X[rows], 0 < len(rows) <= MAX_GRAM_ROWS
+        low, high = column_extremes(X) if len(rows) else np.zeros((2, X.shape[1]))
+        scale = np.divide(1.0, high - low, out=np.zeros(len(low)), where=high > low)
+        if sp.issparse(X):
+            X = sp.csr_array(X @ sp.diags_array(scale, format="csr"))
+            gram = (X @ X.T).toarray() if few else np.zeros((1, 1))
+            means = gram.mean(axis=0)
+            gram += means.mean() - means - means[:, None]
+            return cls(rows, X, np.zeros(len(low)), scale, gram if few else None)
+        shift = X.mean(axis=0, dtype=np.float64) if len(rows) else low
+        X = (X - shift) * scale
+        return cls(rows, X, shift, scale, X @ X.T if few else None)
+
+
+def fit_sigmoid(scores: np.ndarray, is_positive: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
     """Fit ``log-odds = slope * score + offset``, almost without penalty.
 
     Minimises the weighted log loss plus `RIDGE` times the square of the slope of the standardised score, as Weka's
-    ``Logistic`` does, by Newton's method with halved steps. Both classes must occur. Scores whose standard deviation
-    is at most `resolution` count as equal: the slope is 0.
+    ``Logistic`` does, by Newton's method with halved steps. Both classes must occur. Equal scores have the slope 0.
     """
     total = weight.sum()
     centre = weight @ scores / total
     spread = np.sqrt(weight @ (scores - centre) ** 2 / total)
     share = weight[is_positive].sum() / total
     position = np.array([0.0, np.log(share / (1.0 - share))])
-    if not spread > max(resolution, 1e-12 * (1.0 + abs(centre))):
+    if not spread > 1e-12 * (1.0 + abs(centre)):
         return 0.0, float(position[1])
     inputs = np.column_stack([(scores - centre) / spread, np.ones(len(scores))])
     signs = np.where(is_positive, 1.0, -1.0)
@@ -261,19 +260,3 @@ def fit_sigmoid(
         position, value = position - size * step, new_value
     slope = position[0] / spread
     return float(slope), float(position[1] - slope * centre)
-
-
-def _ranges(inputs: sp.csr_matrix, chosen: np.ndarray) -> list[np.ndarray]:
-    """Return the largest minus the smallest value of each column, in the rows that each column of `chosen` says."""
-    found: dict[bytes, np.ndarray] = {}
-    keys = [own.tobytes() for own in chosen.T]
-    for key, own in zip(keys, chosen.T, strict=True):
-        if key in found:  # most often all labels are known in all rows
-            continue
-        rows = np.flatnonzero(own)
-        if len(rows) == 0:
-            found[key] = np.zeros(inputs.shape[1])
-            continue
-        part = inputs if len(rows) == inputs.shape[0] else inputs[rows]
-        found[key] = (part.max(axis=0).toarray() - part.min(axis=0).toarray()).ravel()
-    return [found[key] for key in keys]
