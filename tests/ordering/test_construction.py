@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from montechain.ordering.construction import AllOrders, BeamOrder, SubsetOrder, local_optima
-from montechain.ordering.finder import OrderFinder
+from montechain.ordering.evaluator import OrderFinder
 from montechain.ordering.orders import SearchResult
 from reference import ordering as reference
 

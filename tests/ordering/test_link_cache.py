@@ -2,15 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.datasets import make_multilabel_classification
 from sklearn.tree import DecisionTreeClassifier
 
-from montechain.chain import Chain
 from montechain.links import EstimatorLink, LinkProblem, LogisticLink, SVMLink
-from montechain.ordering.candidate import CandidateChain
 from montechain.ordering.link_cache import LinkCache
-from montechain.parents import arrange
 
 N_LABELS = 5
 
@@ -143,38 +139,6 @@ def test_links_own_their_memory():
     for link in cache.links(problems_of([0, 1, 2, 3, 4])):
         assert link.coef.base is None
         assert link.intercept.base is None
-
-
-@pytest.mark.parametrize("learner", [LogisticLink(), SVMLink()])
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("parents", ["all", 2, "tree", "none"])
-def test_scores_put_together_are_those_of_the_chain(learner, container, parents):
-    X, codes, n_classes = data(three_classes=True)
-    validation = container(X[::3])
-    cache = LinkCache(learner, container(X), codes, codes, n_classes, validation=validation)
-    order, graph = arrange(parents, (3, 0, 4, 1, 2), codes, n_classes)
-    entries = cache.entries([LinkProblem(label, graph[label]) for label in order])
-    candidate = CandidateChain(order, graph, entries, n_classes, validation)
-    chain = candidate.as_chain()
-    assert isinstance(chain, Chain)
-    assert candidate.parents == chain.parents
-    expected, got = chain.scores(validation), candidate.scores(candidate.rows)
-    for left, right in zip(expected.arrays, got.arrays, strict=True):
-        np.testing.assert_allclose(left, right, rtol=1e-12, atol=1e-12)
-        assert left.dtype == right.dtype
-        assert right.flags["C_CONTIGUOUS"]
-    some = candidate.rows[[4, 1]]
-    np.testing.assert_array_equal(candidate.scores(some).base, got.base[[4, 1]])
-    labels = codes[::3][:, order]
-    np.testing.assert_allclose(candidate.log_joint(candidate.rows, labels), chain.log_joint(validation, labels))
-
-
-def test_the_margins_count_for_the_memory():
-    with_rows, *_ = make(validation=np.zeros((1000, 8)))
-    without, *_ = make()
-    with_rows.links(problems_of([0, 1, 2, 3, 4]))
-    without.links(problems_of([0, 1, 2, 3, 4]))
-    assert with_rows.n_bytes - without.n_bytes >= 5 * 1000 * 8
 
 
 def test_a_fresh_cache_is_empty_and_leaves_the_old_one_alone():

@@ -15,7 +15,7 @@ from sklearn.model_selection import KFold
 from montechain.inference import Greedy
 from montechain.links import EstimatorLink, LogisticLink
 from montechain.ordering import AllOrders, LocalSwap, Metropolis, OrderSearch, Swap, TemperedSwap, local_optima
-from montechain.ordering.order_search import SHARED_UP_TO
+from montechain.ordering.search import SHARED_UP_TO
 
 COLUMNS = (
     "restart", "iteration", "order", "payoff", "candidate", "candidate_payoff", "accepted", "n_links_fitted", "seconds",

@@ -20,7 +20,7 @@ from montechain._kernels.lanes import N_BYTES
 from montechain._kernels.sparse import sparse_scores
 from montechain._kernels.ties import on_grid
 from montechain._savable import require, savable
-from montechain.links.design import as_matrix, ranges
+from montechain.links.design import as_matrix
 
 __all__ = [
     "ONE_VERSUS_REST",
@@ -29,7 +29,6 @@ __all__ = [
     "FittedLinearLink",
     "LinearScorer",
     "LinearScores",
-    "folded_effects",
     "n_scores",
     "smoothed_log_proba",
 ]
@@ -161,41 +160,6 @@ class LinearScores:
         )
 
 
-def folded_effects(
-    link: FittedLinearLink, parents: Sequence[int], active_start: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the intercept with the effects of every parent's first class added, and what the other classes add to it.
-
-    Parameters
-    ----------
-    link : FittedLinearLink
-    parents : sequence of int
-        The labels or positions of its parents.
-    active_start : int64 ndarray
-        Class c >= 1 of parent j is the active class ``active_start[j] + c - 1``.
-
-    Returns
-    -------
-    intercept : ndarray of shape (W,)
-    effects : ndarray of shape (W, A)
-    """
-    effects = np.zeros((len(link.intercept), active_start[-1]))
-    if not link.parent_effects:
-        return link.intercept, effects
-    # All parents at once: there may be many, and each of them is small.
-    values = np.concatenate(link.parent_effects)
-    start = active_start[list(parents)]
-    if len(values) == 2 * len(start) and all(len(own) == 2 for own in link.parent_effects):
-        effects[:, start] = (values[1::2] - values[::2]).T
-        return link.intercept + values[::2].sum(axis=0), effects
-    n_each = active_start[np.asarray(parents) + 1] - start + 1
-    is_first = np.zeros(len(values), dtype=bool)
-    is_first[np.cumsum(n_each) - n_each] = True
-    of_first = values[is_first]
-    effects[:, ranges(start, n_each - 1)] = (values - np.repeat(of_first, n_each, axis=0))[~is_first].T
-    return link.intercept + of_first.sum(axis=0), effects
-
-
 class LinearScorer:
     """The label-linear links of a whole chain, stacked, so that a batch is folded in at once.
 
@@ -208,22 +172,34 @@ class LinearScorer:
     """
 
     def __init__(self, links: Sequence[FittedLinearLink], parents: Sequence[Sequence[int]]):
-        widths = [link.intercept.shape[0] for link in links]
+        widths = [len(link.intercept) for link in links]
         self.n_classes = np.array([link.n_classes for link in links], dtype=np.int64)
         self.response = np.array([link.response for link in links], dtype=np.int64)
         self.score_start = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
         self.active_start = np.concatenate([[0], np.cumsum(self.n_classes - 1)]).astype(np.int64)
-        n_features = links[0].coef.shape[0]
-        self.coef = np.zeros((n_features, self.score_start[-1]))
-        self.intercept = np.zeros(self.score_start[-1])
-        self.score_weight = np.ones(self.score_start[-1])
-        self.effects = np.zeros((self.score_start[-1], self.active_start[-1]))
+        self.coef = np.concatenate([link.coef for link in links], axis=1)
+        self.intercept = np.concatenate([link.intercept for link in links])
+        self.score_weight = np.ones(len(self.intercept))
+        self.effects = np.zeros((len(self.intercept), self.active_start[-1]))
+        if max(widths) == 1 and (self.n_classes == 2).all():
+            self._fold_binary(links, parents)
+            return
         for k, (link, link_parents) in enumerate(zip(links, parents, strict=True)):
             columns = slice(self.score_start[k], self.score_start[k + 1])
-            self.coef[:, columns] = link.coef
             if link.score_weight is not None:
                 self.score_weight[columns] = link.score_weight
-            self.intercept[columns], self.effects[columns] = folded_effects(link, link_parents, self.active_start)
+            for j, values in zip(link_parents, link.parent_effects, strict=True):
+                self.intercept[columns] += values[0]
+                self.effects[columns, self.active_start[j] : self.active_start[j + 1]] = (values[1:] - values[0]).T
+
+    def _fold_binary(self, links: Sequence[FittedLinearLink], parents: Sequence[Sequence[int]]) -> None:
+        """Fold the effects of all parents in at once: there may be thousands, each of two numbers."""
+        blocks = [values for link in links for values in link.parent_effects]
+        if blocks:
+            first, second = np.concatenate(blocks).reshape(-1, 2).T
+            rows = np.repeat(np.arange(len(links)), [len(own) for own in parents])
+            self.effects[rows, np.concatenate([list(own) for own in parents]).astype(np.int64)] = second - first
+            self.intercept += np.bincount(rows, weights=first, minlength=len(links))
 
     @cached_property
     def _lines(self) -> tuple[np.ndarray, np.ndarray]:

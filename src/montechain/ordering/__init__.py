@@ -2,15 +2,13 @@
 
 from montechain.ordering.acceptance import Acceptance, Metropolis, NotWorse, Strict, check_acceptance
 from montechain.ordering.construction import AllOrders, BeamOrder, SubsetOrder, local_optima
-from montechain.ordering.evaluator import OrderEvaluator
-from montechain.ordering.finder import OrderFinder
+from montechain.ordering.evaluator import OrderEvaluator, OrderFinder
 from montechain.ordering.link_cache import LinkCache
-from montechain.ordering.order_search import OrderSearch
 from montechain.ordering.orders import SearchResult, check_order
 from montechain.ordering.payoffs import PAYOFFS, check_payoff
 from montechain.ordering.progress import search_progress
 from montechain.ordering.proposals import Insertion, LocalSwap, Proposal, Swap, TemperedSwap, check_proposal
-from montechain.ordering.search import OrderStep, search
+from montechain.ordering.search import OrderSearch, OrderStep, search
 
 __all__ = [
     "PAYOFFS",

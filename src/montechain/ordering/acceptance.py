@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from montechain._messages import nearest
-from montechain.ordering.orders import comparable
+from montechain.ordering.orders import check_positive_number, comparable, named
 
 __all__ = ["ACCEPTANCES", "Acceptance", "Metropolis", "NotWorse", "Strict", "check_acceptance"]
 
@@ -26,18 +24,7 @@ class Acceptance(BaseEstimator, ABC):
 
     @abstractmethod
     def accept(self, candidate_payoff: float, payoff: float, rng: np.random.Generator, tolerance: float = 0.0) -> bool:
-        """Return whether to accept.
-
-        Parameters
-        ----------
-        candidate_payoff : float
-            J(s') of the candidate.
-        payoff : float
-            J(s_{t-1}) of the current order.
-        rng : numpy.random.Generator
-        tolerance : float, default=0.0
-            Payoffs closer than this share of `payoff` are a tie.
-        """
+        """Return whether to move from an order with `payoff`, J(s), to one with `candidate_payoff`, J(s')."""
 
 
 class Strict(Acceptance):
@@ -46,8 +33,7 @@ class Strict(Acceptance):
     Examples
     --------
     >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> accept = Strict().accept
+    >>> rng, accept = np.random.default_rng(0), Strict().accept
     >>> accept(2.0, 1.0, rng), accept(1.0, 1.0, rng), accept(1.01, 1.0, rng, tolerance=0.1)
     (True, False, False)
     """
@@ -65,8 +51,7 @@ class NotWorse(Acceptance):
     Examples
     --------
     >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> accept = NotWorse().accept
+    >>> rng, accept = np.random.default_rng(0), NotWorse().accept
     >>> accept(1.0, 1.0, rng), accept(0.99, 1.0, rng), accept(0.99, 1.0, rng, tolerance=0.1)
     (True, False, True)
     """
@@ -91,8 +76,7 @@ class Metropolis(Acceptance):
     Examples
     --------
     >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> accept = Metropolis(temperature=0.5).accept
+    >>> rng, accept = np.random.default_rng(0), Metropolis(temperature=0.5).accept
     >>> round(sum(accept(-1.0, -0.5, rng) for _ in range(10_000)) / 10_000, 2)
     0.37
     """
@@ -101,12 +85,7 @@ class Metropolis(Acceptance):
         self.temperature = temperature
 
     def accept(self, candidate_payoff, payoff, rng, tolerance=0.0):  # noqa: D102
-        temperature = self.temperature
-        if not isinstance(temperature, Real) or isinstance(temperature, bool) or not 0 < temperature < math.inf:
-            raise ValueError(
-                f"`temperature={temperature!r}` of Metropolis must be a positive number, e.g. "
-                "Metropolis(temperature=1.0). Without any heat this is NotWorse()."
-            )
+        temperature = check_positive_number(self, "temperature", 1.0, "Without any heat this is NotWorse().")
         # Drawn in any case, so that how many numbers a search has used depends on its length alone.
         uniform = rng.random()
         gained = gain(candidate_payoff, payoff, tolerance)
@@ -128,23 +107,8 @@ def gain(candidate_payoff: float, payoff: float, tolerance: float) -> float:
 
 
 ACCEPTANCES: dict[str, type[Acceptance]] = {"strict": Strict, "not_worse": NotWorse, "metropolis": Metropolis}
-"""The rules by name."""
 
 
 def check_acceptance(acceptance: Any) -> Acceptance:
-    """Return a rule: the given one, or the one of this name with its default parameters.
-
-    Examples
-    --------
-    >>> check_acceptance("strict")
-    Strict()
-    """
-    if isinstance(acceptance, Acceptance):
-        return acceptance
-    if isinstance(acceptance, str) and acceptance in ACCEPTANCES:
-        return ACCEPTANCES[acceptance]()
-    hint = (nearest(acceptance, ACCEPTANCES) if isinstance(acceptance, str) else "") or "."
-    raise ValueError(
-        f"`acceptance={acceptance!r}` is not known{hint} Allowed are {', '.join(map(repr, ACCEPTANCES))}, "
-        "or a rule such as Metropolis(temperature=1.0)."
-    )
+    """Return a rule: the given one, or the one of this name with its default parameters."""
+    return named("acceptance", acceptance, Acceptance, ACCEPTANCES, "a rule such as Metropolis(temperature=1.0)")

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, permutations
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations, islice, permutations
 from typing import Any
 
 import numpy as np
 
 from montechain._messages import check_positive_integer
 from montechain.ordering.acceptance import gain
-from montechain.ordering.finder import Evaluator, OrderFinder
+from montechain.ordering.evaluator import OrderFinder
 from montechain.ordering.orders import Order, SearchResult, comparable
-from montechain.ordering.proposals.base import swapped
+from montechain.ordering.proposals import swapped
 
 __all__ = ["AllOrders", "BeamOrder", "SubsetOrder", "local_optima"]
 
@@ -65,17 +65,12 @@ class AllOrders(OrderFinder):
         self.on = on
         self.validation = validation
 
-    def find(self, evaluator: Evaluator, *, start: Order, rng: np.random.Generator) -> SearchResult:  # noqa: D102
-        max_labels, keep = check_positive_integer(self, "max_labels", 8), check_positive_integer(self, "keep", 10)
-        n_labels = evaluator.n_labels
-        if n_labels > max_labels:
-            raise ValueError(
-                f"AllOrders() would score {math.factorial(n_labels)} orders of {n_labels} labels. Try OrderSearch(), "
-                "BeamOrder(width=...), or SubsetOrder() for up to 15 labels, or allow it with a larger "
-                f"`max_labels` than {max_labels}."
-            )
-        for links in _batches(_all_links(n_labels)):
-            _prefetch(evaluator, links)
+    def find(self, evaluator: Any, *, start: Order, rng: np.random.Generator) -> SearchResult:  # noqa: D102
+        keep, n_labels = check_positive_integer(self, "keep", 10), evaluator.n_labels
+        work = f"score {math.factorial(n_labels)} orders"
+        _check_labels(self, n_labels, work, "OrderSearch(), BeamOrder(width=...), or SubsetOrder() for up to 15 labels")
+        for _ in _prefetched(evaluator, _all_links(n_labels)):
+            pass
         payoffs, trace = {}, []
         for iteration, order in enumerate(permutations(range(n_labels))):
             payoffs[order] = evaluator.payoff(order)
@@ -116,15 +111,10 @@ class SubsetOrder(OrderFinder):
         self.keep = keep
         self.validation = validation
 
-    def find(self, evaluator: Evaluator, *, start: Order, rng: np.random.Generator) -> SearchResult:  # noqa: D102
-        max_labels, keep = check_positive_integer(self, "max_labels", 15), check_positive_integer(self, "keep", 10)
-        n_labels = evaluator.n_labels
-        if n_labels > max_labels:
-            raise ValueError(
-                f"SubsetOrder() would fit {n_labels * 2 ** (n_labels - 1)} links of {n_labels} labels. Try "
-                "BeamOrder(width=...) or OrderSearch(), or allow it with a larger `max_labels` than "
-                f"{max_labels}."
-            )
+    def find(self, evaluator: Any, *, start: Order, rng: np.random.Generator) -> SearchResult:  # noqa: D102
+        keep, n_labels = check_positive_integer(self, "keep", 10), evaluator.n_labels
+        work = f"fit {n_labels * 2 ** (n_labels - 1)} links"
+        _check_labels(self, n_labels, work, "BeamOrder(width=...) or OrderSearch()")
         return _build(evaluator, None, keep)
 
 
@@ -167,7 +157,7 @@ class BeamOrder(OrderFinder):
         self.keep = keep
         self.validation = validation
 
-    def find(self, evaluator: Evaluator, *, start: Order, rng: np.random.Generator) -> SearchResult:  # noqa: D102
+    def find(self, evaluator: Any, *, start: Order, rng: np.random.Generator) -> SearchResult:  # noqa: D102
         width, keep = check_positive_integer(self, "width", 5), check_positive_integer(self, "keep", 10)
         return _build(evaluator, width, keep)
 
@@ -175,13 +165,8 @@ class BeamOrder(OrderFinder):
 def local_optima(payoffs: Mapping[Order, float], tolerance: float = 0.0) -> list[Order]:
     """Return the orders that no single swap improves, best first: where a strict search can end.
 
-    Parameters
-    ----------
-    payoffs : mapping
-        The payoff of every order. For ``result = AllOrders().find(...)`` this is
-        ``{row["order"]: row["payoff"] for row in result.trace}``.
-    tolerance : float, default=0.0
-        Payoffs closer than this share are a tie, not an improvement.
+    `payoffs` holds the payoff of every order: ``{row["order"]: row["payoff"] for row in result.trace}`` if ``result =
+    AllOrders().find(...)``. Payoffs closer than the share `tolerance` are a tie, not an improvement.
 
     Examples
     --------
@@ -198,7 +183,7 @@ def local_optima(payoffs: Mapping[Order, float], tolerance: float = 0.0) -> list
     return sorted(found, key=lambda order: comparable(payoffs[order]), reverse=True)
 
 
-def _build(evaluator: Evaluator, width: int | None, keep: int) -> SearchResult:
+def _build(evaluator: Any, width: int | None, keep: int) -> SearchResult:
     """Return the `keep` best orders that pass through no set of labels but the `width` best of its size (None: all)."""
     trace: list[dict[str, Any]] = []
     # The `keep` best orders of each set of labels, best first. Sums are taken in the order of the chain.
@@ -206,13 +191,11 @@ def _build(evaluator: Evaluator, width: int | None, keep: int) -> SearchResult:
     for length in range(1, evaluator.n_labels + 1):
         grown: dict[frozenset[int], list[Prefix]] = {}
         links = ((label, earlier) for earlier in beam for label in range(evaluator.n_labels) if label not in earlier)
-        for batch in _batches(links):
-            _prefetch(evaluator, batch)
-            for label, earlier in batch:
-                value = evaluator.link_payoff(label, earlier)
-                extended = [(payoff + value, (*prefix, label)) for payoff, prefix in beam[earlier]]
-                together = grown.get(earlier | {label}, []) + extended
-                grown[earlier | {label}] = sorted(together, key=_best_first)[:keep]
+        for label, earlier in _prefetched(evaluator, links):
+            value = evaluator.link_payoff(label, earlier)
+            extended = [(payoff + value, (*prefix, label)) for payoff, prefix in beam[earlier]]
+            together = grown.get(earlier | {label}, []) + extended
+            grown[earlier | {label}] = sorted(together, key=_best_first)[:keep]
         by_payoff = sorted(grown.items(), key=lambda item: _best_first(item[1][0]))
         beam = dict(by_payoff[:width])
         payoff, prefix = by_payoff[0][1][0]
@@ -233,22 +216,24 @@ def _all_links(n_labels: int) -> Iterator[Link]:
             yield from ((label, earlier) for label in range(n_labels) if label not in earlier)
 
 
-def _batches(links: Iterator[Link]) -> Iterator[list[Link]]:
-    batch: list[Link] = []
-    for link in links:
-        batch.append(link)
-        if len(batch) == BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+def _prefetched(evaluator: Any, links: Iterable[Link]) -> Iterator[Link]:
+    """Yield the links; before each batch, let the evaluator fit its links together, if it can."""
+    links = iter(links)
+    while batch := list(islice(links, BATCH)):
+        if hasattr(evaluator, "prefetch"):
+            evaluator.prefetch(batch)
+        yield from batch
 
 
-def _prefetch(evaluator: Any, links: Sequence[Link]) -> None:
-    """Let the evaluator fit links together that will be asked for, if it can."""
-    if hasattr(evaluator, "prefetch"):
-        evaluator.prefetch(links)
+def _check_labels(finder: Any, n_labels: int, work: str, instead: str) -> None:
+    """Raise an error that says what to type if there are too many labels for `finder`."""
+    kind, most = type(finder).__name__, check_positive_integer(finder, "max_labels", 8)
+    if n_labels > most:
+        raise ValueError(
+            f"{kind}() would {work} of {n_labels} labels. Try {instead}, or allow it with a larger `max_labels` than "
+            f"{most}."
+        )
 
 
-def _row(iteration: int, order: Order, payoff: float, evaluator: Evaluator) -> dict[str, Any]:
+def _row(iteration: int, order: Order, payoff: float, evaluator: Any) -> dict[str, Any]:
     return {"iteration": iteration, "order": order, "payoff": payoff, "n_links_fitted": evaluator.n_links_fitted}

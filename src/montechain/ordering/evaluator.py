@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import copy
-from collections import OrderedDict
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from montechain._compat import check_method_params
 from montechain._rows import take_rows
 from montechain.chain import Chain
 from montechain.inference import Inference, check_inference
+from montechain.joint import ChainModel
 from montechain.links import LinkLearner, LinkProblem, LogisticLink
 from montechain.losses import check_loss
-from montechain.ordering.candidate import Candidate, CandidateChain, Fold
+from montechain.ordering.candidate import Candidate, Fold
 from montechain.ordering.link_cache import MAX_BYTES, LinkCache
-from montechain.ordering.orders import Order
+from montechain.ordering.orders import Order, SearchResult
 from montechain.ordering.payoffs import Payoff, check_on, check_payoff
 from montechain.ordering.validation import split_rows
 from montechain.parents import arrange, mutual_information
 from montechain.targets import UNKNOWN, TargetCodec
 
-__all__ = ["OrderEvaluator"]
+__all__ = ["OrderEvaluator", "OrderFinder"]
 
 ACCURACY = 2e-5
 """Share by which payoffs may differ when links are fitted together and from warm starts."""
@@ -34,6 +35,8 @@ LINK_TOLERANCE = 0.05
 1e-6, payoffs were off by 4e-6 on Yeast and by 1.1e-5 on Enron; with 1e-5, by 6e-5 and 1.6e-4."""
 MAX_CACHED = 2**14
 """Maximum number of orders, and of links, whose payoffs are cached."""
+EVALUATION = ("payoff", "on", "record", "validation", "warm_start", "max_cache_bytes")
+"""Parameters of a finder that say how orders are judged, as far as it has them."""
 
 
 class OrderEvaluator:
@@ -51,21 +54,10 @@ class OrderEvaluator:
         from a chain with the order `start`.
     n_classes : sequence of int
         Number of classes of each label.
-    payoff : str or callable, default="J_EM"
-        What is maximised; see `montechain.ordering.payoffs`. The sum over folds, if there are several; of scorers, the
-        mean.
-    on : {"prediction", "truth"}, default="prediction"
-        Whether the payoff is about the predicted or the true labels.
-    record : sequence of str or callable, default=()
-        More payoffs that `payoffs` returns.
-    validation : float, splitter, iterable of pairs, or None, default=1/3
-        The rows that an order is judged by; see `montechain.ordering.validation`.
-    parents : default="all"
-        Which earlier labels a link sees; see `montechain.parents.arrange`.
-    inference : str or Inference, default="branch_and_bound"
-        How the predicted labels are found.
-    loss : str, Loss or callable, default="exact_match"
-        What they minimise.
+    payoff, on, record, validation, warm_start, max_cache_bytes
+        How orders are judged, as in `OrderSearch`. Payoffs are summed over folds; of scorers, the mean is taken.
+    parents, inference, loss
+        The chain, and how the predicted labels are found, as in `ChainClassifier`.
     classes : sequence of L arrays, optional
         The user's classes of each label, for scorers and losses; by default the codes.
     names : sequence, optional
@@ -78,10 +70,6 @@ class OrderEvaluator:
         For the choice of validation rows, the filling, and the draws of the inference: those are the same for all
         orders.
     n_jobs : int, optional
-    warm_start : bool, default=True
-        See `LinkCache`.
-    max_cache_bytes : int, default=2**28
-        Memory for the links, of all folds together.
     accuracy : float, default=2e-5
         Share by which payoffs may be off when links are fitted together and from warm starts; logistic links are
         learned as exactly as that takes. A candidate must gain more than this share to count as better.
@@ -164,7 +152,7 @@ class OrderEvaluator:
                 self._n_links_for_filling += self.n_labels
                 filled = fill(chain, X, codes, np.random.default_rng([seed, 1]))
             cache = LinkCache(
-                learner, X_train, codes[train], filled[train], self.n_classes, validation=X_test,
+                learner, X_train, codes[train], filled[train], self.n_classes,
                 warm_start=warm_start, max_bytes=max_cache_bytes // len(splits), **options,
             )  # fmt: skip
             weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[test]
@@ -220,15 +208,14 @@ class OrderEvaluator:
         """
         problem = self._link(label, earlier)
         if problem not in self._link_values:
-            value = sum(fold.log_likelihood(entry) for fold in self._folds for entry in fold.cache.entries([problem]))
-            _keep(self._link_values, problem, value)
+            _keep(self._link_values, problem, sum(fold.log_likelihood(problem) for fold in self._folds))
         return self._link_values[problem]
 
     def prefetch(self, links: Iterable[tuple[int, Iterable[int]]]) -> None:
         """Fit links together, pairs of a label and the labels before it, that will be asked for next."""
         problems = [self._link(label, earlier) for label, earlier in links]
         for fold in self._folds:
-            fold.cache.entries(problems)
+            fold.cache.links(problems)
 
     def distinct(self, order: Order) -> Hashable:
         """Return what two orders have in common if and only if their chains are the same.
@@ -252,8 +239,8 @@ class OrderEvaluator:
         return list(by_name.values())[1:]
 
     def _forget(self) -> None:
-        self._values: OrderedDict[Hashable, dict[str, float]] = OrderedDict()
-        self._link_values: OrderedDict[LinkProblem, float] = OrderedDict()
+        self._values: dict[Hashable, dict[str, float]] = {}
+        self._link_values: dict[LinkProblem, float] = {}
 
     def _link(self, label: int, earlier: Iterable[int]) -> LinkProblem:
         if isinstance(self.parents, str) and self.parents == "tree":
@@ -271,22 +258,48 @@ class OrderEvaluator:
         missing = [payoff for payoff in wanted if payoff.name not in known]
         if missing:
             known = {**known, **self._evaluate(order, missing)}
-        _keep(self._values, key, known)
+            _keep(self._values, key, known)
         return {payoff.name: known[payoff.name] for payoff in wanted}
 
     def _evaluate(self, order: Order, payoffs: Sequence[Payoff]) -> dict[str, float]:
-        order, parents = self.arranged(order)
-        problems = [LinkProblem(label, parents[label]) for label in order]
+        order, graph = self.arranged(order)
+        position = {label: k for k, label in enumerate(order)}
+        problems = [LinkProblem(label, graph[label]) for label in order]
+        parents = [[position[j] for j in problem.parents] for problem in problems]
         values: dict[str, list[float]] = {payoff.name: [] for payoff in payoffs}
         for fold in self._folds:
-            chain = CandidateChain(order, parents, fold.cache.entries(problems), self.n_classes, fold.X)
-            candidate = Candidate(fold, chain, self.inference, self.loss, self.codec, self.on, self.seed)
+            model = ChainModel(Chain(order, parents, fold.cache.links(problems)), self.inference)
+            candidate = Candidate(model, fold, self.loss, self.codec, self.on, self.seed)
             for payoff in payoffs:
                 values[payoff.name].append(float(candidate.value(payoff)))
         return {
             payoff.name: float(np.mean(values[payoff.name]) if payoff.of == "estimator" else sum(values[payoff.name]))
             for payoff in payoffs
         }
+
+
+class OrderFinder(BaseEstimator, ABC):
+    """From an evaluator of orders to good orders. What `order` of an estimator may be."""
+
+    def evaluator(
+        self, learner: LinkLearner, X: Any, codes: np.ndarray, n_classes: Sequence[int], **options: Any
+    ) -> OrderEvaluator:
+        """Return an `OrderEvaluator` with the payoff and the validation rows of this finder; parameters as there."""
+        own = {name: getattr(self, name) for name in EVALUATION if hasattr(self, name)}
+        return OrderEvaluator(learner, X, codes, n_classes, **own, **options)
+
+    @abstractmethod
+    def find(self, evaluator: Any, *, start: Order, rng: np.random.Generator) -> SearchResult:
+        """Return the best orders found.
+
+        Parameters
+        ----------
+        evaluator : OrderEvaluator
+            Or anything with its `n_labels`, `n_links_fitted`, `tolerance`, `payoff` and `link_payoff`.
+        start : tuple of int
+            An order to start from; finders that need none ignore it.
+        rng : numpy.random.Generator
+        """
 
 
 def fill(chain: Chain, X: Any, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -300,9 +313,8 @@ def fill(chain: Chain, X: Any, codes: np.ndarray, rng: np.random.Generator) -> n
     return filled
 
 
-def _keep(values: OrderedDict, key: Hashable, value: Any) -> None:
-    """Keep a value, and forget the one used longest ago if there are too many."""
+def _keep(values: dict, key: Hashable, value: Any) -> None:
+    """Keep a value, and forget the first if there are too many."""
     values[key] = value
-    values.move_to_end(key)
     if len(values) > MAX_CACHED:
-        values.popitem(last=False)
+        del values[next(iter(values))]

@@ -10,10 +10,10 @@ import copy
 import pickle
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,10 +26,8 @@ from montechain.links import (
     LogisticLink,
     SVMLink,
 )
-from montechain.links.design import as_matrix
-from montechain.links.linear import folded_effects
 
-__all__ = ["CachedLink", "LinkCache"]
+__all__ = ["LinkCache"]
 
 ONE_BY_ONE = (EstimatorLink, SVMLink)
 """Learners whose links are the same alone and among others, so that they may be fitted at the same time."""
@@ -43,28 +41,11 @@ HEADER = 128
 """Bytes that an array takes besides its numbers."""
 
 
-@dataclass(frozen=True)
-class CachedLink:
-    """A fitted link with what it says about the validation rows.
-
-    Attributes
-    ----------
-    problem : LinkProblem
-    link : FittedLink
-    margins : ndarray of shape (W, n), optional
-        x's part of the scores of the n validation rows, with the effects of every parent's first class added. Only of
-        label-linear links, and if there are validation rows.
-    effects : ndarray of shape (W, A), optional
-        What the active classes of *all* labels, in the order of the labels, add to it; zero for those that are not
-        parents. Only of label-linear links.
-    n_bytes : int
-        About how much memory all of this takes.
-    """
+class CachedLink(NamedTuple):
+    """A fitted link, and about how much memory it takes."""
 
     problem: LinkProblem
     link: FittedLink
-    margins: np.ndarray | None
-    effects: np.ndarray | None
     n_bytes: int
 
 
@@ -74,18 +55,8 @@ class LinkCache:
     Parameters
     ----------
     learner : LinkLearner
-    X : array, CSR matrix or data frame of n rows
-        The rows to learn from.
-    codes : int32 ndarray of shape (n, L)
-        One column per label, -1 where a label is not known.
-    filled : int32 ndarray of shape (n, L)
-        The same with unknown labels filled in; parents are read here.
-    n_classes : sequence of int
-        Number of classes of each label.
-    validation : array, CSR matrix or data frame, optional
-        Rows whose margins are kept beside each label-linear link, so that a chain costs only its new links.
-    sample_weight, names, n_jobs, **fit_params
-        Passed on to `LinkLearner.fit_links`.
+    X, codes, filled, n_classes, **options
+        The rows to learn from and how, as of `LinkLearner.fit_links`.
     max_bytes : int, default=2**28
         Memory that the cache may take. The links used longest ago are forgotten, and fitted again if they are asked for
         again.
@@ -121,24 +92,18 @@ class LinkCache:
         filled: np.ndarray,
         n_classes: Sequence[int],
         *,
-        validation: Any = None,
-        sample_weight: np.ndarray | None = None,
-        names: Sequence[Any] | None = None,
-        n_jobs: int | None = None,
         max_bytes: int = MAX_BYTES,
         warm_start: bool = True,
-        **fit_params: Any,
+        **options: Any,
     ):
         self.learner = learner
         self.X = X
         self.codes = codes
         self.filled = filled
         self.n_classes = tuple(int(k) for k in n_classes)
-        self.validation = validation
-        self.options = {"sample_weight": sample_weight, "names": names, "n_jobs": n_jobs, **fit_params}
         self.max_bytes = max_bytes
         self.warm_start = warm_start
-        self.active_start = np.concatenate([[0], np.cumsum(np.array(self.n_classes) - 1)]).astype(np.int64)
+        self.options = options
         self._clear()
 
     @property
@@ -148,24 +113,23 @@ class LinkCache:
 
     def links(self, problems: Sequence[LinkProblem]) -> list[FittedLink]:
         """Return the links of these problems; those that are missing are fitted."""
-        return [entry.link for entry in self.entries(problems)]
-
-    def entries(self, problems: Sequence[LinkProblem]) -> list[CachedLink]:
-        """Return the links of these problems with their margins; those that are missing are fitted."""
         keys = [(label, _bits(parents)) for label, parents in problems]
-        found: dict[tuple[int, int], CachedLink] = {}
+        found: dict[tuple[int, int], FittedLink] = {}
         missing: dict[tuple[int, int], LinkProblem] = {}
         for key, (label, parents) in zip(keys, problems, strict=True):
             if key in self._entries:
-                found[key] = self._entries[key]
+                found[key] = self._entries[key].link
                 self._entries.move_to_end(key)
                 self._by_label[label].move_to_end(key[1])
-            elif key not in missing:
+            else:
                 missing[key] = LinkProblem(label, tuple(sorted(parents)))
         if missing:
             for key, link in zip(missing, self._fit(list(missing.values())), strict=True):
-                found[key] = self._describe(missing[key], link)
-                self._remember(key, found[key])
+                if isinstance(link, FittedLinearLink):
+                    # Links fitted together may be pieces of one array, which would live as long as any of them.
+                    link = replace(link, coef=link.coef.copy(), intercept=link.intercept.copy())
+                found[key] = link
+                self._remember(key, CachedLink(missing[key], link, _size(link)))
         return [found[key] for key in keys]
 
     def fresh(self) -> LinkCache:
@@ -183,11 +147,11 @@ class LinkCache:
 
     def _fit(self, problems: list[LinkProblem]) -> list[FittedLink]:
         self.n_fitted += len(problems)
-        if not self.warm_start and not isinstance(self.learner, ONE_BY_ONE):
-            return [self._fit_links([problem])[0] for problem in problems]
-        if self.warm_start and isinstance(self.learner, LogisticLink):
+        if not self.is_exact and isinstance(self.learner, LogisticLink):
             return self._fit_links(problems, initial=[self._nearest(problem) for problem in problems])
-        return self._fit_links(problems)
+        if self.warm_start or isinstance(self.learner, ONE_BY_ONE):
+            return self._fit_links(problems)
+        return [self._fit_links([problem])[0] for problem in problems]
 
     @cached_property
     def _fit_links(self) -> Callable[..., list[FittedLink]]:
@@ -198,31 +162,7 @@ class LinkCache:
         own = _bits(problem.parents)
         lately = islice(reversed(self._by_label[problem.label]), N_NEIGHBOURS)
         nearest = min(lately, key=lambda other: (own ^ other).bit_count(), default=None)
-        if nearest is None:
-            return None
-        entry = self._entries[problem.label, nearest]
-        return entry.problem, entry.link
-
-    def _describe(self, problem: LinkProblem, link: FittedLink) -> CachedLink:
-        if not isinstance(link, FittedLinearLink):
-            return CachedLink(problem, link, None, None, _pickled_size(link))
-        # Links fitted together may be pieces of one array, which would live as long as any of them.
-        link = replace(link, coef=link.coef.copy(), intercept=link.intercept.copy())
-        intercept, effects = folded_effects(link, problem.parents, self.active_start)
-        margins = None
-        n_bytes = sum(array.nbytes + HEADER for array in (link.coef, link.intercept, effects))
-        n_bytes += effects.nbytes + HEADER * len(link.parent_effects)  # the parents' own, one number more for each
-        if self.validation is not None:
-            # Links that do not look at x must not care whether x is made of numbers. One product for each link, not
-            # one for all: the last bit of a product depends on its shape.
-            margins = np.empty((len(intercept), self.validation.shape[0]))
-            margins[:] = (self._matrix @ link.coef + intercept).T if link.coef.any() else intercept[:, None]
-            n_bytes += margins.nbytes + HEADER
-        return CachedLink(problem, link, margins, effects, n_bytes)
-
-    @cached_property
-    def _matrix(self) -> Any:
-        return as_matrix(self.validation)
+        return None if nearest is None else self._entries[problem.label, nearest][:2]
 
     def _remember(self, key: tuple[int, int], entry: CachedLink) -> None:
         self._entries[key] = entry
@@ -238,21 +178,10 @@ def _bits(parents: Sequence[int]) -> int:
     return sum(1 << int(j) for j in parents)
 
 
-class _Counter:
-    """A file that counts what is written to it, and keeps nothing."""
-
-    def __init__(self) -> None:
-        self.n_bytes = 0
-
-    def write(self, data: bytes) -> int:
-        self.n_bytes += memoryview(data).nbytes
-        return memoryview(data).nbytes
-
-
-def _pickled_size(link: FittedLink) -> int:
-    counter = _Counter()
+def _size(link: FittedLink) -> int:
+    if isinstance(link, FittedLinearLink):
+        return sum(array.nbytes + HEADER for array in (link.coef, link.intercept, *link.parent_effects))
     try:
-        pickle.Pickler(counter, protocol=5).dump(link)
+        return len(pickle.dumps(link, protocol=5))
     except Exception:  # whatever a classifier of the user's raises: the size is only an estimate
         return UNKNOWN_SIZE
-    return counter.n_bytes

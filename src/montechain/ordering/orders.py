@@ -1,4 +1,4 @@
-"""Label orders: checked, compared, and the best of them found."""
+"""Label orders and the parameters of searches: checked, compared, and the best orders found."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from montechain._messages import nearest
 
-__all__ = ["Order", "SearchResult", "check_order", "comparable"]
+__all__ = ["Order", "SearchResult", "check_order", "check_positive_number", "comparable", "named"]
 
 Order = tuple[int, ...]
 """The label at each position."""
@@ -50,28 +51,27 @@ def check_order(
                 f"`order={order!r}` is not known{nearest(order, ['random']) or '.'} Allowed are {ALLOWED}."
             )
         return [int(label) for label in rng.permutation(n_labels)], False
+    if isinstance(order, type):
+        raise TypeError(f"`order` is the class {order.__name__}: pass an instance, {order.__name__}().")
     if not isinstance(order, Sequence | np.ndarray):
-        if isinstance(order, type):
-            raise TypeError(f"`order` is the class {order.__name__}: pass an instance, {order.__name__}().")
         raise TypeError(f"`order={order!r}` is of type {type(order).__name__}. Allowed are {ALLOWED}.")
     given = list(order)
     position = {} if names is None else {name: label for label, name in enumerate(names)}
     labels: list[Any] = [position.get(label, label) if isinstance(label, Hashable) else label for label in given]
-    whole = [label for label in labels if isinstance(label, int | np.integer) and not isinstance(label, bool)]
-    if len(whole) < len(labels):
-        strange = next(label for label in labels if label not in whole)
-        known = "" if names is None else f" or names out of {list(names)}"
-        raise ValueError(f"`order` holds {strange!r}: allowed are the numbers 0 to {n_labels - 1}{known}.")
-    counts = Counter(int(label) for label in labels)
-    if sorted(counts) != list(range(n_labels)) or len(labels) != n_labels:
-        faults = [
-            (sorted(set(range(n_labels)) - set(counts)), "missing"),
-            (sorted(label for label, count in counts.items() if count > 1), "repeated"),
-            (sorted(set(counts) - set(range(n_labels))), "out of range"),
-        ]
+    for label in labels:
+        if not isinstance(label, int | np.integer) or isinstance(label, bool):
+            known = "" if names is None else f" or names out of {list(names)}"
+            raise ValueError(f"`order` holds {label!r}: allowed are the numbers 0 to {n_labels - 1}{known}.")
+    counts, allowed = Counter(int(label) for label in labels), set(range(n_labels))
+    faults = {
+        "missing": allowed - set(counts),
+        "repeated": {label for label, count in counts.items() if count > 1},
+        "out of range": set(counts) - allowed,
+    }
+    if any(faults.values()):
         what = ", ".join(
-            f"{', '.join(map(str, those))} {'is' if len(those) == 1 else 'are'} {fault}"
-            for those, fault in faults
+            f"{', '.join(map(str, sorted(those)))} {'is' if len(those) == 1 else 'are'} {fault}"
+            for fault, those in faults.items()
             if those
         )
         shown = [label.item() if isinstance(label, np.generic) else label for label in given]
@@ -131,9 +131,27 @@ class SearchResult:
 
 
 def comparable(payoff: float) -> float:
-    """Return a payoff as it is compared: one that is not a number is worse than any other.
-
-    >>> comparable(0.5), comparable(float("nan"))
-    (0.5, -inf)
-    """
+    """Return a payoff as it is compared: one that is not a number is worse than any other."""
     return -math.inf if math.isnan(payoff) else float(payoff)
+
+
+def named(parameter: str, given: Any, kind: type, by_name: Mapping[str, Any], example: str) -> Any:
+    """Return an instance of `kind`: the given one, or the one of this name with its default parameters."""
+    if isinstance(given, kind):
+        return given
+    if isinstance(given, str) and given in by_name:
+        return by_name[given]()
+    hint = (nearest(given, by_name) if isinstance(given, str) else "") or "."
+    raise ValueError(
+        f"`{parameter}={given!r}` is not known{hint} Allowed are {', '.join(map(repr, by_name))}, or {example}."
+    )
+
+
+def check_positive_number(owner: Any, name: str, example: float, otherwise: str) -> float:
+    """Return the parameter `name` of `owner`, or say what to type instead."""
+    value, kind = getattr(owner, name), type(owner).__name__
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value < math.inf:
+        raise ValueError(
+            f"`{name}={value!r}` of {kind} must be a positive number, e.g. {kind}({name}={example}). {otherwise}"
+        )
+    return float(value)

@@ -37,17 +37,8 @@ __all__ = ["J_EM", "PAYOFFS", "J_EM_prod", "J_Ham", "J_Ham_prod", "Payoff", "che
 
 
 def J_EM(log_joint: np.ndarray, weight: np.ndarray | None = None) -> float:
-    """Return Σ p(y | x).
+    """Return Σ p(y | x), given log p(y | x) of each row's label vector and how often each row counts.
 
-    Parameters
-    ----------
-    log_joint : ndarray of shape (n,)
-        log p(y | x) of each row's label vector.
-    weight : ndarray of shape (n,), optional
-        How often each row counts.
-
-    Examples
-    --------
     >>> J_EM(np.log([0.5, 0.25]))
     0.75
     """
@@ -55,28 +46,13 @@ def J_EM(log_joint: np.ndarray, weight: np.ndarray | None = None) -> float:
 
 
 def J_EM_prod(log_joint: np.ndarray, weight: np.ndarray | None = None) -> float:
-    """Return the logarithm of Π p(y | x); parameters as for `J_EM`.
-
-    Examples
-    --------
-    >>> J_EM_prod(np.log2([0.5, 0.25]))
-    -3.0
-    """
+    """Return the logarithm of Π p(y | x); parameters as for `J_EM`."""
     return _total(log_joint, weight)
 
 
 def J_Ham(label_proba: np.ndarray, weight: np.ndarray | None = None) -> float:
-    """Return Σ_n Σ_ℓ p(y_ℓ | x).
+    """Return Σ_n Σ_ℓ p(y_ℓ | x), given the marginals of shape (n, L); NaN where a label is unknown and does not count.
 
-    Parameters
-    ----------
-    label_proba : ndarray of shape (n, L)
-        The marginal probability of each label's class; NaN where a label does not count, being unknown.
-    weight : ndarray of shape (n,), optional
-        How often each row counts.
-
-    Examples
-    --------
     >>> J_Ham(np.array([[0.5, 0.75], [1.0, np.nan]]))
     2.25
     """
@@ -84,15 +60,7 @@ def J_Ham(label_proba: np.ndarray, weight: np.ndarray | None = None) -> float:
 
 
 def J_Ham_prod(label_proba: np.ndarray, weight: np.ndarray | None = None) -> float:
-    """Return the logarithm of Π_n Σ_ℓ p(y_ℓ | x); parameters as for `J_Ham`.
-
-    Rows in which no label counts are left out.
-
-    Examples
-    --------
-    >>> J_Ham_prod(np.array([[0.5, 0.5], [np.nan, np.nan]]))
-    0.0
-    """
+    """Return the logarithm of Π_n Σ_ℓ p(y_ℓ | x), over the rows in which a label counts; parameters as for `J_Ham`."""
     counts = ~np.isnan(label_proba).all(axis=1)
     with np.errstate(divide="ignore"):
         values = np.log(np.nansum(label_proba[counts], axis=1))
@@ -103,15 +71,9 @@ def J_Ham_prod(label_proba: np.ndarray, weight: np.ndarray | None = None) -> flo
 class Payoff:
     """A payoff, and what it is computed from.
 
-    Attributes
-    ----------
-    name : str
-    function : callable
-        Of ``(log_joint, weight)``, of ``(label_proba, weight)``, or a scorer ``(estimator, X, Y)``.
-    of : {"joint", "marginals", "estimator"}
-        Which of the three.
-    is_logarithm : bool
-        Whether the paper's payoff is the exponential of this one.
+    `function` takes ``(log_joint, weight)`` if it is of the "joint", ``(label_proba, weight)`` if it is of the
+    "marginals", and ``(estimator, X, Y)`` if it is a scorer, of an "estimator". If `is_logarithm`, the paper's payoff
+    is the exponential of this one.
     """
 
     name: str
@@ -132,17 +94,9 @@ PAYOFFS: dict[str, Payoff] = {
 def check_payoff(payoff: Any) -> Payoff:
     """Return a payoff: one of the paper's by name, or a scorer by name or as a function.
 
-    Parameters
-    ----------
-    payoff : str, Payoff or callable
-        A name in `PAYOFFS`, one of `montechain.metrics.SCORERS` or of scikit-learn's scorers; or a function
-        ``scorer(estimator, X, Y)`` that returns a number, more of which is better. Where a name is both ours and
-        scikit-learn's, it is ours, which knows labels of several classes and unknown ones.
+    Where a name is both one of `montechain.metrics.SCORERS` and scikit-learn's, it is ours, which knows labels of
+    several classes and unknown ones. A function ``scorer(estimator, X, Y)`` returns a number, more of which is better.
 
-    Examples
-    --------
-    >>> check_payoff("J_EM").of
-    'joint'
     >>> check_payoff("j_ham")
     Traceback (most recent call last):
         ...
@@ -157,12 +111,11 @@ def check_payoff(payoff: Any) -> Payoff:
             return Payoff(payoff, SCORERS[payoff], "estimator")
         if payoff in get_scorer_names():
             return Payoff(payoff, get_scorer(payoff), "estimator")
-        plain = {name.lower(): name for name in PAYOFFS}.get(payoff.lower().replace("-", "_"))
-        hint = nearest(payoff, [*PAYOFFS, *SCORERS, *get_scorer_names()]) or "."
+        known = [*PAYOFFS, *SCORERS, *get_scorer_names()]
         raise ValueError(
-            f"`payoff={payoff!r}` is not known{hint if plain is None else f'; did you mean {plain!r}?'} "
-            f"Allowed are {', '.join(map(repr, PAYOFFS))}, the names of scorers such as 'exact_match' or 'f1_micro', "
-            "or a function scorer(estimator, X, Y)."
+            f"`payoff={payoff!r}` is not known{nearest(payoff.replace('-', '_'), known) or '.'} Allowed are "
+            f"{', '.join(map(repr, PAYOFFS))}, the names of scorers such as 'exact_match' or 'f1_micro', or a function "
+            "scorer(estimator, X, Y)."
         )
     if callable(payoff):
         return Payoff(getattr(payoff, "__name__", type(payoff).__name__), payoff, "estimator")
@@ -173,11 +126,9 @@ def check_payoff(payoff: Any) -> Payoff:
 
 def check_on(on: Any) -> str:
     """Return `on` if it says whose labels a payoff is about: ``"prediction"`` or ``"truth"``."""
-    allowed = ("prediction", "truth")
-    if on not in allowed:
-        raise ValueError(
-            f"`on={on!r}` is not known{nearest(str(on), allowed) or '.'} Allowed are 'prediction' and 'truth'."
-        )
+    if on not in ("prediction", "truth"):
+        hint = nearest(str(on), ["prediction", "truth"]) or "."
+        raise ValueError(f"`on={on!r}` is not known{hint} Allowed are 'prediction' and 'truth'.")
     return on
 
 

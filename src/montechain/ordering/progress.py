@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, TextIO
 
 from montechain._compilation import NOTICE, watch_compilation
@@ -20,14 +20,8 @@ N_LINES = 10
 def search_progress(n_steps: int, *, stream: TextIO | None = None) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     """Show the progress of a search and its best payoff so far. Yields a function to call after each step.
 
-    On a terminal this is a bar. Elsewhere, as in a log file, it is a line for every tenth of the steps.
-
-    Parameters
-    ----------
-    n_steps : int
-        Steps of all restarts together.
-    stream : file, optional
-        By default, standard error.
+    On a terminal this is a bar. Elsewhere, as in a log file, it is a line for every tenth of the `n_steps` of all
+    restarts together. By default, `stream` is standard error.
 
     Examples
     --------
@@ -38,8 +32,8 @@ def search_progress(n_steps: int, *, stream: TextIO | None = None) -> Iterator[C
     order search: 2 of 2, payoff 13
     """
     stream = sys.stderr if stream is None else stream
-    on_terminal = hasattr(stream, "isatty") and stream.isatty()
-    show, close = _bar(n_steps, stream) if on_terminal else _lines(n_steps, stream)
+    bar = _bar(stream) if hasattr(stream, "isatty") and stream.isatty() else None
+    task = None if bar is None else bar.add_task("order search", total=n_steps, payoff="")
     lock = threading.Lock()  # restarts may run in several threads
     n_done, best = 0, None
 
@@ -48,38 +42,19 @@ def search_progress(n_steps: int, *, stream: TextIO | None = None) -> Iterator[C
         with lock:
             n_done += 1
             best = row["payoff"] if best is None or row["payoff"] > best else best
-            show(n_done, best)
+            if bar is not None:
+                bar.update(task, completed=n_done, payoff=f"{best:.6g}")
+            elif n_done * N_LINES // n_steps > (n_done - 1) * N_LINES // n_steps:
+                print(f"order search: {n_done} of {n_steps}, payoff {best:.6g}", file=stream, flush=True)
 
-    try:
-        with watch_compilation(lambda: print(f"order search: {NOTICE}", file=stream)):
-            yield on_step
-    finally:
-        close()
-
-
-Display = tuple[Callable[[int, float], None], Callable[[], None]]
+    with bar or nullcontext(), watch_compilation(lambda: print(f"order search: {NOTICE}", file=stream)):
+        yield on_step
 
 
-def _bar(n_steps: int, stream: TextIO) -> Display:
+def _bar(stream: TextIO) -> Any:
     # Imported here, since most who search no orders should not wait for it.
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = "order search", BarColumn(), MofNCompleteColumn(), TextColumn("payoff {task.fields[payoff]}")
-    progress = Progress(*columns, TimeRemainingColumn(), console=Console(file=stream))
-    task = progress.add_task("order search", total=n_steps, payoff="")
-    progress.start()
-    return lambda n, payoff: progress.update(task, completed=n, payoff=f"{payoff:.6g}"), progress.stop
-
-
-def _lines(n_steps: int, stream: TextIO) -> Display:
-    n_shown = 0
-
-    def show(n: int, payoff: float) -> None:
-        nonlocal n_shown
-        if n * N_LINES // max(n_steps, 1) > n_shown:
-            n_shown = n * N_LINES // max(n_steps, 1)
-            stream.write(f"order search: {n} of {n_steps}, payoff {payoff:.6g}\n")
-            stream.flush()
-
-    return show, lambda: None
+    return Progress(*columns, TimeRemainingColumn(), console=Console(file=stream))

@@ -16,15 +16,8 @@ Rows = tuple[np.ndarray, np.ndarray]
 def split_rows(validation: Any, X: Any, codes: np.ndarray, rng: np.random.Generator) -> list[Rows]:
     """Return pairs of row numbers, to learn from and to validate on.
 
-    Parameters
-    ----------
-    validation : float, splitter, iterable of pairs, or None
-        The share of the rows to hold out, see `hold_out`; a scikit-learn splitter, which is given `codes` as its y;
-        pairs of row numbers; or None for all rows in both parts.
-    X : array, CSR matrix or data frame of n rows
-    codes : int ndarray of shape (n, L)
-        Classes, -1 where a label is unknown.
-    rng : numpy.random.Generator
+    `validation` is the share of the rows to hold out, see `hold_out`; a scikit-learn splitter, which is given `codes`
+    as its y; pairs of row numbers; or None for all rows in both parts.
     """
     everything = np.arange(len(codes))
     if validation is None:
