@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import minimum_spanning_tree
+from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from montechain._messages import nearest
 
 __all__ = ["arrange", "mutual_information"]
 
 NAMES = ("all", "none", "tree")
+Graph = tuple[tuple[int, ...], ...]
+"""For each label, the labels that are its parents, in ascending order."""
 
 
 def arrange(
@@ -27,7 +28,7 @@ def arrange(
     names: Sequence[Any] | None = None,
     sample_weight: np.ndarray | None = None,
     information: np.ndarray | None = None,
-) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+) -> tuple[tuple[int, ...], Graph]:
     """Return the order of the labels and the parents of each.
 
     Parameters
@@ -50,10 +51,8 @@ def arrange(
         is an error.
     names : sequence, optional
         Names of the labels, which an explicit graph may use.
-    sample_weight : ndarray of shape (n,), optional
-        Weights of the rows when mutual information is estimated.
-    information : ndarray of shape (L, L), optional
-        The mutual information of the labels, if it is known already; see `mutual_information`.
+    sample_weight, information : ndarrays of shape (n,) and (L, L), optional
+        Weights of the rows when `mutual_information` is estimated; or what it returns, if it is known already.
 
     Returns
     -------
@@ -81,7 +80,7 @@ def arrange(
             raise ValueError(f"`parents={parents}` must not be negative: give how many earlier labels a link may see.")
         if information is None:
             information = mutual_information(codes, n_classes, sample_weight)
-        return tuple(order), _most_informative(int(parents), order, information)
+        return tuple(order), _earlier(order, int(parents), information)
     graph = _explicit(parents, n_labels, names)
     cycle = _cycle(graph)
     if cycle:
@@ -147,83 +146,48 @@ def mutual_information(
     return np.maximum(pairs, 0.0)
 
 
-def _earlier(order: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    graph: list[tuple[int, ...]] = [()] * len(order)
-    for k, label in enumerate(order):
-        graph[label] = tuple(sorted(order[:k]))
-    return tuple(graph)
-
-
-def _most_informative(k: int, order: Sequence[int], information: np.ndarray) -> tuple[tuple[int, ...], ...]:
+def _earlier(order: Sequence[int], k: int | None = None, information: Any = None) -> Graph:
+    """Return all earlier labels of each label, or those `k` that tell most about it."""
     graph: list[tuple[int, ...]] = [()] * len(order)
     for position, label in enumerate(order):
         earlier = np.array(order[:position], dtype=int)
-        chosen = earlier[np.argsort(-information[label, earlier], kind="stable")[:k]]
-        graph[label] = tuple(sorted(int(j) for j in chosen))
+        if k is not None:
+            earlier = earlier[np.argsort(-information[label, earlier], kind="stable")[:k]]
+        graph[label] = tuple(sorted(earlier.tolist()))
     return tuple(graph)
 
 
-def _spanning_tree(information: np.ndarray, root: int) -> tuple[tuple[int, ...], ...]:
+def _spanning_tree(information: np.ndarray, root: int) -> Graph:
     # scipy looks for the minimum and takes zero for "no edge": so subtract from more than the largest.
     weights = information.max() + 1.0 - information
     np.fill_diagonal(weights, 0.0)
-    tree = minimum_spanning_tree(weights)
-    neighbours = (tree + tree.T).tolil().rows
-    graph: list[tuple[int, ...]] = [()] * len(information)
-    queue, seen = [root], {root}
-    while queue:
-        label = queue.pop()
-        for other in neighbours[label]:
-            if other not in seen:
-                seen.add(other)
-                graph[other] = (int(label),)
-                queue.append(other)
-    return tuple(graph)
+    above = breadth_first_order(minimum_spanning_tree(weights), root, directed=False)[1]
+    return tuple((int(parent),) if parent >= 0 else () for parent in above)
 
 
-def _topological(graph: Sequence[Sequence[int]], order: Sequence[int]) -> tuple[int, ...]:
-    """Return the labels so that parents come first, and otherwise as early as `order` has them."""
-    rank = {label: k for k, label in enumerate(order)}
-    waiting = [len(parents) for parents in graph]
-    children: list[list[int]] = [[] for _ in graph]
-    for label, parents in enumerate(graph):
-        for parent in parents:
-            children[parent].append(label)
-    ready = [(rank[label], label) for label, n in enumerate(waiting) if n == 0]
-    heapq.heapify(ready)
-    result = []
-    while ready:
-        _, label = heapq.heappop(ready)
-        result.append(label)
-        for child in children[label]:
-            waiting[child] -= 1
-            if waiting[child] == 0:
-                heapq.heappush(ready, (rank[child], child))
-    return tuple(result)
+def _topological(graph: Graph, order: Sequence[int]) -> tuple[int, ...]:
+    """Return the labels so that parents come first, and otherwise as early as `order` has them; no cycles."""
+    left, taken = list(order), dict[int, None]()
+    while (ready := next((j for j in left if all(parent in taken for parent in graph[j])), None)) is not None:
+        taken[ready] = None
+        left.remove(ready)
+    return tuple(taken)
 
 
-def _explicit(parents: Any, n_labels: int, names: Sequence[Any] | None) -> tuple[tuple[int, ...], ...]:
+def _explicit(parents: Any, n_labels: int, names: Sequence[Any] | None) -> Graph:
     """Return an explicit graph as the sorted parents of each label."""
     position = {} if names is None else {name: label for label, name in enumerate(names)}
 
     def label_of(label: Any) -> int:
-        if isinstance(label, int | np.integer) and not isinstance(label, bool) and label not in position:
-            if 0 <= label < n_labels:
-                return int(label)
-        elif label in position:
+        if label in position:
             return position[label]
+        if isinstance(label, int | np.integer) and not isinstance(label, bool) and 0 <= label < n_labels:
+            return int(label)
         known = "" if names is None else f" or one of the names {list(position)}"
         raise ValueError(f"`parents` names the label {label!r}: allowed are 0 to {n_labels - 1}{known}.")
 
-    def parents_of(label: Any, above: Any) -> list[Any]:
-        if isinstance(above, str) or not isinstance(above, Iterable):
-            raise ValueError(
-                f"`parents` gives label {label!r} the parents {above!r}: give a list, such as [{above!r}]."
-            )
-        return list(above)
-
     if isinstance(parents, Mapping):
-        entries = [(label_of(label), parents_of(label, above)) for label, above in parents.items()]
+        entries = [(label_of(label), above) for label, above in parents.items()]
     elif isinstance(parents, np.ndarray) and parents.ndim == 2 and parents.dtype == bool:
         if parents.shape != (n_labels, n_labels):
             raise ValueError(
@@ -236,7 +200,7 @@ def _explicit(parents: Any, n_labels: int, names: Sequence[Any] | None) -> tuple
                 f"`parents` has {len(parents)} entries for {n_labels} labels: give one sequence of parents for each "
                 "label, or a mapping {label: parents} with those that have any."
             )
-        entries = [(label, parents_of(label, above)) for label, above in enumerate(parents)]
+        entries = list(enumerate(parents))
     else:
         raise TypeError(
             f"`parents` is of type {type(parents).__name__}. Allowed are 'all', 'none', 'tree', an integer, a mapping "
@@ -244,11 +208,15 @@ def _explicit(parents: Any, n_labels: int, names: Sequence[Any] | None) -> tuple
         )
     graph: list[tuple[int, ...]] = [()] * n_labels
     for label, above in entries:
+        if isinstance(above, str) or not isinstance(above, Iterable):
+            raise ValueError(
+                f"`parents` gives label {label!r} the parents {above!r}: give a list, such as [{above!r}]."
+            )
         graph[label] = tuple(sorted({label_of(parent) for parent in above}))
     return tuple(graph)
 
 
-def _cycle(graph: Sequence[Sequence[int]]) -> list[int]:
+def _cycle(graph: Graph) -> list[int]:
     """Return the labels along a cycle, from parent to child, or an empty list."""
     left = set(range(len(graph))) - set(_topological(graph, range(len(graph))))
     if not left:
@@ -261,7 +229,7 @@ def _cycle(graph: Sequence[Sequence[int]]) -> list[int]:
         path.append(above)
 
 
-def _check_parents_first(graph: Sequence[Sequence[int]], order: Sequence[int]) -> None:
+def _check_parents_first(graph: Graph, order: Sequence[int]) -> None:
     rank = {label: k for k, label in enumerate(order)}
     for label, parents in enumerate(graph):
         for parent in parents:

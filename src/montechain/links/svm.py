@@ -32,7 +32,7 @@ __all__ = ["SVMLink", "fit_sigmoid"]
 
 RIDGE = 1e-8
 """Penalty of the logistic model, so small that it matters only if the scores separate the classes."""
-FINEST = 1e-5
+FINEST = 1e-6
 """Tolerance to which machines are learned at most: from there on the equations of the support vectors are solved."""
 MAX_GRAM_ROWS = 4096
 """Number of rows up to which machines are given the products of all pairs of rows, which all links share."""
@@ -231,7 +231,10 @@ class _ScaledRows(NamedTuple):
 
 
 def _polished(gram, is_positive, dual, intercept, bounds):
-    """Return the solution for which the support vectors inside their bounds have a margin of exactly one."""
+    """Return the solution for which the support vectors inside their bounds have a margin of exactly one.
+
+    If it lies outside of the bounds, the solution stays as it is.
+    """
     free = np.flatnonzero(np.abs(dual) < bounds * (1.0 - 1e-12))
     at_bound = np.setdiff1d(np.arange(len(dual)), free)
     border = np.ones((len(free), 1))
@@ -240,7 +243,8 @@ def _polished(gram, is_positive, dual, intercept, bounds):
     found = np.linalg.lstsq(system, np.append(margins, -dual[at_bound].sum()), rcond=1e-13)[0]
     polished = dual.copy()
     polished[free] = found[:-1]
-    return polished, found[-1]
+    inside = (polished >= 0.0) == is_positive
+    return (polished, found[-1]) if (inside & (np.abs(polished) <= bounds)).all() else (dual, intercept)
 
 
 def fit_sigmoid(scores: np.ndarray, is_positive: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
