@@ -150,7 +150,7 @@ def named(parameter: str, given: Any, kind: type, by_name: Mapping[str, Any], ex
 def check_positive_number(owner: Any, name: str, example: float, otherwise: str) -> float:
     """Return the parameter `name` of `owner`, or say what to type instead."""
     value, kind = getattr(owner, name), type(owner).__name__
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value < math.inf:
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value < math.inf:  # type: ignore[operator]
         raise ValueError(
             f"`{name}={value!r}` of {kind} must be a positive number, e.g. {kind}({name}={example}). {otherwise}"
         )
