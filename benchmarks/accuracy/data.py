@@ -155,6 +155,8 @@ def _from_statsmodels(module: str, targets: list[str], positive: Sequence[str] =
 
 def _election() -> tuple[pd.DataFrame, list[str]]:
     frame, targets = _from_statsmodels("anes96", ["vote", "PID", "selfLR", "ClinLR", "DoleLR"])
+    for name, middle in {"PID": 3, "selfLR": 4, "ClinLR": 4, "DoleLR": 4}.items():
+        frame[name] = np.sign(frame[name] - middle)  # left, middle or right of seven steps
     return frame.drop(columns="logpopul"), targets
 
 
