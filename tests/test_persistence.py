@@ -32,6 +32,7 @@ from montechain._savable import is_savable
 from montechain.errors import ModelFileError
 from montechain.estimators.table import TableClassifier
 from montechain.persistence import describe, load, save
+from montechain.preparation import TableEncoder
 from montechain.targets import TargetCodec
 from tests.saved_models import data, fitted, table, unfitted
 
@@ -143,9 +144,12 @@ def round_trip(model, tmp_path):
     return load(tmp_path / "model.mchain")
 
 
-def test_a_table_comes_back_with_its_types(tmp_path):
+@pytest.mark.parametrize("options", [{}, {"text": ("remarks",)}, {"max_categories": 2}])
+@pytest.mark.parametrize("link", [None, RandomForestClassifier(2, max_depth=3)])
+def test_a_table_comes_back_with_its_types(options, link, tmp_path):
     inputs, targets = table()
-    model = TableClassifier(ChainClassifier(random_state=0)).fit(inputs, targets)
+    chain = ChainClassifier(link, random_state=0, inference=Beam(width=2))
+    model = TableClassifier(chain, encoder=TableEncoder(**options)).fit(inputs, targets)
     same = round_trip(model, tmp_path)
     answer = same.predict(inputs)
     pd.testing.assert_frame_equal(answer, model.predict(inputs))
@@ -153,16 +157,6 @@ def test_a_table_comes_back_with_its_types(tmp_path):
     assert answer["kind"].cat.categories.tolist() == ["low", "mid", "high"]
     assert answer["kind"].cat.ordered
     assert same.encoder_.get_feature_names_out().tolist() == model.encoder_.get_feature_names_out().tolist()
-
-
-@pytest.mark.parametrize("options", [{}, {"text": ("remarks",)}, {"max_categories": 2}])
-def test_a_table_with_text_and_a_forest(options, tmp_path):
-    from montechain.preparation import TableEncoder
-
-    inputs, targets = table()
-    forest = ChainClassifier(RandomForestClassifier(2, max_depth=3), random_state=0, inference=Beam(width=2))
-    model = TableClassifier(forest, encoder=TableEncoder(**options)).fit(inputs, targets)
-    pd.testing.assert_frame_equal(round_trip(model, tmp_path).predict(inputs), model.predict(inputs))
 
 
 @pytest.mark.parametrize(
@@ -187,43 +181,29 @@ def test_a_table_with_text_and_a_forest(options, tmp_path):
         pd.Series(pd.Categorical(pd.to_datetime(["2020-01-01", "2021-01-01"] * 30))),
         pd.Series(pd.Categorical(["a", 1] * 30, categories=["a", 1])),
         pd.Series(np.array(["2020-01-01", "2021-01-01"] * 30, dtype="datetime64[s]")),
+        *(pl.Series(["a", "b"] * 30, dtype=dtype) for dtype in (pl.String, pl.Categorical, pl.Enum(["b", "c", "a"]))),
+        *(pl.Series([1, 0] * 30).cast(dtype) for dtype in (pl.Int8, pl.UInt64, pl.Boolean)),
+        *(pa.array(["a", "b"] * 30, type=type_) for type_ in (pa.string(), pa.large_string())),
+        pa.array([1, 0] * 30, type=pa.int8()),
+        pa.array([True, False] * 30),
     ],
-    ids=lambda column: repr(column.dtype),
+    ids=lambda column: f"{type(column).__module__} {getattr(column, 'dtype', None) or column.type!r}",
 )
-def test_types_of_pandas_come_back(column, tmp_path):
+def test_types_of_columns_come_back(column, tmp_path):
     X, Y = data()
-    targets = pd.DataFrame({"one": column, "two": Y[:, 1]})
-    model = ChainClassifier(order=None).fit(X, targets)
-    answer = round_trip(model, tmp_path).predict(X)
-    pd.testing.assert_frame_equal(answer, model.predict(X))
-    assert answer.dtypes.tolist() == targets.dtypes.tolist()
-    series = ChainClassifier().fit(X, column)
-    np.testing.assert_array_equal(round_trip(series, tmp_path).predict(X), series.predict(X))
-
-
-@pytest.mark.parametrize(
-    "dtype", [pl.String, pl.Categorical, pl.Enum(["b", "c", "a"]), pl.Int8, pl.UInt64, pl.Boolean], ids=str
-)
-def test_types_of_polars_come_back(dtype, tmp_path):
-    X, Y = data()
-    values = ["a", "b"] * 30 if dtype in (pl.String, pl.Categorical, pl.Enum) else [1, 0] * 30
-    targets = pl.DataFrame({"one": pl.Series(values).cast(dtype), "two": Y[:, 1]})
+    make = {"pandas": pd.DataFrame, "polars": pl.DataFrame}.get(type(column).__module__.split(".")[0], pa.table)
+    targets = make({"one": column, "two": Y[:, 1]})
     model = ChainClassifier(order=None).fit(X, targets)
     answer = round_trip(model, tmp_path).predict(X)
     assert answer.equals(model.predict(X))
-    assert answer.schema == targets.schema
-
-
-@pytest.mark.parametrize("type_", [pa.string(), pa.large_string(), pa.int8(), pa.bool_()], ids=str)
-def test_types_of_arrow_come_back(type_, tmp_path):
-    X, Y = data()
-    values = ["a", "b"] * 30 if "string" in str(type_) else [True, False] * 30
-    one = pa.array(values if type_ != pa.int8() else [1, 0] * 30, type=type_)
-    targets = pa.table({"one": one, "two": Y[:, 1]})
-    model = ChainClassifier(order=None).fit(X, targets)
-    answer = round_trip(model, tmp_path).predict(X)
-    assert answer.equals(model.predict(X))
-    assert answer.schema == targets.schema
+    assert type(answer) is type(targets)
+    if make is pd.DataFrame:
+        assert answer.dtypes.tolist() == targets.dtypes.tolist()
+    else:
+        assert answer.schema == targets.schema
+    if make is not pa.table:
+        series = ChainClassifier().fit(X, column)
+        np.testing.assert_array_equal(round_trip(series, tmp_path).predict(X), series.predict(X))
 
 
 def test_a_type_that_words_cannot_give_back_is_kept_and_named():
@@ -270,33 +250,26 @@ def test_functions_of_the_users_are_named(loss, message, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_function_that_is_trusted(tmp_path):
-    X, Y = data()
-    path = tmp_path / "model.mchain"
-    model = ChainClassifier(loss=module_level_loss).fit(X, Y)
-    name = f"{__name__}.module_level_loss"
-    assert sys.modules[__name__].module_level_loss is module_level_loss
-    save(model, path, allow_untrusted=True)
-    assert describe(path)["untrusted"] == [name]
-    with pytest.raises(ModelFileError, match=r"types that are not trusted: .*module_level_loss.*load\(path, trusted="):
-        load(path)
-    np.testing.assert_array_equal(load(path, trusted=[name]).predict(X), model.predict(X))
-
-
 class OwnClassifier(GaussianNB):
     """A classifier of another package."""
 
 
-def test_a_classifier_of_another_package(tmp_path):
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [({"loss": module_level_loss}, "module_level_loss"), ({"estimator": OwnClassifier()}, "OwnClassifier")],
+)
+def test_what_is_trusted_by_name(options, name, tmp_path):
     X, Y = data()
     path = tmp_path / "model.mchain"
-    model = ChainClassifier(OwnClassifier()).fit(X, Y)
-    with pytest.raises(TypeError, match="OwnClassifier, which"):
+    model = ChainClassifier(**options).fit(X, Y)
+    with pytest.raises(TypeError, match=f"{name}, which"):
         save(model, path)
     save(model, path, allow_untrusted=True)
-    with pytest.raises(ModelFileError, match="OwnClassifier"):
-        load(path, trusted=["os.system"])
-    np.testing.assert_array_equal(load(path, trusted=[f"{__name__}.OwnClassifier"]).predict(X), model.predict(X))
+    assert describe(path)["untrusted"] == [f"{__name__}.{name}"]
+    for trusted in ([], ["os.system"]):
+        with pytest.raises(ModelFileError, match=rf"types that are not trusted: .*{name}.*load\(path, trusted="):
+            load(path, trusted=trusted)
+    np.testing.assert_array_equal(load(path, trusted=[f"{__name__}.{name}"]).predict(X), model.predict(X))
 
 
 def test_compiled_parts_that_are_not_checked_are_refused():

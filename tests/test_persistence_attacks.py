@@ -38,7 +38,7 @@ def no_canary(tmp_path, monkeypatch):
 def names(*kinds: str) -> list[tuple[str, str]]:
     bad = [
         "os.system", "posix.system", "builtins.eval", "builtins.exec", "subprocess.Popen",
-        "tempfile.TemporaryDirectory", "montechain.persistence.save", "montechain.targets.frames.native_type",
+        "tempfile.TemporaryDirectory", "montechain.persistence.save", "montechain.targets.columns.native_type",
         "montechain.persistence.objects._Decoder",
         "montechain.chain", "montechain.chain.Chain.__init__", "montechain.chain.ChainBase", "montechain.__main__.main",
         "montechain.chain.__builtins__", "sklearn.tests.test_base.MyEstimator", "sklearn.datasets.dump_svmlight_file",

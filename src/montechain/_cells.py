@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from montechain._messages import nearest
-from montechain.targets import as_columns, factorise, resolve_negative
+from montechain.targets import UNKNOWN, as_columns, factorise, plain, same, show_classes
 
-__all__ = ["Cells", "average_ratio", "check_weight", "compare", "relevant", "weighted_mean"]
+__all__ = ["Cells", "average_ratio", "check_weight", "compare", "relevant", "resolve_negative", "weighted_mean"]
 
 AVERAGES = ("instance", "micro", "macro")
 
@@ -158,3 +159,60 @@ def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray:
 def weighted_mean(values: np.ndarray, weight: np.ndarray) -> float:
     """Return the weighted mean of values."""
     return float(values @ weight / weight.sum())
+
+
+def resolve_negative(
+    classes: Sequence[np.ndarray], negative: Any, *, hint: str = "negative={}", complete: bool = True
+) -> list[int]:
+    """Return for each label the code of the class that means "not relevant", -1 where there is none.
+
+    Without `negative`, it is the first of two classes, or a single class that reads as negative: a number that is not
+    above zero, or "0", "false", "no" or "none". A scalar is this class wherever a label has it; a label of at most two
+    classes without it takes the one that reads as negative. A sequence has one class for each label, None as above.
+    What cannot be told is an error, which shows how to pass the argument (`hint`). If the classes are not `complete`, a
+    class that is not among them is no error: all classes seen are then relevant.
+
+    Examples
+    --------
+    >>> resolve_negative([np.array([0, 1]), np.array(["none", "red", "tan"])], "none")
+    [0, 0]
+    >>> resolve_negative([np.array([0, 1]), np.array(["none", "red", "tan"])], None)
+    Traceback (most recent call last):
+        ...
+    ValueError: label 1 has 3 classes, ['none', 'red', 'tan']: say which of them means "not relevant", ...
+    """
+    one_each = isinstance(negative, list | tuple | np.ndarray) and np.ndim(negative) == 1
+    if one_each and len(negative) != len(classes):
+        raise ValueError(f"{hint.format(negative)} names {len(negative)} classes, but there are {len(classes)} labels.")
+    wanted = list(negative) if one_each else [negative] * len(classes)
+    found = [
+        next((code for code, value in enumerate(c.tolist()) if w is not None and same(value, w)), UNKNOWN)
+        for c, w in zip(classes, wanted, strict=True)
+    ]
+    if complete and not one_each and negative is not None and max(found, default=UNKNOWN) < 0:
+        raise ValueError(f"{hint.format(repr(plain(negative)))}: no label has this class.")
+    for label, (own, wants) in enumerate(zip(classes, wanted, strict=True)):
+        if found[label] >= 0:
+            continue
+        by_nature = [code for code, value in enumerate(own.tolist()) if _reads_as_negative(value)]
+        if wants is None and len(own) == 2:
+            found[label] = 0
+        elif wants is None and len(own) > 2:
+            raise ValueError(
+                f"label {label} has {len(own)} classes, {show_classes(own)}: say which of them means "
+                f'"not relevant", for example {hint.format(repr(plain(own[0])))}, or one class per label in a list.'
+            )
+        elif (wants is None or not one_each) and len(own) <= 2 and len(by_nature) == 1:
+            found[label] = by_nature[0]
+        elif wants is not None and len(own) > 1 and complete:
+            raise ValueError(
+                f"label {label} has no class {plain(wants)!r}: its classes are {show_classes(own)}. "
+                f"Give one negative class per label: {hint.format('[...]')}."
+            )
+    return found
+
+
+def _reads_as_negative(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.lower() in ("0", "false", "no", "none")
+    return isinstance(value, bool | int | float) and value <= 0

@@ -45,24 +45,11 @@ DATE = re.compile(r"\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d
 class Column:
     """What a column of a table holds.
 
-    Attributes
-    ----------
-    name : str or other
-        Its name; its position if the columns have no names.
-    place : int
-        Its position.
-    kind : {"number", "date", "duration", "nominal", "words", "text", "dropped", "identifier", "empty"}
-        "words" are nominal with many categories. The last three kinds are not used.
-    categories : tuple of str
-        Categories with a 0/1 column of their own.
-    reference : str or None
-        The category without a column of its own, if there are only two, or one.
-    format : str
-        Format of dates that are written as strings.
-    cycles : tuple of str
-        Calendar cycles that vary in a date column.
-    repaired : bool
-        Whether words among the numbers counted as missing at `fit`.
+    `kind` is "number", "date", "duration", "nominal", "words" (nominal with many categories), "text", or one of those
+    that are not used: "dropped", "identifier", "empty". `categories` have a 0/1 column of their own each, but for a
+    single column if there are only two, or one, of which `reference` is the commoner. `format` is that of dates written
+    as strings, `cycles` are the calendar cycles that vary in a column of dates. `repaired` says that words among the
+    numbers counted as missing at `fit`.
     """
 
     name: Any
@@ -89,13 +76,8 @@ class Column:
     def prepare(self, cells: pd.Series, *, keep_missing: bool, tolerant: bool) -> dict[str, np.ndarray]:
         """Return the column as numbers, codes and strings, by the names that `TableEncoder` gives to its blocks.
 
-        Parameters
-        ----------
-        cells : Series
-        keep_missing : bool
-            Whether a missing cell of a binary column is NaN instead of zero.
-        tolerant : bool
-            Whether a few words among numbers count as missing.
+        Missing cells of a binary column stay NaN if `keep_missing`. A few words among numbers count as missing if
+        `tolerant`.
         """
         if self.kind == "number":
             return {str(self.place): self._numbers(cells, tolerant)}

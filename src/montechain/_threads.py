@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
 from numbers import Integral
-from threading import Lock, Thread, get_ident, local
+from threading import Lock, Thread, local
 from typing import Any, TypeVar
 
 from joblib import effective_n_jobs
@@ -17,6 +17,8 @@ __all__ = ["count_threads", "one_blas_thread", "run_in_threads"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+
+_here = local()
 
 
 def count_threads(n_jobs: int | None) -> int:
@@ -34,21 +36,14 @@ def count_threads(n_jobs: int | None) -> int:
             f"`n_jobs={n_jobs!r}` must be a whole number other than 0, or None: n_jobs=2 for two threads, n_jobs=-1 "
             "for as many as there are cores."
         )
-    return 1 if n_jobs == 1 or _here.works else effective_n_jobs(n_jobs)
+    return 1 if n_jobs == 1 or hasattr(_here, "works") else effective_n_jobs(n_jobs)
 
 
 def run_in_threads(function: Callable[[Task], Result], tasks: Iterable[Task], n_jobs: int | None) -> list[Result]:
     """Return ``function(task)`` for all tasks, in their order; threads take the tasks one by one.
 
-    This is for functions that leave the interpreter for most of their time, such as kernels and matrix products:
-    starting the threads takes a fraction of a millisecond. While they work, BLAS uses one thread in each.
-
-    Parameters
-    ----------
-    function : callable
-    tasks : iterable
-    n_jobs : int or None
-        Threads to use, the calling one among them. With one, this is a plain loop, and BLAS is left as it is.
+    This is for functions that leave the interpreter for most of their time, such as kernels and matrix products. With
+    several threads, BLAS uses one thread in each; with one, this is a plain loop, and BLAS is left as it is.
 
     Raises
     ------
@@ -67,25 +62,25 @@ def run_in_threads(function: Callable[[Task], Result], tasks: Iterable[Task], n_
         return [function(task) for task in waiting]
     results: list[Any] = [None] * len(waiting)
     errors: dict[int, BaseException] = {}
-    # Taken by all threads; a list is safe to take from.
-    left = list(reversed(range(len(waiting))))
+    left = list(reversed(range(len(waiting))))  # taken by all threads; a list is safe to take from
 
     def work() -> None:
         _here.works = True
+        own = _limit(_libraries()[1])
         try:
-            with one_blas_thread():
-                while left:
-                    try:
-                        number = left.pop()
-                    except IndexError:  # another thread was quicker
-                        return
-                    try:
-                        results[number] = function(waiting[number])
-                    except BaseException as error:
-                        errors[number] = error
-                        left.clear()
+            while left:
+                try:
+                    number = left.pop()
+                except IndexError:  # another thread was quicker
+                    return
+                try:
+                    results[number] = function(waiting[number])
+                except BaseException as error:
+                    errors[number] = error
+                    left.clear()
         finally:
-            _here.works = False
+            del _here.works
+            _restore(own)
 
     # Settings such as numpy's `errstate` belong to a thread, and are handed on.
     others = [Thread(target=copy_context().run, args=(work,)) for _ in range(n_threads - 1)]
@@ -117,62 +112,56 @@ def one_blas_thread() -> Iterator[None]:
     >>> with one_blas_thread():
     ...     pass
     """
-    user = object()
+    of_process, of_thread = _libraries()
+    own = _limit(of_thread)
+    _process.enter(of_process)
     try:
-        of_process, of_thread = _libraries()
-        with _lock:
-            _process.enter(user, of_process)
-        _here.limit.enter(user, of_thread)
         yield
     finally:
-        _here.limit.leave(user)
-        with _lock:
-            _process.leave(user)
+        _process.leave()
+        _restore(own)
 
 
-class _Limit:
-    """Libraries that are limited to one thread as long as there are users."""
+class _ProcessLimit:
+    """Limits libraries to one thread as long as there are users."""
 
     def __init__(self) -> None:
-        self.users: set[object] = set()
+        self.lock = Lock()
+        self.n_users = 0
         self.before: list[tuple[Any, int]] = []
-        self.thread = 0
 
-    def enter(self, user: object, libraries: list[Any]) -> None:
-        if not self.users:
-            counts = [(library, library.get_num_threads()) for library in libraries]
-            self.before = [(library, count) for library, count in counts if count is not None and count > 1]
-            self.thread = get_ident()
-        self.users.add(user)
-        if len(self.users) == 1:
-            for library, _ in self.before:
-                library.set_num_threads(1)
+    def enter(self, libraries: list[Any]) -> None:
+        with self.lock:
+            self.n_users += 1
+            if self.n_users == 1:
+                self.before = _limit(libraries)
 
-    def leave(self, user: object) -> None:
-        """Do nothing if this is no user: it may be that Ctrl-C came before it was one."""
-        if user not in self.users:
-            return
-        if len(self.users) == 1:
-            for library, count in self.before:
-                # threadpoolctl lets one thread at a time control OpenBLAS, the one that was first.
-                release = getattr(library, "clear_controlling_thread", lambda force: None)
-                release(force=self.thread != get_ident())
-                library.set_num_threads(count)
-                release(force=False)
-        self.users.discard(user)
+    def leave(self) -> None:
+        with self.lock:
+            self.n_users -= 1
+            if self.n_users == 0:
+                _restore(self.before)
 
 
-class _Here(local):
-    """What belongs to a thread."""
+def _limit(libraries: list[Any]) -> list[tuple[Any, int]]:
+    """Set libraries to one thread. Return those that had more, with their number."""
+    counts = [(library, library.get_num_threads()) for library in libraries]
+    before = [(library, count) for library, count in counts if count is not None and count > 1]
+    for library, _ in before:
+        library.set_num_threads(1)
+    return before
 
-    def __init__(self) -> None:
-        self.works = False
-        self.limit = _Limit()
+
+def _restore(before: list[tuple[Any, int]]) -> None:
+    for library, count in before:
+        # threadpoolctl lets one thread at a time control OpenBLAS, the one that was first.
+        release = getattr(library, "clear_controlling_thread", lambda force: None)
+        release(force=True)
+        library.set_num_threads(count)
+        release(force=False)
 
 
-_lock = Lock()
-_process = _Limit()
-_here = _Here()
+_process = _ProcessLimit()
 _known: tuple[int, list[Any], list[Any]] = (0, [], [])
 
 
@@ -184,11 +173,10 @@ def _libraries() -> tuple[list[Any], list[Any]]:
     global _known
     if _known[0] != len(sys.modules):
         n_modules = len(sys.modules)
-        libraries = ThreadpoolController().lib_controllers
-        by_thread = [
-            library.user_api == "openmp" or getattr(library, "threading_layer", "") == "openmp" for library in libraries
-        ]
-        of_process = [library for library, own in zip(libraries, by_thread, strict=True) if not own]
-        of_thread = [library for library, own in zip(libraries, by_thread, strict=True) if own]
+        of_process: list[Any] = []
+        of_thread: list[Any] = []
+        for library in ThreadpoolController().lib_controllers:
+            is_openmp = "openmp" in (library.user_api, getattr(library, "threading_layer", ""))
+            (of_thread if is_openmp else of_process).append(library)
         _known = n_modules, of_process, of_thread
     return _known[1], _known[2]

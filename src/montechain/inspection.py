@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from montechain.chain import Chain
+from montechain.estimators.checks import learned_classifier
 from montechain.estimators.facts import Facts, choices_of, fitted_facts, label_names_of
-from montechain.estimators.wrappers import learned_classifier
 from montechain.links.linear import ONE_VERSUS_REST, PAIRWISE, FittedLinearLink
 from montechain.targets import plain
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from montechain._cells import resolve_negative
 from montechain._kernels.f1 import maximise_f1, minimise_jaccard
 from montechain._kernels.ties import TIE, first_largest
 from montechain._messages import nearest
 from montechain.callable_loss import CallableLoss
 from montechain.distributions import LabelDistribution, Loss, example_distribution
-from montechain.targets import resolve_negative
 
 __all__ = [
     "F1",

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from montechain._cells import average_ratio, check_weight, compare, relevant, weighted_mean
+from montechain._cells import average_ratio, check_weight, compare, relevant, resolve_negative, weighted_mean
 from montechain._messages import nearest
 from montechain._rows import take_rows
-from montechain.targets import as_columns, resolve_negative
+from montechain.targets import as_columns
 
 __all__ = [
     "SCORERS",

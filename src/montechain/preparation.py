@@ -137,13 +137,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.stray = stray
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
-        """Find out what the columns hold, and learn how to turn them into numbers.
-
-        Parameters
-        ----------
-        X : data frame, array or sparse container of shape (n, n_features)
-        y : ignored
-        """
+        """Find out what the columns of a table hold, and learn how to turn them into numbers. `y` is ignored."""
         self._learn(X)
         return self
 
@@ -152,16 +146,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._output(self._learn(X))
 
     def transform(self, X: Any) -> Any:
-        """Return the table as numbers.
-
-        Parameters
-        ----------
-        X : data frame, array or sparse container of shape (n, n_features)
-
-        Returns
-        -------
-        float64 ndarray or CSR container of shape (n, n_features_out)
-        """
+        """Return the table as numbers: a float64 array, or a CSR container if `is_sparse_`."""
         check_is_fitted(self)
         table = self._read(X, reset=False)
         if isinstance(self.transformer_, SimpleImputer):
@@ -171,13 +156,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return self._output(self.transformer_.transform(self._frame(table)))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns of the result: ``length``, ``river_A``, ``remarks_word``.
-
-        Parameters
-        ----------
-        input_features : array of str, optional
-            Names of the inputs, if X had none; x0, x1, ... otherwise.
-        """
+        """Return the names of the columns of the result: ``length``, ``river_A``, ``remarks_word``."""
         check_is_fitted(self)
         inputs = check_feature_names_in(self, input_features)
         used = [(inputs[column.place], column) for column in self._used]

@@ -8,10 +8,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chisquare
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_multilabel_classification
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -31,11 +29,10 @@ from montechain import (
     Exhaustive,
     LogisticLink,
     MonteCarlo,
-    SVMLink,
 )
 from montechain.errors import EstimateWarning
 from montechain.links import FittedEstimatorLink
-from random_chains import all_vectors, log_proba_table
+from random_chains import all_vectors
 
 
 def make_bridges(n=160, seed=0):
@@ -59,106 +56,6 @@ def bridges():
 
 
 # -- tables -----------------------------------------------------------------------------------
-
-
-def test_integers_come_back_as_integers(binary):
-    X, Y = binary
-    predicted = ChainClassifier(random_state=0).fit(X, Y).predict(X)
-    assert predicted.dtype == Y.dtype
-    assert predicted.shape == Y.shape
-
-
-def test_a_pandas_frame_comes_back_as_one(bridges):
-    X, Y = bridges
-    frame = pd.DataFrame(X, columns=["a", "b", "c"], index=np.arange(len(X)) + 1000)
-    model = ChainClassifier(random_state=0).fit(frame, Y)
-    predicted = model.predict(frame)
-    assert isinstance(predicted, pd.DataFrame)
-    assert list(predicted.columns) == ["material", "span", "lanes"]
-    assert list(predicted.index) == list(frame.index)
-    assert set(predicted["material"]) <= {"iron", "steel", "wood"}
-    assert [classes.tolist() for classes in model.classes_] == [["iron", "steel", "wood"], [0, 1], [1, 2, 3, 4]]
-    assert model.score(frame, Y) > 0.5
-
-
-def test_a_polars_frame_comes_back_as_one(bridges):
-    X, Y = bridges
-    frame = pl.DataFrame({name: X[:, i] for i, name in enumerate("abc")})
-    targets = pl.DataFrame(Y.to_dict("list"))
-    predicted = ChainClassifier(random_state=0).fit(frame, targets).predict(frame)
-    assert isinstance(predicted, pl.DataFrame)
-    assert predicted.schema == targets.schema
-    expected = ChainClassifier(random_state=0).fit(X, Y).predict(X)
-    assert predicted["material"].to_list() == list(expected["material"])
-
-
-def test_categories_keep_their_type(bridges):
-    X, Y = bridges
-    Y = Y.astype({"material": "category"})
-    assert ChainClassifier(random_state=0).fit(X, Y).predict(X)["material"].dtype == Y["material"].dtype
-
-
-def test_mixed_columns_without_a_frame_are_objects(bridges):
-    X, Y = bridges
-    predicted = ChainClassifier(random_state=0).fit(X, Y.to_numpy(dtype=object)).predict(X)
-    assert predicted.dtype == object
-    assert isinstance(predicted[0, 0], str)
-    assert isinstance(predicted[0, 1], int)
-
-
-def test_one_dimension_in_one_dimension_out(bridges):
-    X, Y = bridges
-    model = ChainClassifier(random_state=0).fit(X, Y["material"].to_numpy())
-    assert model.predict(X).shape == (len(X),)
-    assert model.classes_.tolist() == ["iron", "steel", "wood"]
-    assert model.predict_proba(X).shape == (len(X), 3)
-    assert model.sample(X, 2).shape == (len(X), 2, 1)
-
-
-@pytest.mark.parametrize("container", [sp.csr_matrix, sp.csr_array, sp.csc_array, sp.coo_matrix])
-def test_sparse_inputs_and_targets_give_the_same(binary, container):
-    X, Y = binary
-    expected = ChainClassifier(random_state=0).fit(X, Y).predict(X)
-    predicted = ChainClassifier(random_state=0).fit(container(X), container(Y)).predict(container(X))
-    np.testing.assert_array_equal(predicted, expected)
-
-
-def test_float32_inputs(binary):
-    X, Y = binary
-    expected = ChainClassifier(random_state=0).fit(X, Y).predict(X)
-    predicted = ChainClassifier(random_state=0).fit(X.astype(np.float32), Y).predict(X.astype(np.float32))
-    assert (predicted == expected).mean() > 0.99
-
-
-def test_constant_labels_are_predicted_as_they_are(binary):
-    X, Y = binary
-    Y = Y.copy()
-    Y[:, 2] = 7
-    model = ChainClassifier(random_state=0).fit(X, Y)
-    assert (model.predict(X)[:, 2] == 7).all()
-    assert model.predict_proba(X)[2].tolist() == [[1.0]] * len(X)
-
-
-@pytest.mark.parametrize("estimator", [None, SVMLink(), LogisticRegression(), DecisionTreeClassifier(max_depth=3)])
-def test_all_labels_constant(estimator, binary):
-    X, _ = binary
-    model = ChainClassifier(estimator).fit(X, np.tile([3, 4], (len(X), 1)))
-    np.testing.assert_array_equal(model.predict(X[:2]), [[3, 4], [3, 4]])
-
-
-@pytest.mark.parametrize("estimator", [None, SVMLink(), RandomForestClassifier(n_estimators=5)])
-def test_unknown_labels_in_training(bridges, estimator):
-    X, Y = bridges
-    rng = np.random.default_rng(0)
-    holes = rng.random(Y.shape) < 0.2
-    with_nan = Y.astype(object).mask(holes)
-    codes = np.column_stack([np.unique(Y[c], return_inverse=True)[1] for c in Y])
-    with_minus_one = np.where(holes, -1, codes)
-    model = ChainClassifier(estimator, random_state=0).fit(X, with_nan)
-    assert model.score(X, Y) > 0.35
-    coded = ChainClassifier(estimator, unknown=-1, random_state=0).fit(X, with_minus_one)
-    assert [len(classes) for classes in coded.classes_] == [3, 2, 4]
-    assert [len(classes) for classes in model.classes_] == [3, 2, 4]
 
 
 def test_splitters_take_codes_with_minus_one(bridges):
@@ -215,111 +112,7 @@ def test_any_classifier_with_any_strategy(bridges, estimator, inference):
     assert agrees.to_numpy().all()
 
 
-def test_predict_calls_the_classifier_in_batches(bridges):
-    X, Y = bridges
-
-    class Counting(DecisionTreeClassifier):
-        calls = 0
-
-        def predict_proba(self, X):
-            Counting.calls += 1
-            return super().predict_proba(X)
-
-    for inference, most in [("greedy", 3), ("beam", 3), ("monte_carlo", 6), ("branch_and_bound", 9), ("exhaustive", 3)]:
-        model = ChainClassifier(Counting(max_depth=3), inference=inference, random_state=0).fit(X, Y)
-        Counting.calls = 0
-        model.predict(X)
-        assert Counting.calls <= most, inference
-
-
 # -- the methods ------------------------------------------------------------------------------
-
-
-def brute_force(model, X):
-    vectors, table = log_proba_table(model.chain_, X)
-    return vectors[:, np.argsort(model.order_)], table
-
-
-def test_predict_is_the_most_probable_vector(bridges):
-    X, Y = bridges
-    model = ChainClassifier(random_state=3).fit(X, Y)
-    vectors, table = brute_force(model, X)
-    best = vectors[table.argmax(axis=1)]
-    for column, (name, classes) in enumerate(zip(Y, model.classes_, strict=True)):
-        np.testing.assert_array_equal(model.predict(X)[name], classes[best[:, column]])
-    decision = model.decide(X)
-    np.testing.assert_allclose(decision.log_proba, table.max(axis=1))
-    assert decision.certified.all()
-
-
-def test_marginals_top_k_and_log_joint_are_those_of_the_joint(bridges):
-    X, Y = bridges
-    model = ChainClassifier(inference=BranchAndBound(residual=0.0), random_state=3).fit(X, Y)
-    vectors, table = brute_force(model, X)
-    joint = np.exp(table)
-    for label, marginal in enumerate(model.predict_proba(X)):
-        expected = np.column_stack([joint[:, vectors[:, label] == c].sum(axis=1) for c in range(marginal.shape[1])])
-        np.testing.assert_allclose(marginal, expected, atol=1e-9)
-    top = model.predict_top_k(X, 4)
-    np.testing.assert_allclose(top.log_proba, -np.sort(-table, axis=1)[:, :4])
-    assert top.labels.shape == (len(X), 4, 3)
-    assert top.labels[0, 0].tolist() == model.predict(X).iloc[0].tolist()
-    for rank in range(4):
-        np.testing.assert_allclose(
-            model.log_joint(X, pd.DataFrame(top.labels[:, rank], columns=Y.columns)), top.log_proba[:, rank], atol=1e-9
-        )
-
-
-def test_log_joint_of_partly_unknown_labels_is_their_marginal(bridges):
-    X, Y = bridges
-    model = ChainClassifier(inference=BranchAndBound(residual=0.0), random_state=3).fit(X, Y)
-    only_span = Y.astype(object).mask(np.tile([True, False, True], (len(X), 1)))
-    marginal = model.predict_proba(X)[1]
-    np.testing.assert_allclose(model.log_joint(X, only_span), np.log(marginal[np.arange(len(X)), Y["span"]]), atol=1e-5)
-
-
-def test_given_is_conditioning(bridges):
-    X, Y = bridges
-    model = ChainClassifier(inference=BranchAndBound(residual=0.0), random_state=1).fit(X, Y)
-    vectors, table = brute_force(model, X)
-    agree = vectors[:, 1][None] == Y["span"].to_numpy()[:, None]
-    table = np.where(agree, table, -np.inf)
-    joint = np.exp(table - np.logaddexp.reduce(table, axis=1, keepdims=True))
-    known = Y[["span"]]  # a frame may hold some of the targets only
-    best = vectors[table.argmax(axis=1)]
-    np.testing.assert_array_equal(model.predict(X, given=known)["lanes"], model.classes_[2][best[:, 2]])
-    marginal = model.predict_proba(X, given=known)[0]
-    expected = np.column_stack([joint[:, vectors[:, 0] == c].sum(axis=1) for c in range(3)])
-    np.testing.assert_allclose(marginal, expected, atol=1e-9)
-    decision = model.decide(X, given=known)
-    np.testing.assert_allclose(decision.log_proba, table.max(axis=1))
-    np.testing.assert_allclose(decision.expected_loss, 1.0 - joint.max(axis=1), atol=1e-3)
-    top = model.predict_top_k(X, 2, given=known)
-    np.testing.assert_allclose(top.log_proba, -np.sort(-table, axis=1)[:, :2])
-
-
-@pytest.mark.parametrize("known_label", [0, 1, 2, None])
-def test_samples_have_the_right_frequencies(bridges, known_label):
-    X, Y = bridges
-    model = ChainClassifier(order=[0, 1, 2], random_state=1).fit(X, Y)
-    row = X[:1]
-    vectors, table = brute_force(model, row)
-    known = None
-    if known_label is not None:
-        known = Y.iloc[:1, [known_label]]
-        code = np.flatnonzero(model.classes_[known_label] == known.iloc[0, 0])[0]
-        table = np.where(vectors[:, known_label] == code, table, -np.inf)
-    expected = np.exp(table - np.logaddexp.reduce(table, axis=1, keepdims=True))[0] * 3000
-    draws = model.sample(row, 3000, given=known)[0]
-    codes = np.column_stack([np.searchsorted(c, draws[:, j].astype(c.dtype)) for j, c in enumerate(model.classes_)])
-    observed = np.array([(codes == vector).all(axis=1).sum() for vector in vectors])
-    assert observed.sum() == 3000
-    likely = expected > 8
-    observed = np.append(observed[likely], observed[~likely].sum())
-    expected = np.append(expected[likely], expected[~likely].sum())
-    if expected[-1] < 1:
-        observed, expected = observed[:-1], expected[:-1] * observed[:-1].sum() / expected[:-1].sum()
-    assert chisquare(observed, expected).pvalue > 1e-4
 
 
 def test_samples_of_different_rows_are_independent(binary):
@@ -394,18 +187,6 @@ def test_class_weight_by_the_users_classes(bridges):
     ChainClassifier(LogisticLink(class_weight="balanced")).fit(X, Y)
 
 
-def test_the_same_seed_gives_the_same_model_for_any_number_of_jobs(binary):
-    X, Y = binary
-    for estimator in (None, RandomForestClassifier(n_estimators=4)):
-        models = [
-            ChainClassifier(estimator, inference=MonteCarlo(n_samples=15), random_state=5, n_jobs=n_jobs).fit(X, Y)
-            for n_jobs in (None, 2)
-        ]
-        np.testing.assert_array_equal(models[0].order_, models[1].order_)
-        np.testing.assert_array_equal(models[0].predict(X), models[1].predict(X))
-        np.testing.assert_array_equal(models[0].sample(X, 5), models[1].sample(X, 5))
-
-
 @pytest.mark.parametrize("inference", ["greedy", Beam(2), "branch_and_bound", MonteCarlo(30), Exhaustive()], ids=repr)
 @pytest.mark.parametrize("loss", ["exact_match", "hamming"])
 def test_a_row_is_predicted_alike_alone_and_in_a_batch(binary, inference, loss, monkeypatch):
@@ -435,20 +216,6 @@ def test_labels_survive_the_round_trip(seed, n_labels, kind):
     assert predicted.dtype.kind == Y.dtype.kind
     assert set(np.unique(predicted)) <= set(np.unique(Y))
     assert len(all_vectors([2] * n_labels)) == 2**n_labels
-
-
-def test_scores_take_lists(binary):
-    X, Y = binary
-    model = ChainClassifier(random_state=0).fit(X, Y)
-    assert model.score(X.tolist(), Y.tolist()) == model.score(X, Y)
-
-
-@pytest.mark.parametrize("inference", ["monte_carlo", "greedy", "beam"])
-def test_one_row_of_a_tree(binary, inference):
-    X, Y = binary
-    model = ChainClassifier(DecisionTreeClassifier(max_depth=2), inference=inference, random_state=0).fit(X, Y)
-    alone = np.vstack([model.predict(X[[i]]) for i in range(20)])
-    np.testing.assert_array_equal(alone, model.predict(X[:20]))
 
 
 def test_targets_are_matched_by_name(bridges):

@@ -18,8 +18,6 @@ from montechain import (
     Beam,
     ChainClassifier,
     ChainPopulationClassifier,
-    DependencyNetworkClassifier,
-    LabelPowersetClassifier,
     MonteCarlo,
     OrderSearch,
 )
@@ -125,30 +123,6 @@ def test_nor_do_those_of_any_classifier(data, given, container):
     X = containers(X)[container]
     model = ChainClassifier(DecisionTreeClassifier(max_depth=3), inference=MonteCarlo(10), random_state=0)
     assert_same_for_all_jobs(model.fit(X, Y), X, given)
-
-
-def test_nor_do_those_of_networks_and_powersets(data):
-    X, Y = data
-    network = DependencyNetworkClassifier(n_iterations=6, n_collected=3, random_state=0).fit(X, Y)
-    powerset = LabelPowersetClassifier(random_state=0).fit(X, Y)
-    for model in (network, powerset):
-        first, second = (
-            (model.set_params(n_jobs=n_jobs).predict(X), *model.predict_proba(X), model.sample(X, n_samples=2))
-            for n_jobs in (1, 3)
-        )
-        for one, two in zip(first, second, strict=True):
-            np.testing.assert_array_equal(one, two)
-
-
-def test_frames_come_back_whole(data):
-    X, Y = data
-    names = [f"y{k}" for k in range(N_LABELS)]
-    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(N_FEATURES)], index=np.arange(len(X)) + 5)
-    model = ChainClassifier(random_state=0, n_jobs=2).fit(frame, pd.DataFrame(Y, columns=names))
-    predicted = model.predict(frame)
-    pd.testing.assert_frame_equal(predicted, model.decide(frame).labels)
-    assert predicted.index.equals(frame.index)
-    np.testing.assert_array_equal(predicted, ChainClassifier(random_state=0).fit(X, Y).predict(X))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
-import scipy.sparse as sp
 from sklearn.datasets import make_multilabel_classification
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeClassifier
 
 from montechain.estimators import DependencyNetworkClassifier
 from random_chains import all_vectors
 from random_networks import pairwise_model
-from tests.estimators.test_chain import make_bridges
 from tests.real_data import load_split
 
 N_CLASSES = (2, 3, 2)
@@ -29,11 +24,6 @@ def make_network(**parameters):
 @pytest.fixture(scope="module")
 def binary():
     return make_multilabel_classification(n_samples=150, n_features=8, n_classes=5, random_state=0)
-
-
-@pytest.fixture(scope="module")
-def bridges():
-    return make_bridges()
 
 
 @pytest.fixture(scope="module")
@@ -133,37 +123,6 @@ def test_samples_follow_the_distribution_and_rows_are_independent(certain):
     assert len(np.unique(drawn[:, 0], axis=0)) > 5
 
 
-def test_a_seed_gives_the_same_answers_again(binary):
-    X, Y = binary
-    model = make_network(random_state=3).fit(X, Y)
-    again = make_network(random_state=3).fit(X, Y)
-    np.testing.assert_array_equal(model.predict(X), again.predict(X))
-    np.testing.assert_array_equal(model.sample(X, 4), again.sample(X, 4))
-    assert (model.sample(X, 4) != again.set_params(random_state=4).sample(X, 4)).any()
-
-
-@pytest.mark.parametrize("estimator", [None, DecisionTreeClassifier(max_depth=3)])
-@pytest.mark.parametrize("loss", ["hamming", "exact_match"])
-def test_a_row_is_predicted_alike_alone_and_in_a_batch(binary, estimator, loss, monkeypatch):
-    X, Y = binary
-    model = make_network(estimator=estimator, loss=loss, n_iterations=10, n_collected=7).fit(X, Y)
-    together = model.predict(X)
-    np.testing.assert_array_equal(np.vstack([model.predict(X[[i]]) for i in range(10)]), together[:10])
-    monkeypatch.setattr("montechain.estimators.base.CHUNK_CELLS", 1)
-    monkeypatch.setattr("montechain.estimators.base.MIN_CHUNK_ROWS", 29)
-    drawn = model.sample(X, 3)
-    for n_jobs in (None, 2):
-        model.set_params(n_jobs=n_jobs)
-        np.testing.assert_array_equal(model.predict(X), together)
-        np.testing.assert_array_equal(model.sample(X, 3), drawn)
-
-
-def test_the_number_of_jobs_changes_nothing(binary):
-    X, Y = binary
-    one, two = (make_network(n_jobs=n_jobs).fit(X, Y) for n_jobs in (None, 2))
-    np.testing.assert_array_equal(one.predict(X), two.predict(X))
-
-
 # -- what is known beforehand -----------------------------------------------------------------
 
 
@@ -201,84 +160,11 @@ def test_knowledge_changes_the_other_labels():
 # -- tables -----------------------------------------------------------------------------------
 
 
-def test_strings_and_many_classes_come_back_in_a_frame(bridges):
-    X, Y = bridges
-    model = make_network().fit(X, Y)
-    predicted = model.predict(X)
-    assert list(predicted.columns) == list(Y.columns) == model.target_names_
-    assert (predicted["material"] == Y["material"]).mean() > 0.6
-    assert set(predicted["lanes"]) <= {1, 2, 3, 4}
-    assert [proba.shape[1] for proba in model.predict_proba(X)] == [3, 2, 4]
-    given = pd.DataFrame({"lanes": [4] * len(X)})
-    assert (model.predict(X, given=given)["lanes"] == 4).all()
-    assert set(np.unique(model.sample(X, 2)[:, :, 0].astype(str))) <= {"iron", "steel", "wood"}
-
-
-def test_a_polars_frame_comes_back_as_one(binary):
-    X, Y = binary
-    frame = pl.DataFrame(Y, schema=[f"label_{j}" for j in range(Y.shape[1])])
-    predicted = make_network().fit(X, frame).predict(X)
-    assert isinstance(predicted, pl.DataFrame)
-    np.testing.assert_array_equal(predicted.to_numpy(), make_network().fit(X, Y).predict(X))
-
-
-def test_a_frame_of_inputs_reaches_the_classifier(binary):
-    X, Y = binary
-    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
-    tree = DecisionTreeClassifier(max_depth=3)
-    model = make_network(estimator=tree).fit(frame, Y)
-    np.testing.assert_array_equal(model.predict(frame), make_network(estimator=tree).fit(X, Y).predict(X))
-    assert list(model.feature_names_in_) == list(frame.columns)
-
-
-@pytest.mark.parametrize("estimator", [None, LogisticRegression(max_iter=1000), DecisionTreeClassifier(max_depth=3)])
-def test_sparse_inputs_give_the_same_answers(binary, estimator):
-    X, Y = binary
-    dense = make_network(estimator=estimator).fit(X, Y)
-    sparse = make_network(estimator=estimator).fit(sp.csr_array(X), sp.csr_array(Y))
-    np.testing.assert_allclose(np.hstack(sparse.predict_proba(sp.csr_array(X))), np.hstack(dense.predict_proba(X)))
-    assert bool(dense.network_.n_scores) == (not isinstance(estimator, DecisionTreeClassifier))
-
-
 def test_one_label_has_no_others(binary):
     X, Y = binary
     model = make_network(marginals="conditionals").fit(X, Y[:, 0])
     assert model.predict(X).shape == (len(X),)
     np.testing.assert_allclose(model.predict_proba(X), np.exp(model.network_.links[0].log_proba(X, Y[:, :0])))
-
-
-def test_a_label_with_a_single_class_is_always_that(binary):
-    X, Y = binary
-    Y = np.column_stack([Y[:, 0], np.full(len(Y), 7), Y[:, 1]])
-    for estimator in (None, DecisionTreeClassifier(max_depth=3)):
-        model = make_network(estimator=estimator).fit(X, Y)
-        assert (model.predict(X)[:, 1] == 7).all()
-        np.testing.assert_array_equal(model.predict_proba(X)[1], 1.0)
-
-
-@pytest.mark.parametrize("estimator", [None, DecisionTreeClassifier(max_depth=3)])
-def test_unknown_labels_are_learned_around(binary, estimator):
-    X, Y = binary
-    holes = np.where(np.random.default_rng(0).random(Y.shape) < 0.2, np.nan, Y)
-    model = make_network(estimator=estimator).fit(X, holes)
-    assert [list(classes) for classes in model.classes_] == [[0, 1]] * Y.shape[1]
-    assert (model.predict(X) == Y).mean() > 0.7
-    again = make_network(estimator=estimator, unknown=-1).fit(X, np.nan_to_num(holes, nan=-1).astype(int))
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))
-
-
-def test_weights_reach_the_links(binary):
-    X, Y = binary
-    weight = np.linspace(0.1, 2.0, len(X))
-    plain, weighted = make_network().fit(X, Y), make_network().fit(X, Y, sample_weight=weight)
-    assert np.abs(plain.network_.scorer.coef - weighted.network_.scorer.coef).max() > 1e-3
-
-
-def test_verbose_prints_a_line_for_each_link(binary, capsys):
-    make_network(verbose=True).fit(*binary)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 5
-    assert lines[0].startswith("[DependencyNetworkClassifier] link 1 of 5: label")
 
 
 # -- errors -----------------------------------------------------------------------------------
@@ -301,13 +187,6 @@ def test_errors_say_what_to_type(binary, parameters, message):
     model = make_network().fit(X, Y).set_params(**parameters)
     with pytest.raises(ValueError, match=message):
         model.predict(X)
-
-
-def test_samples_are_a_positive_number(binary):
-    X, Y = binary
-    model = make_network().fit(X, Y)
-    with pytest.raises(ValueError, match="`n_samples=0` must be a positive whole number"):
-        model.sample(X, 0)
 
 
 # -- real data --------------------------------------------------------------------------------

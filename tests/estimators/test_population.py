@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from scipy.special import logsumexp
-from scipy.stats import chisquare
 from sklearn.datasets import make_multilabel_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -21,7 +16,6 @@ from montechain import (
     Algorithm4,
     AllOrders,
     BeamOrder,
-    BranchAndBound,
     ChainClassifier,
     ChainPopulationClassifier,
     Greedy,
@@ -45,76 +39,7 @@ def bridges():
     return make_bridges()
 
 
-def mixture_table(model, X):
-    """Return every label vector (by label) and its log-probability under the mixture, by direct enumeration."""
-    n_classes = [len(classes) for classes in model.classes_]
-    vectors = np.array(list(itertools.product(*map(range, n_classes))), dtype=np.int32)
-    table = np.empty((len(X), len(vectors)))
-    for v, vector in enumerate(vectors):
-        by_chain = [chain.log_joint(X, np.tile(vector[list(chain.order)], (len(X), 1))) for chain in model.chains_]
-        table[:, v] = logsumexp(np.column_stack(by_chain), axis=1, b=model.weights_)
-    return vectors, table
-
-
 ORDERS = [[0, 1, 2], [2, 1, 0], [1, 2, 0]]
-
-
-def test_every_method_answers_for_the_mixture(bridges):
-    X, Y = bridges
-    model = ChainPopulationClassifier(
-        order=ORDERS, weights=[1, 2, 3], inference=BranchAndBound(residual=0.0), random_state=0
-    ).fit(X, Y)
-    vectors, table = mixture_table(model, X)
-    np.testing.assert_allclose(np.exp(table).sum(axis=1), 1.0)
-    np.testing.assert_allclose(model.weights_, [1 / 6, 1 / 3, 1 / 2])
-    decision = model.decide(X)
-    np.testing.assert_allclose(decision.log_proba, table.max(axis=1), atol=1e-9)
-    assert decision.certified.all()
-    best = vectors[table.argmax(axis=1)]
-    np.testing.assert_array_equal(model.predict(X)["lanes"], model.classes_[2][best[:, 2]])
-    for label, marginal in enumerate(model.predict_proba(X)):
-        joint = np.exp(table)
-        expected = np.column_stack([joint[:, vectors[:, label] == c].sum(axis=1) for c in range(marginal.shape[1])])
-        np.testing.assert_allclose(marginal, expected, atol=1e-9)
-    np.testing.assert_allclose(model.predict_top_k(X, 3).log_proba, -np.sort(-table, axis=1)[:, :3], atol=1e-9)
-    codes = np.column_stack([np.searchsorted(c, Y[name]) for c, name in zip(model.classes_, Y, strict=True)])
-    index = np.ravel_multi_index(codes.T, [len(c) for c in model.classes_])
-    np.testing.assert_allclose(model.log_joint(X, Y), table[np.arange(len(X)), index], atol=1e-9)
-
-
-def test_given_is_conditioning_the_mixture(bridges):
-    X, Y = bridges
-    model = ChainPopulationClassifier(order=ORDERS, inference=BranchAndBound(residual=0.0), random_state=0).fit(X, Y)
-    vectors, table = mixture_table(model, X)
-    table = np.where(vectors[:, 1][None] == Y["span"].to_numpy()[:, None], table, -np.inf)
-    known = Y[["span"]]
-    np.testing.assert_allclose(model.decide(X, given=known).log_proba, table.max(axis=1), atol=1e-9)
-    joint = np.exp(table - logsumexp(table, axis=1, keepdims=True))
-    expected = np.column_stack([joint[:, vectors[:, 0] == c].sum(axis=1) for c in range(3)])
-    np.testing.assert_allclose(model.predict_proba(X, given=known)[0], expected, atol=1e-5)
-    assert (model.sample(X, 3, given=known)[:, :, 1] == Y["span"].to_numpy()[:, None]).all()
-
-
-@pytest.mark.parametrize("known_label", [None, 0, 2])
-def test_samples_come_from_the_mixture(bridges, known_label):
-    X, Y = bridges
-    model = ChainPopulationClassifier(order=ORDERS, random_state=2).fit(X, Y)
-    vectors, table = mixture_table(model, X[:1])
-    known = None
-    if known_label is not None:
-        known = Y.iloc[:1, [known_label]]
-        code = np.flatnonzero(model.classes_[known_label] == known.iloc[0, 0])[0]
-        table = np.where(vectors[:, known_label] == code, table, -np.inf)
-    expected = np.exp(table[0] - logsumexp(table[0])) * 3000
-    draws = model.sample(X[:1], 3000, given=known)[0]
-    codes = np.column_stack([np.searchsorted(c, draws[:, j].astype(c.dtype)) for j, c in enumerate(model.classes_)])
-    observed = np.array([(codes == vector).all(axis=1).sum() for vector in vectors])
-    likely = expected > 8
-    observed = np.append(observed[likely], observed[~likely].sum())
-    expected = np.append(expected[likely], expected[~likely].sum())
-    positive = expected > 1
-    observed, expected = observed[positive], expected[positive]
-    assert chisquare(observed, expected * observed.sum() / expected.sum()).pvalue > 1e-4
 
 
 @pytest.mark.parametrize("combine", ["mixture", "algorithm-4", "vote", Algorithm4(n_orders=5, n_samples=10)])
@@ -284,17 +209,6 @@ def test_verbose_shows_how_far_the_search_is(binary, capsys):
     ChainClassifier(order=OrderSearch(n_iterations=9), verbose=True, random_state=0).fit(X, Y)
     shown = capsys.readouterr().err
     assert "order search: 10 of 10, payoff" in shown
-
-
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_the_same_seed_gives_the_same_population(binary, n_jobs):
-    X, Y = binary
-    search = OrderSearch(n_iterations=6, keep=2, n_restarts=2, pool="evaluated")
-    one = ChainPopulationClassifier(order=search, random_state=3).fit(X, Y)
-    two = ChainPopulationClassifier(order=search, random_state=3, n_jobs=n_jobs).fit(X, Y)
-    np.testing.assert_array_equal(one.orders_, two.orders_)
-    np.testing.assert_array_equal(one.predict(X), two.predict(X))
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(one)).predict(X), one.predict(X))
 
 
 BAD = {

@@ -68,24 +68,6 @@ def test_the_problem_is_one_multinomial_regression(fitted):
         np.testing.assert_allclose([row[tuple(name.split("|"))] for name in expected.classes_], proba, atol=1e-4)
 
 
-@pytest.mark.parametrize("with_knowledge", [False, True])
-def test_exact_match(fitted, with_knowledge):
-    X, Y, model = fitted
-    # Only labels that were hidden in a vector that occurs: some vector agrees.
-    known = hide(Y, 0.6) if with_knowledge else np.full(Y.shape, None)
-    decision = model.decide(X, given=known if with_knowledge else None)
-    assert decision.certified.all()
-    for i, distribution in enumerate(distributions(model, X)):
-        agreeing, mass = restrict(distribution, known[i])
-        best = max(agreeing, key=agreeing.get)
-        assert tuple(decision.labels[i]) == best
-        np.testing.assert_allclose(decision.log_proba[i], np.log(distribution[best]))
-        np.testing.assert_allclose(decision.upper_bound[i], np.log(distribution[best]))
-        np.testing.assert_allclose(decision.expected_loss[i], 1.0 - agreeing[best], atol=1e-12)
-        np.testing.assert_allclose(model.log_joint(X[[i]], known[[i]]), np.log(mass), atol=1e-12)
-    assert not decision.regret.any()
-
-
 @pytest.mark.parametrize("loss", ["hamming", "f1", "jaccard", "callable"])
 @pytest.mark.parametrize("with_knowledge", [False, True])
 def test_other_losses_are_minimised_over_all_vectors(loss, with_knowledge):
@@ -120,46 +102,6 @@ def test_other_losses_are_minimised_over_all_vectors(loss, with_knowledge):
         assert costs[tuple(decision.labels[i])] == pytest.approx(min(costs.values()), abs=1e-12)
         assert decision.expected_loss[i] == pytest.approx(min(costs.values()), abs=1e-12)
     assert decision.certified.all()
-
-
-@pytest.mark.parametrize("with_knowledge", [False, True])
-def test_marginals_and_top_k(fitted, with_knowledge):
-    X, Y, model = fitted
-    known = hide(Y, 0.7) if with_knowledge else np.full(Y.shape, None)
-    given = known if with_knowledge else None
-    marginals, top = model.predict_proba(X, given=given), model.predict_top_k(X, k=3, given=given)
-    for i, distribution in enumerate(distributions(model, X)):
-        agreeing, _ = restrict(distribution, known[i])
-        for j, classes in enumerate(model.classes_):
-            expected = [sum(p for v, p in agreeing.items() if v[j] == c) for c in classes]
-            np.testing.assert_allclose(marginals[j][i], expected, atol=1e-12)
-        best = sorted(agreeing, key=agreeing.get, reverse=True)[:3]
-        for place in range(3):
-            if place < len(best):
-                assert tuple(top.labels[i, place]) == best[place]
-                np.testing.assert_allclose(top.proba[i, place], distribution[best[place]])
-            else:
-                assert top.labels[i, place].tolist() == [None] * 3
-                assert top.proba[i, place] == 0.0
-
-
-def test_no_more_than_all_vectors(fitted):
-    X, _, model = fitted
-    top = model.predict_top_k(X, k=50)
-    assert top.labels.shape == (len(X), 7, 3)
-    np.testing.assert_allclose(top.proba.sum(axis=1), 1.0)
-
-
-@pytest.mark.parametrize("given", [None, [["a", None, None]]])
-def test_draws_have_the_right_frequencies(fitted, given):
-    X, _, model = fitted
-    draws = model.sample(X[:1], n_samples=20000, given=given)[0]
-    (distribution,) = distributions(model, X[:1])
-    expected, _ = restrict(distribution, (None,) * 3 if given is None else given[0])
-    counts = Counter(map(tuple, draws.tolist()))
-    assert set(counts) <= set(expected)
-    for vector, p in expected.items():
-        assert counts[vector] / 20000 == pytest.approx(p, abs=0.02)
 
 
 def test_a_vector_never_seen_is_impossible(fitted):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 import sklearn
@@ -86,22 +84,18 @@ def data():
     return make_multilabel_classification(n_samples=120, n_features=8, n_classes=4, random_state=0)
 
 
-def test_grid_search_reaches_into_the_strategy(data):
+@pytest.mark.parametrize(
+    ("model", "parameter", "values"),
+    [(ChainClassifier(inference=Beam()), "inference__width", [1, 3]),
+     (ChainClassifier(LogisticLink()), "estimator__C", [0.01, 10.0])],
+)  # fmt: skip
+def test_grid_search_reaches_into_strategies_and_links(data, model, parameter, values):
     X, Y = data
-    search = GridSearchCV(
-        ChainClassifier(inference=Beam(), random_state=0),
-        {"inference__width": [1, 3], "parents": ["all", "none"]},
-        cv=3,
-    ).fit(X, Y)
-    assert search.best_params_["inference__width"] in (1, 3)
-    assert search.best_estimator_.inference.width == search.best_params_["inference__width"]
+    model.set_params(random_state=0)
+    search = GridSearchCV(model, {parameter: values, "parents": ["all", "none"]}, cv=2).fit(X, Y)
+    assert search.best_params_[parameter] in values
+    assert search.best_estimator_.get_params()[parameter] == search.best_params_[parameter]
     assert 0.0 < search.best_score_ <= 1.0
-
-
-def test_grid_search_reaches_into_the_links(data):
-    X, Y = data
-    search = GridSearchCV(ChainClassifier(LogisticLink(), random_state=0), {"estimator__C": [0.01, 10.0]}, cv=2)
-    assert search.fit(X, Y).best_params_["estimator__C"] in (0.01, 10.0)
 
 
 def test_cross_val_predict_of_probabilities(data):
@@ -127,13 +121,6 @@ def test_clones_start_anew(data):
     assert not hasattr(copy, "chain_")
     assert copy.inference is not model.inference
     assert copy.inference.width == 4
-
-
-def test_a_pickled_model_predicts_alike(data):
-    X, Y = data
-    for model in (ChainClassifier(random_state=0), ChainClassifier(DecisionTreeClassifier(), random_state=0)):
-        model.fit(X, Y)
-        np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
 
 
 def test_given_travels_through_a_pipeline(data):
@@ -186,12 +173,3 @@ def test_progress_callbacks_hear_of_every_link(data):
 
     ChainClassifier().set_callbacks(Listener()).fit(X, Y)
     assert heard == ["setup", *["link"] * 4, "fit", "teardown"]
-
-
-def test_verbose_prints_a_line_for_each_link(data, capsys):
-    X, Y = data
-    ChainClassifier(verbose=True, order=[2, 0, 1, 3]).fit(X, Y)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 4
-    assert lines[0].startswith("[ChainClassifier] link 1 of 4: label")
-    assert {line.split("label ")[1][0] for line in lines} == set("0123")

@@ -290,7 +290,7 @@ def test_bad_input(table):
         TableClassifier(SEEDED).fit(X.iloc[:1], Y.iloc[:1])
     with pytest.raises(TypeError, match=r"`classifier=.*ChainClassifier.* pass an instance"):
         TableClassifier(ChainClassifier).fit(X, Y)
-    with pytest.raises(TypeError, match=r"`encoder='one-hot'` of TableClassifier is not a transformer"):
+    with pytest.raises(TypeError, match=r"`encoder='one-hot'` of TableClassifier has no method `fit_transform`"):
         TableClassifier(encoder="one-hot").fit(X, Y)
     with pytest.raises(TypeError, match=r"RandomForestClassifier.predict does not take it"):
         TableClassifier(RandomForestClassifier(5), encoder=encoder()).fit(X, Y).predict(X, given=Y)

@@ -40,7 +40,7 @@ class Model:
     @property
     def target_names(self) -> list[str]:
         """Names of the targets."""
-        from montechain.estimators.wrappers import innermost
+        from montechain.estimators.checks import innermost
         from montechain.targets import named_labels
 
         names = getattr(innermost(self.classifier), "target_names_", None)

@@ -15,19 +15,20 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from montechain._compat import CallbackSupportMixin, check_sample_weight, with_callbacks
 from montechain._frames import is_frame
+from montechain._messages import check_positive_argument
 from montechain._rows import map_chunks
 from montechain._savable import require
 from montechain.distributions import Marginals
 from montechain.errors import EstimateWarning, NonFiniteError
-from montechain.estimators.checks import advice, check_count, is_finite, remembered, unchanged_on_failure
+from montechain.estimators.checks import advice, is_finite, remembered, unchanged_on_failure
 from montechain.estimators.multi_target import MultiTargetClassifier
 from montechain.inference import Decision, TopK
 from montechain.joint import JointModel
 from montechain.links.base import refuse_fit_params
 from montechain.losses import Loss, check_loss
-from montechain.targets import UNKNOWN
+from montechain.targets import UNKNOWN, TargetCodec
 
-__all__ = ["JointClassifier"]
+__all__ = ["JointClassifier", "SeenVectorsMixin"]
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 CHUNK_CELLS = 2**19
@@ -45,12 +46,13 @@ GENERAL_CHUNK_ROWS = 2048
 class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
     """Base class of all classifiers: everything but how a joint model is learned.
 
-    A subclass learns (`_learn`, which sets fitted attributes) and returns its joint model (`_model`). Its parameters
-    include `unknown` and `random_state`; the defaults of the others stand below.
+    A subclass learns (`_learn`, which sets fitted attributes, as a rule `model_`). Its parameters include `unknown` and
+    `random_state`; the defaults of the others stand below.
     """
 
     loss: Any
     random_state: Any
+    model_: Any
     n_jobs: int | None = None
     verbose: bool = False
 
@@ -60,9 +62,9 @@ class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
     def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
         """Learn from checked rows and codes (one column per label), and set the fitted attributes."""
 
-    @abstractmethod
     def _model(self) -> JointModel:
         """Return the joint model learned, with the present parameters of inference."""
+        return self.model_
 
     def _check_choices(self) -> None:
         """Raise an error that says what to type if a parameter is not allowed."""
@@ -126,12 +128,7 @@ class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
         return self._decide(X, given).labels
 
     def decide(self, X: Any, *, given: Any = None) -> Decision:
-        """Return the predictions with what is proven about them.
-
-        Parameters
-        ----------
-        X, given
-            As in `predict`.
+        """Return the predictions with what is proven about them; `X` and `given` are those of `predict`.
 
         Returns
         -------
@@ -143,17 +140,12 @@ class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
         return self._decide(X, given, conditional=True)
 
     def predict_proba(self, X: Any, *, given: Any = None) -> Any:
-        """Return the marginal probabilities p(label | x, given) of each label.
+        """Return the marginal probabilities p(label | x, given) of each label; `X` and `given` are those of `predict`.
 
         They are exact where the labels have few combinations; else within the `residual` of the strategy, 0.01 by
         default (``BranchAndBound(residual=0.001)`` makes it smaller), as long as its node budget lasts. Rows whose
         budget ends first get estimates from random draws, whose error can be larger; an `EstimateWarning` says how
         many they are. `MonteCarlo` always estimates. `predict_marginals` also returns a bound on the error of each row.
-
-        Parameters
-        ----------
-        X, given
-            As in `predict`.
 
         Returns
         -------
@@ -173,12 +165,7 @@ class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
         return found.proba[0] if self.codec_.is_1d else found.proba
 
     def predict_marginals(self, X: Any, *, given: Any = None) -> Marginals:
-        """Return the marginal probabilities with what is proven about them.
-
-        Parameters
-        ----------
-        X, given
-            As in `predict`.
+        """Return the marginal probabilities with what is proven about them; `X` and `given` are those of `predict`.
 
         Returns
         -------
@@ -192,13 +179,7 @@ class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
         )
 
     def predict_top_k(self, X: Any, k: int = 5, *, given: Any = None) -> TopK:
-        """Return the k most probable label vectors of each row, best first.
-
-        Parameters
-        ----------
-        X, given
-            As in `predict`.
-        k : int, default=5
+        """Return the k most probable label vectors of each row, best first; `X` and `given` are those of `predict`.
 
         Returns
         -------
@@ -207,19 +188,12 @@ class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
             than k if the labels have fewer combinations. In rows where fewer agree with what is given, None and a
             probability of zero stand at the end.
         """
-        check_count("k", k, 5)
-        top = self._ask(lambda model, rows, known, rng: model.top_k(rows, int(k), given=known), X, given, width=int(k))
+        k = check_positive_argument("k", k, "k=5")
+        top = self._ask(lambda model, rows, known, rng: model.top_k(rows, k, given=known), X, given, width=k)
         return replace(top, labels=self.codec_.decode_array(top.labels))
 
     def log_joint(self, X: Any, y: Any) -> np.ndarray:
-        """Return log p(y | x) of one label vector per row.
-
-        Parameters
-        ----------
-        X : array, sparse container or data frame of shape (n, n_features)
-        y : array or data frame of shape (n, L)
-            Where a label is unknown, the probability of the known ones is returned.
-        """
+        """Return log p(y | x) of one label vector per row; of the known labels only, where some are unknown in y."""
         X = self._check_X(X, reset=False)
         codes = self.codec_.encode(y, n_rows=X.shape[0])
         return self._map(_log_joint, X, codes)
@@ -227,25 +201,16 @@ class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
     def sample(self, X: Any, n_samples: int = 100, *, given: Any = None) -> np.ndarray:
         """Draw label vectors from p(y | x), or from p(y | x, given).
 
-        With labels given, the label vectors that agree with them are enumerated until at most a thousandth of their
-        mass is left, and the draws are made from these.
-
-        Parameters
-        ----------
-        X, given
-            As in `predict`.
-        n_samples : int, default=100
+        `X` and `given` are those of `predict`. With labels given, the label vectors that agree with them are enumerated
+        until at most a thousandth of their mass is left, and the draws are made from these.
 
         Returns
         -------
         ndarray of shape (n, n_samples, L)
         """
-        check_count("n_samples", n_samples, 100)
-
-        def draw(model: JointModel, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
-            return model.sample(rows, int(n_samples), given=known, rng=rng)
-
-        drawn = self._ask(draw, X, given, width=int(n_samples), is_drawn=True)
+        n = check_positive_argument("n_samples", n_samples, "n_samples=100")
+        draw = lambda model, rows, known, rng: model.sample(rows, n, given=known, rng=rng)  # noqa: E731
+        drawn = self._ask(draw, X, given, width=n, is_drawn=True)
         return self.codec_.decode_array(drawn)
 
     # -- asking the model ---------------------------------------------------------------------
@@ -280,15 +245,10 @@ class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
         effort: int = 1,
         is_drawn: bool = False,
     ) -> Any:
-        """Ask the model about chunks of rows, and join the answers.
+        """Ask the model about chunks of rows, and join the answers. X is checked, but for the cells of plain arrays.
 
         Parameters
         ----------
-        query : callable
-            ``query(model, rows, known, rng=...)``.
-        X : array, CSR container or data frame
-            Checked, but for the cells of plain arrays.
-        known : int32 ndarray of shape (n, L), optional
         width : int, optional
             Number of label vectors a row counts for; by default the model's.
         effort : int, default=1
@@ -390,6 +350,23 @@ class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._takes()[1]
         return tags
+
+
+class SeenVectorsMixin:
+    """Fitted attributes of classifiers whose model is a distribution over the label vectors seen in training."""
+
+    model_: Any
+    codec_: TargetCodec
+
+    @property
+    def vectors_(self) -> np.ndarray:
+        """The label vectors seen in training, of shape (V, L), in the user's classes."""
+        return self.codec_.decode_array(self.model_.vectors[None])[0]
+
+    @property
+    def vector_counts_(self) -> np.ndarray:
+        """How often each vector occurs, weighted."""
+        return self.model_.counts
 
 
 def _log_joint(model: JointModel, rows: Any, codes: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:

@@ -1,27 +1,35 @@
-"""Checks and small helpers of the estimators."""
+"""Helpers of the estimators: advice, caches, metadata, and the classifier within pipelines, searches and tables."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from numbers import Integral
 from operator import is_
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import narwhals as nw
 import numpy as np
+from sklearn import get_config
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import has_fit_parameter
 
+from montechain._compat import BaseSearchCV
 from montechain._frames import is_frame
 
-__all__ = ["advice", "check_count", "is_finite", "remembered", "unchanged_on_failure"]
-
-
-def check_count(name: str, value: Any, example: int) -> None:
-    """Raise an error that says what to type unless the value is a positive whole number."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"`{name}={value!r}` must be a positive whole number, e.g. {name}={example}.")
+__all__ = [
+    "advice",
+    "fit_options",
+    "innermost",
+    "is_finite",
+    "is_table",
+    "learned_classifier",
+    "remembered",
+    "route_to",
+    "unchanged_on_failure",
+]
 
 
 @contextmanager
@@ -87,3 +95,65 @@ def remembered(owner: Any, name: str, sources: Sequence[Any], make: Callable[[li
         kept = list(sources)
         entry = own[name] = (kept, make(kept))
     return entry[1]
+
+
+def fit_options(owner: Any, role: str, within: Any, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
+    """Return what goes to the `fit` of the classifier within `owner`, which is its parameter `role`."""
+    given = fit_params if sample_weight is None else {**fit_params, "sample_weight": sample_weight}
+    if get_config()["enable_metadata_routing"] and within is not None and getattr(owner, role) is not None:
+        return dict(process_routing(owner, "fit", **given)[role]["fit"]) if given else {}
+    if sample_weight is not None and within is not None and not has_fit_parameter(within, "sample_weight"):
+        raise TypeError(
+            f"`sample_weight` was given, but {type(within).__name__}.fit does not take it. Leave it out, or use a "
+            "classifier that does, such as LogisticRegression()."
+        )
+    return given
+
+
+def route_to(owner: Any, role: str) -> MetadataRouter:
+    """Return the metadata routing of a classifier that passes metadata on to the one that is its parameter `role`."""
+    router, within = MetadataRouter(owner=owner).add_self_request(owner), getattr(owner, role)
+    if hasattr(within, "get_metadata_routing"):
+        router.add(**{role: within}, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+    return router
+
+
+def innermost(model: Any) -> Any:
+    """Return the classifier at the end of pipelines and searches; of a fitted search, the best one.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from montechain import ChainClassifier
+    >>> innermost(make_pipeline(StandardScaler(), ChainClassifier()))
+    ChainClassifier()
+    """
+    while isinstance(model, Pipeline | BaseSearchCV):
+        if isinstance(model, Pipeline):
+            model = model.steps[-1][1]
+        else:
+            model = getattr(model, "best_estimator_", model.estimator)
+    return model
+
+
+def learned_classifier(model: Any) -> Any:
+    """Return the classifier at the end of pipelines, searches and fitted tables.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from montechain import ChainClassifier, TableClassifier
+    >>> X, Y = make_multilabel_classification(n_samples=50, n_classes=2, random_state=0)
+    >>> learned_classifier(TableClassifier(ChainClassifier(order=None)).fit(X, Y))
+    ChainClassifier(order=None)
+    """
+    model = innermost(model)
+    while is_table(model):
+        model = innermost(model.classifier_)
+    return model
+
+
+def is_table(model: Any) -> bool:
+    """Return whether a model is a fitted `TableClassifier`, which imports this module."""
+    return hasattr(model, "classifier_") and hasattr(model, "encoder_")

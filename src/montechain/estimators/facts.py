@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from montechain.estimators.wrappers import innermost, is_table
+from montechain.estimators.checks import innermost, is_table
 from montechain.targets import named_labels
 
 __all__ = ["Facts", "ShownOrder", "choices_of", "fitted_facts", "label_names_of"]

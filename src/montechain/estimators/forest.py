@@ -8,9 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from montechain._messages import check_positive_integer, nearest
-from montechain.estimators.base import JointClassifier
+from montechain.estimators.base import JointClassifier, SeenVectorsMixin
 from montechain.estimators.progress import link_progress
-from montechain.joint import JointModel
 from montechain.links import LinkProblem
 from montechain.seen_vectors import ForestModel, count_vectors, informative_rows
 from montechain.targets import UNKNOWN
@@ -22,7 +21,7 @@ N_DRAWS = 5
 """How many copies, drawn independently, stand for a row with unknown labels."""
 
 
-class ClusteringForestClassifier(JointClassifier):
+class ClusteringForestClassifier(SeenVectorsMixin, JointClassifier):
     """Predict several targets at once with a random forest of predictive clustering trees.
 
     A predictive clustering tree splits the rows so that all labels together become purer: by the mean decrease of
@@ -51,13 +50,10 @@ class ClusteringForestClassifier(JointClassifier):
         Largest depth of a tree. None: leaves are split until they are pure or too small.
     min_samples_leaf : int or float, default=1
         Rows in a leaf, at least.
-    loss : str, Loss or callable, default="hamming"
-        What "best" means, as in `ChainClassifier`.
-    unknown : scalar, default=None
-        A value in y that means "this label is not known", besides NaN and None.
     n_jobs : int, default=None
         Trees grown and asked at a time.
-    random_state : int, RandomState or None, default=None
+    loss, unknown, random_state
+        As in `ChainClassifier`, but for Hamming loss by default.
 
     Attributes
     ----------
@@ -67,12 +63,8 @@ class ClusteringForestClassifier(JointClassifier):
         The label vectors seen in training, in y's own classes.
     vector_counts_ : ndarray of shape (V,)
         How often each occurs, weighted.
-    classes_ : list of L ndarrays, or ndarray for a one-dimensional y
-    target_names_ : list
-        Names of the labels; only if y has names.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Only if X is a data frame with names that are strings.
+    classes_, target_names_, n_features_in_, feature_names_in_
+        As in `ChainClassifier`.
 
     References
     ----------
@@ -131,16 +123,6 @@ class ClusteringForestClassifier(JointClassifier):
         """The random forest, fitted to codes."""
         return self.model_.forest
 
-    @property
-    def vectors_(self) -> np.ndarray:
-        """The label vectors seen in training, of shape (V, L), in the user's classes."""
-        return self.codec_.decode_array(self.model_.vectors[None])[0]
-
-    @property
-    def vector_counts_(self) -> np.ndarray:
-        """How often each vector occurs, weighted."""
-        return self.model_.counts
-
     def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
         X, codes, options = informative_rows(X, codes, options)
         X, codes, weight = self._completed(X, codes, options.get("sample_weight"), seed)
@@ -150,9 +132,6 @@ class ClusteringForestClassifier(JointClassifier):
         vectors, numbers, counts = count_vectors(codes, weight)
         first_node, shares = _leaf_vectors(forest, X, numbers, len(vectors), weight)
         self.model_ = ForestModel(vectors, counts, self.codec_.n_classes, forest, first_node, shares)
-
-    def _model(self) -> JointModel:
-        return self.model_
 
     def _forest(self, seed: int) -> Any:
         # Imported here because the other classifiers do without scikit-learn's ensembles.

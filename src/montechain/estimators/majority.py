@@ -40,10 +40,8 @@ class MajorityClassifier(JointClassifier):
     strategy : {"vector", "label"}, default="vector"
         The commonest vector is best for exact match, the commonest class of each label for Hamming loss. A row in which
         some labels are unknown is shared out among the complete vectors that agree with it, by their frequency.
-    unknown : scalar, default=None
-        A value in y that means "this label is not known", besides NaN and None.
-    random_state : default=None
-        Has no effect; here so that all methods can be made alike.
+    unknown, random_state
+        As in `ChainClassifier`. `random_state` is used by `sample` only.
 
     Attributes
     ----------
@@ -51,12 +49,8 @@ class MajorityClassifier(JointClassifier):
         The frequency of each label's classes.
     vector_counts_ : ndarray of shape (V,)
         How often each complete label vector seen in training occurs, weighted.
-    classes_ : list of L ndarrays, or ndarray for a one-dimensional y
-    target_names_ : list
-        Names of the labels; only if y has names.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Only if X is a data frame with names that are strings.
+    classes_, target_names_, n_features_in_, feature_names_in_
+        As in `ChainClassifier`.
 
     Examples
     --------

@@ -41,9 +41,6 @@ class DependencyNetworkClassifier(LinkedClassifier):
 
     Parameters
     ----------
-    estimator : None, "logistic", "svm", link or classifier, default=None
-        How a link is learned. None is `LogisticLink()`; `SVMLink()` is the paper's; any other
-        scikit-learn classifier must have `predict_proba`.
     n_iterations : int, default=1000
         Number of sweeps over the labels.
     n_collected : int, default=100
@@ -56,26 +53,16 @@ class DependencyNetworkClassifier(LinkedClassifier):
         What the best label vector is: "hamming" takes the most probable class of each label by the
         marginals; "exact_match" the vector that was collected most often; "f1", "jaccard" or
         ``loss(y, y_hat)`` what costs least on average over the vectors collected.
-    unknown : scalar, default=None
-        A value in y that means "this label is not known", besides NaN and None.
-    n_jobs : int, default=None
-        Links learned, and chunks of rows predicted, at a time.
-    random_state : int, RandomState or None, default=None
-        For learning and for the draws: with None, predictions may differ from call to call. All rows
-        use the same uniform numbers, so that a prediction does not depend on the rows beside it.
-    verbose : bool, default=False
-        Print a line for each link learned.
+    estimator, unknown, n_jobs, random_state, verbose
+        As in `ChainClassifier`. All rows use the same uniform numbers, so that a prediction does not
+        depend on the rows beside it.
 
     Attributes
     ----------
     network_ : DependencyNetwork
         The learned links.
-    classes_ : list of L ndarrays, or ndarray for a one-dimensional y
-    target_names_ : list
-        Names of the labels; only if y has names.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Only if X is a data frame with names that are strings.
+    classes_, target_names_, n_features_in_, feature_names_in_
+        As in `ChainClassifier`.
 
     Notes
     -----

@@ -37,8 +37,6 @@ class ChainPopulationClassifier(LinkedClassifier):
 
     Parameters
     ----------
-    estimator : None, "logistic", "svm", link or classifier, default=None
-        How a link is learned, as in `ChainClassifier`.
     order : "random", sequence of sequences, or OrderFinder, default="random"
         The orders: at random, given, or searched for, as by ``OrderSearch(keep=10)``.
     n_chains : int, default=10
@@ -54,18 +52,10 @@ class ChainPopulationClassifier(LinkedClassifier):
     max_samples : int or float, default=None
         Rows for each chain, as a number or a share: drawn with replacement if `bootstrap`, else
         without. None: as many as there are.
-    parents : default="all"
-        Which earlier labels a link sees, as in `ChainClassifier`.
     inference : str or strategy, default="branch_and_bound"
         How a single chain is searched, where the combination asks for that.
-    loss : str, Loss or callable, default="exact_match"
-    unknown : scalar, default=None
-        A value in y that means "this label is not known", besides NaN and None.
-    n_jobs : int, default=None
-    random_state : int, RandomState or None, default=None
-        For the order, for learning, and for strategies that draw: with None these may answer
-        differently from call to call.
-    verbose : bool, default=False
+    estimator, parents, loss, unknown, n_jobs, random_state, verbose
+        As in `ChainClassifier`.
 
     Attributes
     ----------
@@ -75,14 +65,8 @@ class ChainPopulationClassifier(LinkedClassifier):
         The label at each position of each chain.
     weights_ : ndarray of shape (M,)
         Sum to one.
-    search_trace_ : list of dict
-        The course of the search, if `order` is one; ``pandas.DataFrame(search_trace_)`` is a table.
-    classes_ : list of L ndarrays, or ndarray for a one-dimensional y
-    target_names_ : list
-        Names of the labels; only if y has names.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Only if X is a data frame with names that are strings.
+    search_trace_, classes_, target_names_, n_features_in_, feature_names_in_
+        As in `ChainClassifier`.
 
     References
     ----------

@@ -9,9 +9,9 @@ import numpy as np
 
 from montechain._compat import check_method_params
 from montechain._rows import take_rows
+from montechain.estimators.base import SeenVectorsMixin
 from montechain.estimators.linked import LinkedClassifier
 from montechain.estimators.progress import link_progress
-from montechain.joint import JointModel
 from montechain.links import FittedLinearLink, FittedLink, LinkLearner, LinkProblem, LogisticLink, SVMLink
 from montechain.links.linear import ONE_VERSUS_REST
 from montechain.seen_vectors import (
@@ -33,7 +33,7 @@ MAX_PAIRED = 64
 does the time in which the pairs are joined for each row predicted."""
 
 
-class LabelPowersetClassifier(LinkedClassifier):
+class LabelPowersetClassifier(SeenVectorsMixin, LinkedClassifier):
     """Predict several targets at once by taking each label vector seen in training for one class.
 
     The label powerset method: p(y | x) is one multi-class problem. Dependence between labels costs nothing, but a
@@ -55,15 +55,10 @@ class LabelPowersetClassifier(LinkedClassifier):
         ``LogisticLink(tol=1e-4)``. "svm" or `SVMLink()`: a machine for each pair of vectors, as in the paper; above 64
         vectors one machine for each vector against the rest, whose probabilities are poor. Any other
         scikit-learn classifier must have `predict_proba`.
-    loss : str, Loss or callable, default="exact_match"
-        What "best" means, as in `ChainClassifier`.
     min_count : float, default=1
         Vectors that occur less often (by the sum of their rows' weights) are left out, with their rows.
-    unknown : scalar, default=None
-        A value in y that means "this label is not known", besides NaN and None.
-    n_jobs : int, default=None
-    random_state : int, RandomState or None, default=None
-        For completing rows, for classifiers that draw, and for `sample`.
+    loss, unknown, n_jobs, random_state
+        As in `ChainClassifier`.
 
     Attributes
     ----------
@@ -73,12 +68,8 @@ class LabelPowersetClassifier(LinkedClassifier):
         How often each occurs, weighted.
     model_ : PowersetModel
         The learned p(vector | x).
-    classes_ : list of L ndarrays, or ndarray for a one-dimensional y
-    target_names_ : list
-        Names of the labels; only if y has names.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Only if X is a data frame with names that are strings.
+    classes_, target_names_, n_features_in_, feature_names_in_
+        As in `ChainClassifier`.
 
     References
     ----------
@@ -114,16 +105,6 @@ class LabelPowersetClassifier(LinkedClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    @property
-    def vectors_(self) -> np.ndarray:
-        """The label vectors seen in training, of shape (V, L), in the user's classes."""
-        return self.codec_.decode_array(self.model_.vectors[None])[0]
-
-    @property
-    def vector_counts_(self) -> np.ndarray:
-        """How often each vector occurs, weighted."""
-        return self.model_.counts
-
     def _check_choices(self) -> None:
         super()._check_choices()
         if not isinstance(self.min_count, Real) or isinstance(self.min_count, bool) or not self.min_count > 0:
@@ -152,9 +133,6 @@ class LabelPowersetClassifier(LinkedClassifier):
             link = self._learn_link(learner, X, numbers, len(vectors), options)
             on_link(LinkProblem(0, ()))
         self.model_ = PowersetModel(vectors, counts, self.codec_.n_classes, link)
-
-    def _model(self) -> JointModel:
-        return self.model_
 
     def _completed(
         self, learner: LinkLearner, X: Any, codes: np.ndarray, options: dict[str, Any], rng: np.random.Generator

@@ -4,26 +4,36 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
+from functools import wraps
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn import get_config
 from sklearn.base import clone
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
+from montechain.estimators.base import JointClassifier
 from montechain.estimators.chain import ChainClassifier
-from montechain.estimators.checks import unchanged_on_failure
+from montechain.estimators.checks import fit_options, innermost, route_to, unchanged_on_failure
 from montechain.estimators.multi_target import MultiTargetClassifier
-from montechain.estimators.wrappers import innermost
-from montechain.inference import Decision, TopK
+from montechain.inference import Decision
 from montechain.links.base import UNKNOWN
 from montechain.preparation import TableEncoder
 
 __all__ = ["TableClassifier"]
+
+
+def _ask_classifier(method: str) -> Any:
+    """Return a method that passes the encoded table on to the method of this name of the classifier."""
+
+    @wraps(getattr(JointClassifier, method))
+    def ask(self: TableClassifier, X: Any, *arguments: Any, **options: Any) -> Any:
+        return self._ask(method, X, *arguments, **options)
+
+    return available_if(_classifier_has(method))(ask)
 
 
 def _classifier_has(method: str) -> Any:
@@ -57,14 +67,10 @@ class TableClassifier(MultiTargetClassifier):
         The fitted classifier.
     encoder_ : transformer
         The fitted encoder.
-    classes_ : list of L ndarrays, or ndarray for a one-dimensional y
-    target_names_ : list
-        Names of the labels; only if y has names.
     notes_ : list of str
         What you should know about the table and its targets: columns that are left out, targets with one class.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Only if X is a data frame whose names are strings.
+    classes_, target_names_, n_features_in_, feature_names_in_
+        As in `ChainClassifier`.
 
     Examples
     --------
@@ -98,8 +104,12 @@ class TableClassifier(MultiTargetClassifier):
             Passed on to the classifier's `fit`, by metadata routing if that is enabled.
         """
         with unchanged_on_failure(self):
-            classifier = self._new_classifier()
-            encoder = self._new_encoder(classifier)
+            classifier = ChainClassifier() if self.classifier is None else self._new("classifier", "fit")
+            if self.encoder is None:
+                missing = "keep" if get_tags(classifier).input_tags.allow_nan else "impute"
+                encoder = TableEncoder(missing=missing).set_output(transform="default")
+            else:
+                encoder = self._new("encoder", "fit_transform")
             encoded = encoder.fit_transform(X)
             for name in ("n_features_in_", "feature_names_in_"):
                 self.__dict__.pop(name, None)
@@ -111,50 +121,23 @@ class TableClassifier(MultiTargetClassifier):
                 raise ValueError("`X` has only 1 row (n_samples=1): give at least 2 rows to learn from.")
             self.notes_ = [*getattr(encoder, "notes_", ()), *self.codec_.notes(codes)]
             targets = y if _takes_any_classes(classifier) else self._as_numbers(codes)
-            options = self._fit_options(classifier, sample_weight, fit_params)
+            options = fit_options(self, "classifier", classifier, sample_weight, fit_params)
             self.classifier_ = classifier.fit(_acceptable(encoded, classifier), targets, **options)
         return self
 
     def predict(self, X: Any, *, given: Any = None) -> Any:
-        """Return a label vector for each row.
-
-        Parameters
-        ----------
-        X : data frame, array or sparse container of shape (n, n_features)
-        given : array or data frame of shape (n, L), optional
-            Labels known beforehand, for classifiers that take them.
-
-        Returns
-        -------
-        ndarray of shape (n, L) in y's own classes, a data frame if y was one, (n,) if y was one-dimensional
-        """
+        """Return a label vector for each row, as the classifier does. See `ChainClassifier.predict`."""
         return self._presented(self._ask("predict", X, given=given), X)
 
     @available_if(_classifier_has("decide"))
     def decide(self, X: Any, *, given: Any = None) -> Decision:
-        """Return the predictions with what is proven about them.
-
-        Parameters
-        ----------
-        X, given
-            As in `predict`.
-        """
+        """Return the predictions with what is proven about them. See `ChainClassifier.decide`."""
         decision = self._ask("decide", X, given=given)
         return replace(decision, labels=self._presented(decision.labels, X))
 
     @available_if(_classifier_has("predict_proba"))
     def predict_proba(self, X: Any, *, given: Any = None) -> Any:
-        """Return the marginal probabilities of each label.
-
-        Parameters
-        ----------
-        X, given
-            As in `predict`.
-
-        Returns
-        -------
-        list of L ndarrays of shape (n, K), or one ndarray if y was one-dimensional
-        """
+        """Return the marginal probabilities of each label. See `ChainClassifier.predict_proba`."""
         marginals = self._ask("predict_proba", X, given=given)
         if self.codec_.is_1d:
             return marginals
@@ -165,45 +148,9 @@ class TableClassifier(MultiTargetClassifier):
             return [np.column_stack([1.0 - positive, positive]) for positive in marginals.T]
         return list(marginals)
 
-    @available_if(_classifier_has("predict_top_k"))
-    def predict_top_k(self, X: Any, k: int = 5, *, given: Any = None) -> TopK:
-        """Return the k most probable label vectors of each row, best first.
-
-        Parameters
-        ----------
-        X, given
-            As in `predict`.
-        k : int, default=5
-        """
-        return self._ask("predict_top_k", X, k, given=given)
-
-    @available_if(_classifier_has("log_joint"))
-    def log_joint(self, X: Any, y: Any) -> np.ndarray:
-        """Return log p(y | x) of one label vector per row.
-
-        Parameters
-        ----------
-        X : data frame, array or sparse container of shape (n, n_features)
-        y : array or data frame of shape (n, L)
-            Where a label is unknown, the probability of the known ones is returned.
-        """
-        return self._ask("log_joint", X, y)
-
-    @available_if(_classifier_has("sample"))
-    def sample(self, X: Any, n_samples: int = 100, *, given: Any = None) -> np.ndarray:
-        """Draw label vectors from p(y | x), or from p(y | x, given).
-
-        Parameters
-        ----------
-        X, given
-            As in `predict`.
-        n_samples : int, default=100
-
-        Returns
-        -------
-        ndarray of shape (n, n_samples, L)
-        """
-        return self._ask("sample", X, n_samples, given=given)
+    predict_top_k = _ask_classifier("predict_top_k")
+    log_joint = _ask_classifier("log_joint")
+    sample = _ask_classifier("sample")
 
     # -- helpers ------------------------------------------------------------------------------
 
@@ -221,42 +168,21 @@ class TableClassifier(MultiTargetClassifier):
             else getattr(innermost(self.classifier), "_output_container", "default")
         )
 
-    def _new_classifier(self) -> Any:
-        if self.classifier is None:
-            return ChainClassifier()
-        if isinstance(self.classifier, type) or not hasattr(self.classifier, "fit"):
+    def _new(self, role: str, method: str) -> Any:
+        """Return a clone of the classifier or the encoder."""
+        given = getattr(self, role)
+        if isinstance(given, type) or not hasattr(given, method):
+            examples = {"classifier": "classifier=ChainClassifier()", "encoder": "encoder=TableEncoder()"}
             raise TypeError(
-                f"`classifier={self.classifier!r}` of TableClassifier is not a classifier: pass an instance, such as "
-                "TableClassifier(ChainClassifier())."
+                f"`{role}={given!r}` of TableClassifier has no method `{method}`: pass an instance, such as "
+                f"{examples[role]}."
             )
-        return clone(self.classifier)
-
-    def _new_encoder(self, classifier: Any) -> Any:
-        if self.encoder is None:
-            keep = get_tags(classifier).input_tags.allow_nan
-            return TableEncoder(missing="keep" if keep else "impute").set_output(transform="default")
-        if isinstance(self.encoder, type) or not hasattr(self.encoder, "fit_transform"):
-            raise TypeError(
-                f"`encoder={self.encoder!r}` of TableClassifier is not a transformer: pass an instance, such as "
-                "TableClassifier(encoder=TableEncoder())."
-            )
-        return clone(self.encoder)
+        return clone(given)
 
     def _as_numbers(self, codes: np.ndarray) -> np.ndarray:
         """Return codes as targets for scikit-learn's classifiers, NaN where a label is unknown."""
         targets = np.where(codes == UNKNOWN, np.nan, codes) if (codes == UNKNOWN).any() else codes.astype(np.int64)
         return targets[:, 0] if targets.shape[1] == 1 else targets
-
-    def _fit_options(self, classifier: Any, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
-        given = fit_params if sample_weight is None else {**fit_params, "sample_weight": sample_weight}
-        if get_config()["enable_metadata_routing"] and self.classifier is not None:
-            return dict(process_routing(self, "fit", **given)["classifier"]["fit"]) if given else {}
-        if sample_weight is not None and not has_fit_parameter(classifier, "sample_weight"):
-            raise TypeError(
-                f"`sample_weight` was given, but {type(classifier).__name__}.fit does not take it. Leave it out, or "
-                "use a classifier that does, such as ChainClassifier()."
-            )
-        return given
 
     def _ask(self, method: str, X: Any, *arguments: Any, given: Any = None) -> Any:
         """Call a method of the classifier with the encoded table."""
@@ -285,10 +211,7 @@ class TableClassifier(MultiTargetClassifier):
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where metadata goes: see scikit-learn's guide to metadata routing."""
-        router = MetadataRouter(owner=self).add_self_request(self)
-        if hasattr(self.classifier, "get_metadata_routing"):
-            router.add(classifier=self.classifier, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
-        return router
+        return route_to(self, "classifier")
 
     def __sklearn_tags__(self):
         """Return scikit-learn's description of what this takes and gives."""

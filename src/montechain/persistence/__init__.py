@@ -135,17 +135,11 @@ def load(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
         Further types that the file may hold, by full name, such as ``"package.module.Classifier"``. The file decides
         what they are made of, so name them only if you trust its author.
 
-    Returns
-    -------
-    estimator
-
     Raises
     ------
     ModelFileError
         If the file is not a model, is damaged or manipulated, has another format, or holds types that are not trusted.
         The message says which.
-    FileNotFoundError
-        If there is no such file.
     """
     trusted = trusted if isinstance(trusted, str) else list(trusted)
     if isinstance(trusted, str) or not all(isinstance(name, str) for name in trusted):
@@ -174,20 +168,8 @@ def load(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
 def describe(path: str | Path) -> dict[str, Any]:
     """Return what a model file says about itself, without loading the model. See `save` for an example.
 
-    Parameters
-    ----------
-    path : str or Path
-
-    Returns
-    -------
-    dict
-        With ``format``, ``class``, ``versions``, ``sha256``, ``untrusted`` (the types to name in `load`) and ``about``
-        (the notes given to `save`). Nothing proves any of it.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is not a model, or has another format.
+    It has the keys ``format``, ``class``, ``versions``, ``sha256``, ``untrusted`` (the types to name in `load`) and
+    ``about`` (the notes given to `save`). Nothing proves any of it. A `ModelFileError` says that a file is not a model.
     """
     return _read(Path(path), with_model=False)[0]
 

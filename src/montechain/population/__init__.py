@@ -6,8 +6,7 @@ from typing import Any
 
 from montechain._messages import nearest
 from montechain.population.algorithm_4 import Algorithm4
-from montechain.population.combination import Combination, Mixture
-from montechain.population.population import Population
+from montechain.population.population import Combination, Mixture, Population
 from montechain.population.vote import Vote
 
 __all__ = ["COMBINATIONS", "Algorithm4", "Combination", "Mixture", "Population", "Vote", "check_combine"]

@@ -15,8 +15,7 @@ from montechain.inference.draws import draw, draw_by_level
 from montechain.inference.monte_carlo import CELLS_AT_ONCE
 from montechain.inference.sweep import sweep
 from montechain.joint import ChainModel
-from montechain.population.combination import Combination
-from montechain.population.population import Population, joined
+from montechain.population.population import Combination, Population, joined
 from montechain.population.search import stacked_scores
 from montechain.prefix_tree import PrefixTree, no_knowledge
 from montechain.targets import CODE

@@ -1,24 +1,24 @@
-"""A weighted mixture of joint models: p(y | x) = sum_j w_j p_j(y | x)."""
+"""Several joint models with weights, how they give one answer, and their mixture p(y | x) = sum_j w_j p_j(y | x)."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from montechain._rows import take_rows
 from montechain.chain import Chain
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference.decision import TIGHT, Decision, TopK
 from montechain.joint import ChainModel, JointModel
+from montechain.losses import Loss
 from montechain.population.search import log_sum, search
 from montechain.targets import CODE
 
-if TYPE_CHECKING:
-    from montechain.population.combination import Combination
-
-__all__ = ["Population"]
+__all__ = ["Combination", "Mixture", "Population"]
 
 WEIGHTS_ERROR = 1e-5
 """Error of the models' weights, under given labels, above which marginals count as estimates."""
@@ -37,8 +37,8 @@ class Population(JointModel):
         Not negative, and not all zero; they are divided by their sum. Equal by default. Models of weight zero are left
         out.
     combine : Combination, optional
-        How `decide` and `marginals` get one answer from several models. By default they follow from the mixture. Its
-        `max_nodes`, if it has any, is the budget of the search for the most probable vector.
+        How `decide` and `marginals` get one answer from several models; by default `Mixture()`. Its `max_nodes`, if it
+        has any, is the budget of the search for the most probable vector.
 
     Attributes
     ----------
@@ -57,13 +57,7 @@ class Population(JointModel):
     array([0.6875])
     """
 
-    def __init__(
-        self,
-        models: Sequence[JointModel],
-        weights: Any = None,
-        *,
-        combine: Combination | None = None,
-    ):
+    def __init__(self, models: Sequence[JointModel], weights: Any = None, *, combine: Combination | None = None):
         if len(models) == 0:
             raise ValueError("a population needs at least one model.")
         if len({model.n_classes for model in models}) > 1:
@@ -76,7 +70,7 @@ class Population(JointModel):
         kept = np.flatnonzero(weights > 0.0).tolist()
         self.models = tuple(models[j] for j in kept)
         self.weights = weights[kept]
-        self.combine = combine
+        self.combine = Mixture() if combine is None else combine
         self.n_classes = models[0].n_classes
         self.is_sampling = any(model.is_sampling for model in self.models)
         widths = [model.n_scores for model in self.models]
@@ -152,33 +146,10 @@ class Population(JointModel):
         return TopK(labels, log_proba, upper_bound <= log_proba[:, -1] + TIGHT)
 
     def decide(self, X, *, loss, given=None, rng):  # noqa: D102
-        if self.combine is None:
-            return super().decide(X, loss=loss, given=given, rng=rng)
         return self.combine.decide(self, X, loss=loss, given=given, rng=rng)
 
     def marginals(self, X, *, given=None, rng, loss=None):  # noqa: D102
-        if self.combine is None:
-            return self.averaged_marginals(X, given=given, rng=rng)
         return self.combine.marginals(self, X, loss=loss, given=given, rng=rng)
-
-    def averaged_marginals(self, X: Any, *, given: np.ndarray | None, rng: np.random.Generator) -> Marginals:
-        """Return the models' marginals averaged by weight."""
-        weights, error = self.weights_given(X, given, rng=rng)
-        n_rows = X.shape[0]
-        proba = [np.zeros((n_rows, k)) for k in self.n_classes]
-        lower = [np.zeros((n_rows, k)) for k in self.n_classes]
-        # Weights that are off by `error` can raise one class and lower another by as much.
-        unresolved = np.tile(2.0 * error[:, None], (1, self.n_labels))
-        estimated = error > WEIGHTS_ERROR
-        for j, model in enumerate(self.models):
-            found, weight = model.marginals(X, given=given, rng=rng), weights[:, [j]]
-            for label in range(self.n_labels):
-                proba[label] += weight * found.proba[label]
-                lower[label] += weight * found.lower[label]
-            unresolved += weight * found.unresolved
-            estimated |= found.estimated
-        lower = [np.maximum(mass - error[:, None], 0.0) for mass in lower]
-        return Marginals(proba, lower, unresolved, estimated)
 
     def distribution(self, X, *, given=None, rng, residual=None):
         """Return the models' distributions as one, weighted."""
@@ -216,6 +187,99 @@ class Population(JointModel):
         """Return log p(known labels | x) under each model, and its relative error, of shape (n, M) each."""
         found = [model.log_evidence(X, given, rng=rng, residual=residual) for model in self.models]
         return np.column_stack([value for value, _ in found]), np.column_stack([error for _, error in found])
+
+
+class Combination(BaseEstimator, ABC):
+    """From several joint models and x to one label vector. One way, one file.
+
+    All arguments and results are in codes, one column per label. `rng` is a `numpy.random.Generator`; how much is drawn
+    from it does not depend on the rows.
+    """
+
+    @abstractmethod
+    def decide(
+        self, population: Population, X: Any, *, loss: Loss, given: np.ndarray | None = None, rng: np.random.Generator
+    ) -> Decision:
+        """Return one label vector for each row, and what is proven about it.
+
+        `log_proba` and `upper_bound` of the decision are those of the mixture, whatever the combination.
+        """
+
+    def marginals(
+        self,
+        population: Population,
+        X: Any,
+        *,
+        loss: Loss | None = None,
+        given: np.ndarray | None = None,
+        rng: np.random.Generator,
+    ) -> Marginals:
+        """Return the probabilities of each label's classes: the models' own, averaged by weight."""
+        weights, error = population.weights_given(X, given, rng=rng)
+        n_rows = X.shape[0]
+        proba = [np.zeros((n_rows, k)) for k in population.n_classes]
+        lower = [np.zeros((n_rows, k)) for k in population.n_classes]
+        # Weights that are off by `error` can raise one class and lower another by as much.
+        unresolved = np.tile(2.0 * error[:, None], (1, population.n_labels))
+        estimated = error > WEIGHTS_ERROR
+        for j, model in enumerate(population.models):
+            found, weight = model.marginals(X, given=given, rng=rng), weights[:, [j]]
+            for label in range(population.n_labels):
+                proba[label] += weight * found.proba[label]
+                lower[label] += weight * found.lower[label]
+            unresolved += weight * found.unresolved
+            estimated |= found.estimated
+        lower = [np.maximum(mass - error[:, None], 0.0) for mass in lower]
+        return Marginals(proba, lower, unresolved, estimated)
+
+
+class Mixture(Combination):
+    """Average the models' probabilities: p(y | x) = sum_j w_j p_j(y | x).
+
+    For exact match, the vector of the largest average is found with a proof. First each label-linear chain alone is
+    searched for its own most probable vector; where all agree, that is the answer. Otherwise the chains' trees of
+    prefixes are grown best-first, always the one whose most probable open prefix weighs most, and each vector completed
+    is scored under all chains. A vector not seen yet has in each chain at most the probability of the most probable
+    open prefix; the search ends when the weighted sum of these cannot exceed the best score. Where the budget ends
+    first, the sum is the upper bound. Models of other kinds list their most probable vectors instead.
+
+    For other losses, the models' weighted label vectors are joined; for Hamming loss the marginals are averaged. With
+    labels given, a model's weight is then multiplied by its probability of them; the most probable completion needs no
+    such thing, since it maximises the joint probability.
+
+    Exact for exact match where certified, whatever the models' own inference is; for other losses within what that
+    leaves unexplored.
+
+    Cost: each chain's own search, and then a mean of 6 (Music), 52 (Yeast) and 153 (Enron) prefixes a row for ten
+    chains in random orders; more than half of the rows need none. To score a vector takes at most L conditionals per
+    chain.
+
+    Parameters
+    ----------
+    max_nodes : int, default=20000
+        Prefixes expanded per row, at most, over all chains, after each chain's own search.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from montechain.chain import Chain
+    >>> from montechain.inference import BranchAndBound
+    >>> from montechain.joint import ChainModel
+    >>> from montechain.links.linear import FittedLinearLink
+    >>> likely = FittedLinearLink.constant(np.log([0.2, 0.8]), n_features=1, parents_n_classes=())
+    >>> unlikely = FittedLinearLink.constant(np.log([0.6, 0.4]), n_features=1, parents_n_classes=())
+    >>> chains = [Chain([0, 1], [(), ()], [likely, unlikely]), Chain([1, 0], [(), ()], [likely, unlikely])]
+    >>> population = Population([ChainModel(chain, BranchAndBound()) for chain in chains], [0.6, 0.4])
+    >>> decision = population.most_probable(np.zeros((1, 1)), rng=np.random.default_rng(0))
+    >>> decision.labels, np.exp(decision.log_proba).round(3), decision.certified
+    (array([[1, 0]], dtype=int32), array([0.32]), array([ True]))
+    """
+
+    def __init__(self, max_nodes: int = MAX_NODES):
+        self.max_nodes = max_nodes
+
+    def decide(self, population, X, *, loss, given=None, rng):  # noqa: D102
+        return JointModel.decide(population, X, loss=loss, given=given, rng=rng)
 
 
 def checked_weights(weights: Any, n_models: int) -> np.ndarray:

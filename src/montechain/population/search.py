@@ -9,8 +9,7 @@ these bounds cannot exceed the best vectors found.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from montechain.links.linear import LinearScores
 from montechain.prefix_tree import PrefixTree, distinct, no_knowledge
 from montechain.targets import CODE
 
-__all__ = ["StackedScores", "log_sum", "search", "stacked_scores"]
+__all__ = ["log_sum", "search", "stacked_scores"]
 
 FIRST_NODES = 500
 """Nodes with which each label-linear chain alone is searched first. The same for all budgets, so that the upper bound
@@ -37,23 +36,12 @@ CELLS_AT_ONCE = 2**23
 """Approximate number of inputs repeated at a time, one row of X for each vector listed for it."""
 
 
-class WeightedModels(Protocol):
-    """What the search sees of a population."""
-
-    models: tuple[JointModel, ...]
-    weights: np.ndarray
-    n_classes: tuple[int, ...]
-
-    @property
-    def max_nodes(self) -> int: ...
-
-
 Found = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Labels (n, k, L), their log-probabilities (n, k), and an upper bound on the last and all others (n,)."""
 
 
-def search(population: WeightedModels, X: Any, k: int, given: np.ndarray | None) -> Found:
-    """Return the k best vectors found, of those that agree with `given`, and an upper bound on all others.
+def search(population: Any, X: Any, k: int, given: np.ndarray | None) -> Found:
+    """Return the k best vectors of a `Population` that agree with `given`, and an upper bound on all others.
 
     There are ``min(k, number of label vectors)`` places. Where fewer vectors than that agree with `given` and have a
     positive probability, the places left over hold labels of -1 and a log-probability of minus infinity.
@@ -76,7 +64,7 @@ def search(population: WeightedModels, X: Any, k: int, given: np.ndarray | None)
     return labels, log_proba, upper_bound
 
 
-def _search_trees(population: WeightedModels, X: Any, k: int, given: np.ndarray | None) -> Found:
+def _search_trees(population: Any, X: Any, k: int, given: np.ndarray | None) -> Found:
     """Search chains with links of any kind, none of which is asked the same question twice.
 
     A beam under each chain gives first vectors; let t be the average of the k-th best of them. A better vector has more
@@ -105,7 +93,7 @@ def _search_trees(population: WeightedModels, X: Any, k: int, given: np.ndarray 
     return labels, log_proba, np.maximum(log_proba[:, -1], log_sum(unseen + log_weights))
 
 
-def _search_lists(population: WeightedModels, X: Any, k: int, given: np.ndarray | None) -> Found:
+def _search_lists(population: Any, X: Any, k: int, given: np.ndarray | None) -> Found:
     n_rows, n_labels = X.shape[0], len(population.n_classes)
     labels = np.full((n_rows, k, n_labels), -1, dtype=CODE)
     log_proba = np.full((n_rows, k), -np.inf)
@@ -176,36 +164,18 @@ def _log_joints(models: tuple[JointModel, ...], X: Any, rows: np.ndarray, vector
     return np.concatenate(parts) if parts else np.empty((0, len(models)))
 
 
-@dataclass(frozen=True)
-class StackedScores(LinearScores):
-    """What kernels see of M label-linear chains over the same L labels and a batch of n rows.
+def stacked_scores(models: tuple[JointModel, ...], X: Any) -> LinearScores | None:
+    """Return the label-linear scores of a batch under all models, or None if some model is not a label-linear chain.
 
-    The score columns of the chains lie side by side, W of them in all, so that chains with links of different kinds
-    stack as well. Everything is in the positions of each chain.
-
-    Parameters
-    ----------
-    base : float64 ndarray of shape (n, W)
-    effects : float64 ndarray of shape (W, A)
-    score_start : int64 ndarray of shape (M, L + 1)
-        The scores of position k of chain j are the columns ``score_start[j, k]:score_start[j, k + 1]``.
-    score_weight : float64 ndarray of shape (W,)
-    response, n_classes : int64 ndarrays of shape (M, L)
-    active_start : int64 ndarray of shape (M, L + 1)
-
-    See Also
-    --------
-    montechain.links.linear.LinearScores : The same for one chain, where the fields are explained.
+    The W score columns of the M chains lie side by side, so that chains with links of different kinds stack as well.
+    `score_start` and `active_start` have the shape (M, L + 1), `response` and `n_classes` (M, L): everything is in the
+    positions of each chain.
     """
-
-
-def stacked_scores(models: tuple[JointModel, ...], X: Any) -> StackedScores | None:
-    """Return the label-linear scores of a batch under all models, or None if some model is not a label-linear chain."""
     if not all(isinstance(model, ChainModel) and model.n_scores for model in models):
         return None
     parts: list[Any] = [model.chain.scores(X) for model in models]  # type: ignore[attr-defined]
     starts = np.cumsum([0] + [part.base.shape[1] for part in parts])
-    return StackedScores(
+    return LinearScores(
         base=np.concatenate([part.base for part in parts], axis=1),
         effects=np.concatenate([part.effects for part in parts]),
         score_start=np.stack([part.score_start + start for part, start in zip(parts, starts, strict=False)]),

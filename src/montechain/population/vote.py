@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from montechain.distributions import Marginals
 from montechain.inference.decision import Decision
-from montechain.losses import ExactMatch, Loss
-from montechain.population.combination import Combination
-from montechain.population.population import Population
+from montechain.losses import ExactMatch
+from montechain.population.population import Combination, Population
 from montechain.population.search import log_sum
 from montechain.targets import CODE
 
@@ -69,15 +66,7 @@ class Vote(Combination):
             certified=np.zeros(n_rows, dtype=bool),
         )
 
-    def marginals(
-        self,
-        population: Population,
-        X: Any,
-        *,
-        loss: Loss | None = None,
-        given: np.ndarray | None = None,
-        rng: np.random.Generator,
-    ) -> Marginals:
+    def marginals(self, population, X, *, loss=None, given=None, rng):
         """Return the shares of the votes. Without a `loss`, for exact match.
 
         They say nothing about the probabilities under the mixture, so the error is only bounded by one.

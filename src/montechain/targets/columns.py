@@ -1,7 +1,8 @@
-"""Read label tables of any accepted kind into numpy columns, and compare, sort and show their values."""
+"""Read label tables of any accepted kind into numpy columns, sort and look up their values, describe their types."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,12 +11,28 @@ import narwhals.stable.v1 as nw
 import numpy as np
 import scipy.sparse as sp
 
-__all__ = ["CODE", "UNKNOWN", "TargetTable", "as_columns", "equals", "factorise", "resolve_negative", "show_classes"]
+from montechain._savable import savable
+
+__all__ = [
+    "CODE",
+    "LIBRARIES",
+    "UNKNOWN",
+    "ColumnType",
+    "TargetTable",
+    "as_columns",
+    "equals",
+    "factorise",
+    "native_type",
+    "same",
+    "show_classes",
+]
 
 UNKNOWN = -1
 """Code of an unknown cell."""
 CODE = np.int32
 """Type of codes."""
+LIBRARIES = ("pandas", "polars", "pyarrow")
+"""Modules of data frame libraries. No others are imported, whatever a model file says."""
 SMALL_RANGE = 65536
 """Integers that span less than this are counted in a table instead of sorted."""
 SHOWN = 12
@@ -24,23 +41,10 @@ SHOWN = 12
 
 @dataclass(frozen=True, eq=False)
 class TargetTable:
-    """A label table as numpy columns.
+    """A label table as numpy columns of n values each, in their natural type, and which cells are `known`.
 
-    Attributes
-    ----------
-    columns : list of L ndarrays of shape (n,)
-        Values in their natural type. Ignore the value of a cell that is not known.
-    known : bool ndarray of shape (n, L)
-    name : str
-        What error messages call the table.
-    is_1d : bool
-        Whether the input had one dimension. It has one column here.
-    names : list or None
-        Column names, if the input was a data frame or a series.
-    library : str or None
-        Module of the data frame library, such as ``"pandas"``; None for arrays and lists.
-    dtypes : list or None
-        The library's own type of each column.
+    The value of a cell that is not known means nothing. A table of one dimension has one column here. `names`,
+    `library` and `dtypes` (the library's own) are those of a data frame or series. Error messages call it `name`.
     """
 
     columns: list[np.ndarray]
@@ -52,9 +56,9 @@ class TargetTable:
     dtypes: list[Any] | None = None
 
     @property
-    def shape(self) -> tuple[int, int]:
+    def shape(self) -> tuple[int, ...]:
         """Numbers of rows and columns."""
-        return self.known.shape[0], self.known.shape[1]
+        return self.known.shape
 
     @property
     def is_frame(self) -> bool:
@@ -67,7 +71,7 @@ class TargetTable:
 
 
 def as_columns(Y: Any, *, unknown: Any = None, name: str = "Y") -> TargetTable:
-    """Read a label table of any accepted kind into columns.
+    """Read a label table of any accepted kind into columns. Refuse what cannot be classes, such as fractions.
 
     Parameters
     ----------
@@ -78,11 +82,6 @@ def as_columns(Y: Any, *, unknown: Any = None, name: str = "Y") -> TargetTable:
         A further value that means "unknown", such as -1 or "?".
     name : str
         What error messages call the table.
-
-    Raises
-    ------
-    ValueError
-        If a column is continuous, complex or infinite or holds containers, or if the shape is wrong.
 
     Examples
     --------
@@ -183,7 +182,7 @@ def _clean(column: np.ndarray, known: np.ndarray, unknown: Any, table: str, wher
             known &= np.fromiter((not _is_unknown(cell, where) for cell in cells), dtype=bool, count=len(cells))
         column = _natural(column, known)
     if unknown is not None:
-        known &= ~equals(column, unknown)
+        known[known] = ~equals(column[known], unknown)
     numbers = column[known]
     if column.dtype.kind == "O":
         numbers = np.array([v for v in numbers.tolist() if isinstance(v, float | np.floating)], dtype=float)
@@ -276,18 +275,13 @@ def look_up(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 def equals(values: np.ndarray, value: Any) -> np.ndarray:
-    """Return where `values` equal `value`. A number never equals a string."""
-    kind = values.dtype.kind
-    if kind == "O":
-        return np.fromiter((_same(cell, value) for cell in values.tolist()), dtype=bool, count=len(values))
-    is_number = isinstance(value, bool | int | float | np.number | np.bool_)
-    comparable = {"U": isinstance(value, str), "S": isinstance(value, bytes)}
-    if comparable.get(kind, is_number if kind in "biuf" else not is_number and not isinstance(value, str)):
-        return values == value
-    return np.zeros(len(values), dtype=bool)
+    """Return where `values`, none of which is NaN, equal `value`. A number never equals a string."""
+    classes, codes = factorise(values) if values.dtype == object else np.unique(values, return_inverse=True)
+    return np.array([same(own, value) for own in classes], dtype=bool)[codes]
 
 
-def _same(cell: Any, value: Any) -> bool:
+def same(cell: Any, value: Any) -> bool:
+    """Return whether two scalars are equal. A number never equals a string."""
     if isinstance(cell, str) != isinstance(value, str):
         return False
     try:
@@ -326,68 +320,76 @@ def show_classes(classes: np.ndarray) -> str:
     return "[" + ", ".join(texts) + "]"
 
 
-def resolve_negative(
-    classes: Sequence[np.ndarray], negative: Any, *, hint: str = "negative={}", complete: bool = True
-) -> list[int]:
-    """Return for each label the code of the class that means "not relevant", -1 where there is none.
+@savable
+@dataclass(frozen=True)
+class ColumnType:
+    """A data frame column's type in words, so that it can be saved.
 
-    Parameters
-    ----------
-    classes : sequence of L arrays
-        The sorted classes of each label.
-    negative : None, scalar or sequence of L scalars
-        - None: the first of two classes. A single class counts if it reads as negative: a number that is not above
-          zero, or "0", "false", "no" or "none" in any case. With more classes, an error asks which it is.
-        - A scalar: this class wherever a label has it. A label of at most two classes without it takes the one that
-          reads as negative.
-        - A sequence: one class for each label, None in it as above.
-    hint : str
-        How to pass the argument, for error messages; ``{}`` stands for its value.
-    complete : bool
-        Whether `classes` are all the classes. If False, a class that is not among them is not an error: all classes
-        seen are then relevant.
-
-    Examples
-    --------
-    >>> resolve_negative([np.array([0, 1]), np.array(["none", "red", "tan"])], "none")
-    [0, 0]
-    >>> resolve_negative([np.array([0, 1]), np.array(["none", "red", "tan"])], None)
-    Traceback (most recent call last):
-        ...
-    ValueError: label 1 has 3 classes, ['none', 'red', 'tan']: say which of them means "not relevant", ...
+    `name` is the library's, such as ``"Int64"``. "category" and "Enum" have declared categories in their order, which
+    have a type themselves (`of`).
     """
-    one_each = isinstance(negative, list | tuple | np.ndarray) and np.ndim(negative) == 1
-    if one_each and len(negative) != len(classes):
-        raise ValueError(f"{hint.format(negative)} names {len(negative)} classes, but there are {len(classes)} labels.")
-    wanted = list(negative) if one_each else [negative] * len(classes)
-    found = [
-        next((code for code, value in enumerate(c.tolist()) if w is not None and _same(value, w)), UNKNOWN)
-        for c, w in zip(classes, wanted, strict=True)
-    ]
-    if complete and not one_each and negative is not None and max(found, default=UNKNOWN) < 0:
-        raise ValueError(f"{hint.format(repr(plain(negative)))}: no label has this class.")
-    for label, (own, wants) in enumerate(zip(classes, wanted, strict=True)):
-        if found[label] >= 0:
-            continue
-        by_nature = [code for code, value in enumerate(own.tolist()) if _reads_as_negative(value)]
-        if wants is None and len(own) == 2:
-            found[label] = 0
-        elif wants is None and len(own) > 2:
-            raise ValueError(
-                f"label {label} has {len(own)} classes, {show_classes(own)}: say which of them means "
-                f'"not relevant", for example {hint.format(repr(plain(own[0])))}, or one class per label in a list.'
-            )
-        elif (wants is None or not one_each) and len(own) <= 2 and len(by_nature) == 1:
-            found[label] = by_nature[0]
-        elif wants is not None and len(own) > 1 and complete:
-            raise ValueError(
-                f"label {label} has no class {plain(wants)!r}: its classes are {show_classes(own)}. "
-                f"Give one negative class per label: {hint.format('[...]')}."
-            )
-    return found
+
+    name: str
+    categories: np.ndarray | None = None
+    of: str = ""
+    ordered: bool = False
+
+    @classmethod
+    def of_native(cls, library: str, dtype: Any) -> Any:
+        """Return a library's type in words; the type itself where words would not give it back.
+
+        >>> import pandas as pd
+        >>> dtype = pd.CategoricalDtype(["low", "high"], ordered=True)
+        >>> described = ColumnType.of_native("pandas", dtype)
+        >>> described.name, described.categories.tolist(), native_type("pandas", described) == dtype
+        ('category', ['low', 'high'], True)
+        """
+        if library == "polars":
+            name = dtype.base_type().__name__
+            words = cls(name, natural_array(dtype.categories.to_list()) if name == "Enum" else None)
+        elif hasattr(dtype, "categories"):
+            index = dtype.categories
+            values = natural_array(index.tolist()) if index.dtype.kind == "O" else index.to_numpy()
+            words = cls("category", values, _type_name(index.dtype), bool(dtype.ordered))
+        else:
+            words = cls(_type_name(dtype))
+        try:
+            return words if native_type(library, words) == dtype else dtype
+        except (TypeError, ValueError, AttributeError, ImportError):
+            return dtype
 
 
-def _reads_as_negative(value: Any) -> bool:
-    if isinstance(value, str):
-        return value.lower() in ("0", "false", "no", "none")
-    return isinstance(value, bool | int | float) and value <= 0
+def native_type(library: str, dtype: Any) -> Any:
+    """Return the library's own type for a `ColumnType`; anything else unchanged."""
+    if not isinstance(dtype, ColumnType):
+        return dtype
+    module = import_library(library)
+    if library == "polars":
+        kind = getattr(module, dtype.name, None)
+        if not (isinstance(kind, type) and issubclass(kind, module.DataType)):
+            raise ValueError(f"{dtype.name!r} is not a type of polars.")
+        return kind() if dtype.categories is None else kind(dtype.categories.tolist())
+    if library == "pyarrow":
+        return module.type_for_alias(dtype.name)
+    if dtype.categories is not None:
+        index = module.Index(dtype.categories, dtype=native_type(library, ColumnType(dtype.of)))
+        return module.CategoricalDtype(index, ordered=dtype.ordered)
+    kind, _, detail = dtype.name.partition(":")
+    if detail and kind in ("str", "string"):
+        return module.StringDtype(detail, na_value=module.NA if kind == "string" else np.nan)
+    if detail and kind == "arrow":
+        return module.ArrowDtype(importlib.import_module("pyarrow").type_for_alias(detail))
+    return module.api.types.pandas_dtype(dtype.name)
+
+
+def _type_name(dtype: Any) -> str:
+    """Return a name that gives the type back: pandas calls several types of strings and of Arrow alike."""
+    if hasattr(dtype, "pyarrow_dtype"):
+        return f"arrow:{dtype.pyarrow_dtype}"
+    return f"{dtype}:{dtype.storage}" if hasattr(dtype, "storage") else str(dtype)
+
+
+def import_library(name: str) -> Any:
+    if name not in LIBRARIES:
+        raise ValueError(f"{name!r} is not a supported data frame library. Supported are {', '.join(LIBRARIES)}.")
+    return importlib.import_module(name)
