@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from numbers import Integral
 from typing import Any
 
-__all__ = ["check_positive_argument", "check_positive_integer", "nearest"]
+__all__ = ["check_choice", "check_positive_argument", "check_positive_integer", "nearest"]
 
 
 def nearest(given: str, allowed: Iterable[str]) -> str:
@@ -23,6 +23,22 @@ def nearest(given: str, allowed: Iterable[str]) -> str:
         spelled.setdefault(name.casefold(), name)
     close = difflib.get_close_matches(str(given).casefold(), spelled, n=1, cutoff=0.5)
     return f"; did you mean {spelled[close[0]]!r}?" if close else ""
+
+
+def check_choice(owner: Any, name: str, allowed: Sequence[Any]) -> None:
+    """Raise an error that says what to type unless the parameter `name` of `owner` is one of these.
+
+    >>> from montechain.estimators import MajorityClassifier
+    >>> check_choice(MajorityClassifier("vektor"), "strategy", ("vector", "label"))
+    Traceback (most recent call last):
+        ...
+    ValueError: `strategy='vektor'` of MajorityClassifier is not known; did you mean 'vector'? Allowed are 'vector' ...
+    """
+    value = getattr(owner, name)
+    if not isinstance(value, Hashable) or value not in allowed:
+        hint = nearest(str(value), [choice for choice in allowed if isinstance(choice, str)]) or "."
+        listed = " and ".join(map(repr, allowed))
+        raise ValueError(f"`{name}={value!r}` of {type(owner).__name__} is not known{hint} Allowed are {listed}.")
 
 
 def check_positive_integer(owner: Any, name: str, example: int) -> int:

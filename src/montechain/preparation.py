@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
@@ -24,7 +24,7 @@ from montechain import _columns
 from montechain._columns import Column, as_series
 from montechain._compat import check_feature_names_in, get_output_config
 from montechain._frames import is_frame
-from montechain._messages import check_positive_integer, nearest
+from montechain._messages import check_choice, check_positive_integer, nearest
 from montechain._transformers import QuantileClip, WordSpelling
 
 __all__ = ["TableEncoder"]
@@ -363,13 +363,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         for parameter, allowed in CHOICES.items():
-            value = getattr(self, parameter)
-            if not isinstance(value, Hashable) or value not in allowed:
-                hint = nearest(str(value), [choice for choice in allowed if choice is not None])
-                raise ValueError(
-                    f"`{parameter}={value!r}` of TableEncoder is not known{hint or '.'} "
-                    f"Allowed are {' and '.join(map(repr, allowed))}."
-                )
+            check_choice(self, parameter, allowed)
         number = isinstance(self.clip, Real) and not isinstance(self.clip, bool)
         if self.clip is not None and not (number and 0 <= self.clip < 0.5):
             advice = "e.g. TableEncoder(clip=0.001), or None for no clipping"

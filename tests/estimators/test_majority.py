@@ -90,5 +90,5 @@ def test_weights_frames_and_missing_inputs():
 
 
 def test_bad_strategy():
-    with pytest.raises(ValueError, match=r"`strategy='vektor'` is not known; did you mean 'vector'\?"):
+    with pytest.raises(ValueError, match=r"`strategy='vektor'` of Majority.* is not known; did you mean 'vector'\?"):
         MajorityClassifier("vektor").fit(np.zeros((2, 1)), [[0], [1]])

@@ -176,7 +176,10 @@ def test_one_label_has_no_others(binary):
         ({"n_iterations": 0}, "`n_iterations=0` of DependencyNetworkClassifier must be a positive integer"),
         ({"n_collected": 2.5}, "`n_collected=2.5` of DependencyNetworkClassifier must be a positive integer"),
         ({"n_iterations": 20, "n_collected": 21}, "`n_collected=21` is more than `n_iterations=20`.*n_collected=2"),
-        ({"marginals": "count"}, "`marginals='count'` must be 'counts' or 'conditionals'; did you mean 'counts'"),
+        (
+            {"marginals": "count"},
+            "`marginals='count'` of Dependency.* is not known; did you mean 'counts'",
+        ),
         ({"loss": "haming"}, "did you mean 'hamming'"),
     ],
 )

@@ -73,7 +73,7 @@ def test_other_losses_are_minimised_over_draws_from_the_mixture(is_generic, shar
     [
         ({"n_orders": 0}, r"`n_orders=0` is not a positive integer. Try `Algorithm4\(n_orders=50\)`"),
         ({"n_samples": 1.5}, r"`n_samples=1.5` is not a positive integer. Try `Algorithm4\(n_samples=100\)`"),
-        ({"initial": "gredy"}, "`initial='gredy'` of Algorithm4 must be 'greedy' or 'random'; did you mean 'greedy'"),
+        ({"initial": "gredy"}, "`initial='gredy'` of Algorithm4 is not known; did you mean 'greedy'"),
     ],
 )
 def test_bad_parameters(parameters, message):

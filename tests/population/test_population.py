@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from montechain.inference.branch_and_bound import BranchAndBound
-from montechain.inference.exhaustive import Exhaustive
 from montechain.inference.greedy import Greedy
 from montechain.population import COMBINATIONS, Algorithm4, Mixture, Population, Vote, check_combine
 from random_chains import random_given
 from random_populations import (
-    EXACT,
     as_generic_population,
     bound_loss,
     population_of,
@@ -27,38 +23,6 @@ from reference import mixture as reference
 
 def seeded(seed=0):
     return np.random.default_rng(seed)
-
-
-@given(seed=st.integers(0, 2**32 - 1), is_generic=st.booleans())
-@settings(max_examples=40)
-def test_log_joint_is_the_weighted_sum(seed, is_generic):
-    rng = seeded(seed)
-    population = random_population(rng)
-    X = rng.normal(size=(2, 3))
-    view = as_generic_population(population) if is_generic else population
-    for i in range(2):
-        table = reference.table(population, X, i)
-        assert sum(table.values()) == pytest.approx(1.0)
-        vectors = np.array(list(table), dtype=np.int32)
-        found = view.log_joint(np.tile(X[i], (len(vectors), 1)), vectors)
-        np.testing.assert_allclose(found, np.log(list(table.values())), rtol=0, atol=1e-9)
-
-
-@given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans(), is_generic=st.booleans(),
-       parents=st.sampled_from(["all", "tree"]))  # fmt: skip
-@settings(max_examples=50)
-def test_marginals_are_those_of_the_mixture(seed, is_known, is_generic, parents):
-    rng = seeded(seed)
-    population = random_population(rng, parents=parents)
-    X = rng.normal(size=(2, 3))
-    known = random_given(rng, 2, population.n_classes) if is_known else None
-    view = as_generic_population(population) if is_generic else population
-    expected = reference.marginals(population, X, known)
-    for combination, inference in ((Mixture(), EXACT), (Algorithm4(), EXACT), (Mixture(), Exhaustive())):
-        found = combination.marginals(with_inference(view, inference), X, given=known, rng=seeded())
-        for proba, truth in zip(found.proba, expected, strict=True):
-            # With labels known, each chain's probability of them is found to a millionth.
-            np.testing.assert_allclose(proba, truth, rtol=0, atol=1e-5 if is_known else 1e-9)
 
 
 @pytest.mark.parametrize("is_generic", [False, True])

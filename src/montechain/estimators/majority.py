@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from montechain._messages import nearest
+from montechain._messages import check_choice
 from montechain.chain import Chain
 from montechain.estimators.base import JointClassifier
 from montechain.inference import BranchAndBound
@@ -22,8 +22,6 @@ from montechain.seen_vectors import (
 from montechain.targets import UNKNOWN
 
 __all__ = ["MajorityClassifier"]
-
-STRATEGIES = ("vector", "label")
 
 
 class MajorityClassifier(JointClassifier):
@@ -84,11 +82,7 @@ class MajorityClassifier(JointClassifier):
         return [np.exp(link.log_proba(np.zeros((1, 0)), np.empty((1, 0)))[0]) for link in self.labels_.links]
 
     def _check_choices(self) -> None:
-        if self.strategy not in STRATEGIES:
-            raise ValueError(
-                f"`strategy={self.strategy!r}` is not known{nearest(str(self.strategy), STRATEGIES) or '.'} Allowed "
-                "are 'vector' and 'label'."
-            )
+        check_choice(self, "strategy", ("vector", "label"))
 
     def _takes(self) -> tuple[bool, bool]:
         return True, True

@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from montechain._messages import check_positive_integer, nearest
+from montechain._messages import check_choice, check_positive_integer
 from montechain.estimators.linked import LinkedClassifier
 from montechain.estimators.progress import link_progress
 from montechain.joint import JointModel
 from montechain.network import DependencyNetwork, NetworkModel
 
 __all__ = ["DependencyNetworkClassifier"]
-
-MARGINALS = ("counts", "conditionals")
 
 
 def no_joint(estimator: Any) -> Any:
@@ -119,11 +117,7 @@ class DependencyNetworkClassifier(LinkedClassifier):
     def _check_choices(self) -> None:
         super()._check_choices()
         self._n_sweeps()
-        if self.marginals not in MARGINALS:
-            raise ValueError(
-                f"`marginals={self.marginals!r}` must be 'counts' or 'conditionals'"
-                f"{nearest(self.marginals, MARGINALS) or '.'}"
-            )
+        check_choice(self, "marginals", ("counts", "conditionals"))
 
     def _n_sweeps(self) -> tuple[int, int]:
         """Return how many sweeps are left out and how many are collected."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from montechain._compat import check_method_params
+from montechain._messages import check_positive_integer
 from montechain._rows import take_rows
 from montechain._savable import require
 from montechain.chain import Chain
@@ -138,12 +139,16 @@ class ChainPopulationClassifier(LinkedClassifier):
             if together:
                 chains = _learn_together(learner, X, codes, n_classes, arranged, {**shared, **options})
             else:
-                chains = [
-                    self._learn_one(
-                        learner, X, codes, n_classes, order, parents, n_drawn, [seed, 2, j], shared, options
-                    )
-                    for j, (order, parents) in enumerate(arranged)
-                ]
+                chains = []
+                for j, (order, parents) in enumerate(arranged):
+                    own_X, own_codes, own_options = X, codes, options
+                    if n_drawn is not None:
+                        rng = np.random.default_rng([seed, 2, j])
+                        rows = rng.choice(len(codes), size=n_drawn, replace=self.bootstrap)
+                        own_X, own_codes = take_rows(X, rows), codes[rows]
+                        own_options = check_method_params(X, options, rows)
+                    learned = own_X, own_codes, n_classes, order, parents
+                    chains.append(Chain.learn(learner, *learned, seed=seed, **shared, **own_options))
         kept = np.flatnonzero(weights := checked_weights(weights, len(chains)))
         self.chains_ = [chains[j] for j in kept]
         self.orders_ = np.array([chain.order for chain in self.chains_], dtype=np.int64)
@@ -174,11 +179,7 @@ class ChainPopulationClassifier(LinkedClassifier):
             weights = weights_of(result) if self.weights is None else self.weights
             return [list(order) for order in result.orders], False, weights
         if isinstance(self.order, str):
-            if not isinstance(self.n_chains, Integral) or isinstance(self.n_chains, bool) or self.n_chains < 1:
-                raise ValueError(
-                    f"`n_chains={self.n_chains!r}` must be a positive whole number, e.g. "
-                    "ChainPopulationClassifier(n_chains=10)."
-                )
+            check_positive_integer(self, "n_chains", 10)
             self._check_weights(self.n_chains)
             return self._random_orders(n_labels, rng), False, self.weights
         is_list = isinstance(self.order, Sequence | np.ndarray) and len(self.order) > 0
@@ -219,15 +220,6 @@ class ChainPopulationClassifier(LinkedClassifier):
                 "(0, 1], e.g. max_samples=0.67."
             )
         return int(size) if whole else max(1, round(float(size) * n_rows))
-
-    def _learn_one(self, learner, X, codes, n_classes, order, parents, n_drawn, seeds, shared, options) -> Chain:
-        """Learn one chain, from rows of its own if each has some."""
-        if n_drawn is not None:
-            rng = np.random.default_rng(seeds)
-            rows = rng.choice(len(codes), size=n_drawn, replace=self.bootstrap)
-            options = check_method_params(X, options, rows)
-            X, codes = take_rows(X, rows), codes[rows]
-        return Chain.learn(learner, X, codes, n_classes, order, parents, seed=seeds[0], **shared, **options)
 
 
 def weights_of(result: SearchResult) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from montechain._kernels.algorithm_4 import algorithm_4
-from montechain._messages import check_positive_argument, nearest
+from montechain._messages import check_choice, check_positive_argument
 from montechain._rows import join_rows, row_blocks, take_rows
 from montechain.distributions import LabelDistribution
 from montechain.inference.decision import Decision
@@ -103,10 +103,7 @@ class Algorithm4(Combination):
     def _check(self) -> None:
         check_positive_argument("n_orders", self.n_orders, "Algorithm4(n_orders=50)")
         check_positive_argument("n_samples", self.n_samples, "Algorithm4(n_samples=100)")
-        allowed = ("greedy", "random")
-        if self.initial not in allowed:
-            hint = nearest(self.initial, allowed) or "."
-            raise ValueError(f"`initial={self.initial!r}` of Algorithm4 must be 'greedy' or 'random'{hint}")
+        check_choice(self, "initial", ("greedy", "random"))
 
 
 def _by_level(
