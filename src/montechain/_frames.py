@@ -11,16 +11,8 @@ __all__ = ["is_frame"]
 
 
 def is_frame(X: Any, *, lazy: bool = False) -> bool:
-    """Return whether `X` is a data frame that narwhals knows (pandas, polars, pyarrow, ...).
+    """Return whether `X` is a data frame that narwhals knows (pandas, polars, pyarrow, ...), or a lazy one if `lazy`.
 
-    Parameters
-    ----------
-    X : object
-    lazy : bool, default=False
-        Whether a frame that is yet to be computed counts as one.
-
-    Examples
-    --------
     >>> import polars as pl
     >>> frame = pl.DataFrame({"a": [1]})
     >>> is_frame(frame), is_frame(frame.lazy()), is_frame(frame.lazy(), lazy=True), is_frame([[1]])

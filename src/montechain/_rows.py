@@ -92,17 +92,9 @@ def map_chunks(
     Chunks bound the memory; threads work on several of them at a time. The chunks are the same for any number of jobs,
     and so are the results: BLAS, which rounds differently with more threads, has one thread in each.
 
-    Parameters
-    ----------
-    function : callable
-        Returns an array, a list of arrays or a dataclass of arrays (or of lists of arrays), always of the same kind.
-    X : array, CSR container or data frame of n rows
-    known : ndarray of n rows, or None
-    n_rows_each : int
-    n_jobs : int or None
-    in_kernels : bool
-        Whether `function` leaves the interpreter for most of its time. Otherwise joblib runs the threads, so that
-        classifiers with threads of their own use fewer of them.
+    The function returns an array, a list of arrays or a dataclass of either, always of the same kind. If it leaves the
+    interpreter for most of its time (`in_kernels`), it runs in our own threads; otherwise in joblib's, so that
+    classifiers with threads of their own use fewer of them.
     """
     n_rows = X.shape[0]
     if n_rows <= n_rows_each:

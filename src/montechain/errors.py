@@ -18,16 +18,7 @@ class MontechainError(Exception):
 
 
 class DataError(MontechainError, ValueError):
-    """A data file, or what it holds, cannot be used.
-
-    Parameters
-    ----------
-    message : str
-        What is wrong and what to do.
-    path : str or Path, optional
-        The file.
-    line : int, optional
-        The line in it, counted from 1.
+    """A data file, or what it holds, cannot be used: what is wrong, in which file, and in which line, counted from 1.
 
     Examples
     --------
@@ -51,16 +42,7 @@ class ModelFileError(MontechainError, ValueError):
 
 
 class NonFiniteError(MontechainError, ValueError):
-    """A link gives scores or probabilities that are not finite.
-
-    Parameters
-    ----------
-    label : int or str
-        The label of the link, by number or name.
-    column : int or str, optional
-        The input column that contributes most to the score.
-    value : float, optional
-        What the column holds there.
+    """The link of a label gives scores that are not finite; `column` of X, with this `value`, contributes most.
 
     Examples
     --------

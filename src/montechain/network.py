@@ -75,26 +75,12 @@ class DependencyNetwork:
         on_link: Callable[[LinkProblem], None] | None = None,
         **options: Any,
     ) -> DependencyNetwork:
-        """Learn the links of a network.
+        """Learn the links of a network from codes, with `UNKNOWN` where a label is not known.
 
-        A link is learned from the rows in which its own label is known. Where others are unknown, they
-        are drawn from a chain over the labels as they stand, which is learned first for this purpose,
-        given those known labels that stand before them.
-
-        Parameters
-        ----------
-        learner : LinkLearner
-        X : array, CSR matrix or data frame of n rows
-        codes : int32 ndarray of shape (n, L)
-            `UNKNOWN` where a label is not known.
-        n_classes : sequence of int
-            Number of classes of each label.
-        seed : int
-            For the classes drawn in place of unknown ones.
-        on_link : callable, optional
-            Called with each problem when its link is learned.
-        **options
-            Passed on to `LinkLearner.fit_links`.
+        A link is learned from the rows in which its own label is known. Where others are unknown, they are drawn, by
+        `seed`, from a chain over the labels as they stand, which is learned first for this purpose, given those known
+        labels that stand before them. `on_link` is called with each problem when its link is learned; the other options
+        are those of `LinkLearner.fit_links`.
         """
         n_labels = len(n_classes)
         filled = codes
@@ -141,29 +127,24 @@ class DependencyNetwork:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Draw every label anew, given all others, again and again.
 
-        A sweep draws each label that is not known, in the order of the labels; the first sweep starts
-        from the first class of each. Where links are not label-linear, a classifier is asked at most
-        once per label and sweep (twice in those collected, if conditionals are averaged), for the rows
-        whose other labels it has not seen before.
+        A sweep draws each label that is not known, in the order of the labels; the first sweep starts from the first
+        class of each. Where links are not label-linear, a classifier is asked at most once per label and sweep (twice
+        in those collected, if conditionals are averaged), for the rows whose other labels it has not seen before.
 
         Parameters
         ----------
-        X : array, CSR matrix or data frame of n rows
         uniforms : ndarray of shape (n, T, L) or (1, T, L)
-            Uniform numbers in [0, 1), one for each label of each of the T sweeps. With a first axis of
-            length one, all rows share one table.
+            Uniform numbers in [0, 1), one for each label of each of the T sweeps. With a first axis of length one, all
+            rows share one table.
         n_collected : int
             How many sweeps, the last ones, are collected.
-        given : int32 ndarray of shape (n, L), optional
-            Known classes, `UNKNOWN` elsewhere: a known class is kept throughout.
         average : bool
-            Whether the marginals are the means of the conditionals, given the other labels of each vector
-            collected; otherwise they are the shares of the classes in these vectors.
+            Whether the marginals are the means of the conditionals, given the other labels of each vector collected;
+            otherwise they are the shares of the classes in these vectors.
 
         Returns
         -------
-        labels : int32 ndarray of shape (n, n_collected, L)
-            The label vector after each sweep collected.
+        labels : int32 ndarray of shape (n, n_collected, L), the label vector after each sweep collected
         marginals : ndarray of shape (n, L, largest K)
         """
         if self.scorer is not None:
@@ -197,17 +178,9 @@ class NetworkModel(JointModel):
     """A dependency network with Gibbs sampling, as far as it can act as a joint model.
 
     It has no joint probability: `log_joint`, `log_evidence` and `top_k` raise NotImplementedError, decisions have a
-    log-probability of NaN, and nothing is certified.
-
-    Parameters
-    ----------
-    network : DependencyNetwork
-    n_before : int
-        Sweeps left out, in which the start is forgotten.
-    n_collected : int
-        Sweeps that count.
-    average : bool
-        Whether marginals are averaged conditionals; otherwise they are shares of the vectors collected.
+    log-probability of NaN, and nothing is certified. The first `n_before` sweeps, in which the start is forgotten, are
+    left out, and the next `n_collected` count. Marginals are averaged conditionals if `average`, else shares of the
+    vectors collected.
     """
 
     def __init__(self, network: DependencyNetwork, n_before: int, n_collected: int, average: bool = False):

@@ -187,15 +187,7 @@ class FrequencyModel(SeenVectors):
 
 @savable
 class PowersetModel(SeenVectors):
-    """One multi-class problem in which each vector is a class.
-
-    Parameters
-    ----------
-    vectors, counts, n_classes
-        As in `SeenVectors`.
-    link : FittedLink
-        The learned p(number of the vector | x).
-    """
+    """One multi-class problem in which each vector is a class: `link` is the learned p(number of the vector | x)."""
 
     def __init__(self, vectors: np.ndarray, counts: np.ndarray, n_classes: Sequence[int], link: FittedLink):
         super().__init__(vectors, counts, n_classes)
@@ -302,12 +294,7 @@ def posterior_weights(
     Where none does, those that agree with the most labels share the probability; where none of these has any
     probability, they share it by their frequency in training.
 
-    Parameters
-    ----------
-    log_proba : ndarray of shape (n, V), or (1, V) if x does not matter
-    vectors : int ndarray of shape (V, L)
-    counts : ndarray of shape (V,)
-    given : int ndarray of shape (n, L), `UNKNOWN` where nothing is known, or None
+    `log_proba` is of shape (n, V), or (1, V) if x does not matter.
 
     Examples
     --------

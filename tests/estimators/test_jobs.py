@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
@@ -46,16 +48,15 @@ def data() -> tuple[np.ndarray, np.ndarray]:
     return X, Y
 
 
-def containers(X: np.ndarray) -> dict[str, object]:
-    names = [f"x{j}" for j in range(X.shape[1])]
-    return {
-        "float64": X,
-        "float32": X.astype(np.float32),
-        "columns": np.asfortranarray(X),
-        "csr": sp.csr_array(X),
-        "pandas": pd.DataFrame(X, columns=names),
-        "polars": pl.DataFrame(X, schema=names),
-    }
+NAMES = [f"x{j}" for j in range(N_FEATURES)]
+CONTAINERS: dict[str, Any] = {
+    "float64": np.asarray,
+    "float32": lambda X: X.astype(np.float32),
+    "columns": np.asfortranarray,
+    "csr": sp.csr_array,
+    "pandas": lambda X: pd.DataFrame(X, columns=NAMES),
+    "polars": lambda X: pl.DataFrame(X, schema=NAMES),
+}
 
 
 def answers(model, X, given) -> dict[str, list[np.ndarray]]:
@@ -73,15 +74,6 @@ def answers(model, X, given) -> dict[str, list[np.ndarray]]:
     }
 
 
-def assert_same_for_all_jobs(model, X, given):
-    by_jobs = [answers(model.set_params(n_jobs=n_jobs), X, given) for n_jobs in (1, 2, 3)]
-    for other in by_jobs[1:]:
-        for what, arrays in by_jobs[0].items():
-            for one, two in zip(arrays, other[what], strict=True):
-                np.testing.assert_array_equal(one, two, err_msg=what, strict=True)
-    assert len(by_jobs[0]["predict"][0]) == X.shape[0]
-
-
 @pytest.fixture(scope="module")
 def given(data) -> np.ndarray:
     known = data[1].astype(float)
@@ -91,38 +83,30 @@ def given(data) -> np.ndarray:
     return known
 
 
-@pytest.mark.parametrize("container", ["float64", "float32", "columns", "csr", "pandas", "polars"])
-@pytest.mark.parametrize("kind", [ChainClassifier, ChainPopulationClassifier])
-def test_answers_do_not_depend_on_the_number_of_jobs(data, given, kind, container):
+TREES = ChainClassifier(DecisionTreeClassifier(max_depth=3), inference=MonteCarlo(10), random_state=0)
+POPULATION = ChainPopulationClassifier(n_chains=3, random_state=0)
+CASES = [
+    *((model, c) for model in (ChainClassifier(random_state=0), POPULATION) for c in CONTAINERS),
+    *((TREES, container) for container in ("float64", "csr", "pandas")),
+    (ChainClassifier(inference="greedy", random_state=0), "float64"),
+    (ChainClassifier(inference=Beam(2), loss="f1", random_state=0), "float64"),
+    (ChainClassifier(inference=MonteCarlo(20), loss="hamming", random_state=0), "float64"),
+    (clone(POPULATION).set_params(combine=Algorithm4(n_orders=3, n_samples=10)), "float64"),
+    (clone(POPULATION).set_params(combine="vote"), "float64"),
+]
+
+
+@pytest.mark.parametrize(("model", "container"), CASES, ids=str)
+def test_answers_do_not_depend_on_the_number_of_jobs(data, given, model, container):
     X, Y = data
-    options = {"n_chains": 2} if kind is ChainPopulationClassifier else {}
-    X = containers(X)[container]
-    assert_same_for_all_jobs(kind(random_state=0, **options).fit(X, Y), X, given)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"inference": "greedy"}, {"inference": Beam(2), "loss": "f1"}, {"inference": MonteCarlo(20), "loss": "hamming"}],
-    ids=str,
-)
-def test_nor_do_those_of_other_strategies(data, given, options):
-    X, Y = data
-    assert_same_for_all_jobs(ChainClassifier(random_state=0, **options).fit(X, Y), X, given)
-
-
-@pytest.mark.parametrize("combine", [Algorithm4(n_orders=3, n_samples=10), "vote"], ids=repr)
-def test_nor_do_those_of_other_combinations(data, given, combine):
-    X, Y = data
-    model = ChainPopulationClassifier(n_chains=3, combine=combine, random_state=0)
-    assert_same_for_all_jobs(model.fit(X, Y), X, given)
-
-
-@pytest.mark.parametrize("container", ["float64", "csr", "pandas"])
-def test_nor_do_those_of_any_classifier(data, given, container):
-    X, Y = data
-    X = containers(X)[container]
-    model = ChainClassifier(DecisionTreeClassifier(max_depth=3), inference=MonteCarlo(10), random_state=0)
-    assert_same_for_all_jobs(model.fit(X, Y), X, given)
+    X = CONTAINERS[container](X)
+    model = clone(model).fit(X, Y)
+    by_jobs = [answers(model.set_params(n_jobs=n_jobs), X, given) for n_jobs in (1, 2, 3)]
+    for other in by_jobs[1:]:
+        for what, arrays in by_jobs[0].items():
+            for one, two in zip(arrays, other[what], strict=True):
+                np.testing.assert_array_equal(one, two, err_msg=what, strict=True)
+    assert len(by_jobs[0]["predict"][0]) == X.shape[0]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

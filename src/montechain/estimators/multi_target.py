@@ -41,14 +41,7 @@ class MultiTargetClassifier(DisplayMixin, SetOutputMixin, ClassifierMixin, BaseE
         raise NotImplementedError  # abstract
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the exact match: the share of rows in which every known label is predicted right.
-
-        Parameters
-        ----------
-        X : array, sparse container or data frame of shape (n, n_features)
-        y : array, sparse container or data frame of shape (n, L)
-        sample_weight : array of shape (n,), optional
-        """
+        """Return the exact match: the share of rows in which every known label is predicted right."""
         return metrics.exact_match(y, self.predict(X), unknown=self.unknown, sample_weight=sample_weight)
 
     def __sklearn_tags__(self):

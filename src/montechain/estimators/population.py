@@ -147,8 +147,8 @@ class ChainPopulationClassifier(LinkedClassifier):
                         rows = rng.choice(len(codes), size=n_drawn, replace=self.bootstrap)
                         own_X, own_codes = take_rows(X, rows), codes[rows]
                         own_options = check_method_params(X, options, rows)
-                    learned = own_X, own_codes, n_classes, order, parents
-                    chains.append(Chain.learn(learner, *learned, seed=seed, **shared, **own_options))
+                    own_options = {"seed": seed, **shared, **own_options}
+                    chains.append(Chain.learn(learner, own_X, own_codes, n_classes, order, parents, **own_options))
         kept = np.flatnonzero(weights := checked_weights(weights, len(chains)))
         self.chains_ = [chains[j] for j in kept]
         self.orders_ = np.array([chain.order for chain in self.chains_], dtype=np.int64)

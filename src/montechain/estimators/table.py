@@ -91,17 +91,10 @@ class TableClassifier(MultiTargetClassifier):
         self.encoder = encoder
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> TableClassifier:
-        """Learn from X and y.
+        """Learn from X and y, as `ChainClassifier.fit` does.
 
-        Parameters
-        ----------
-        X : data frame, array or sparse container of shape (n, n_features)
-        y : array, sparse container or data frame of shape (n, L), or array of shape (n,)
-            Classes of any kind; NaN or None where a label is unknown, if the classifier accepts that.
-        sample_weight : array of shape (n,), optional
-            Passed on to the classifier, not to the encoder.
-        **fit_params
-            Passed on to the classifier's `fit`, by metadata routing if that is enabled.
+        Weights and further parameters are passed on to the classifier, not to the encoder, by metadata routing if that
+        is enabled. Labels may be unknown if the classifier accepts that.
         """
         with unchanged_on_failure(self):
             classifier = ChainClassifier() if self.classifier is None else self._new("classifier", "fit")

@@ -107,14 +107,8 @@ class Population(JointModel):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the weights of the models in each row once some labels are known, and a bound on their error.
 
-        By Bayes' rule a model's weight is multiplied by its probability of what is known.
-
-        Returns
-        -------
-        weights : ndarray of shape (n, M)
-            Sum to one in each row.
-        error : ndarray of shape (n,)
-            The weights of any set of models are off by no more than this, all together.
+        By Bayes' rule a model's weight is multiplied by its probability of what is known. The weights, of shape (n, M),
+        sum to one in each row; those of any set of models together are off by no more than the error, of shape (n,).
         """
         if given is None or len(self.models) == 1:
             return np.tile(self.weights, (X.shape[0], 1)), np.zeros(X.shape[0])
