@@ -9,13 +9,11 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from montechain import ChainClassifier
 from montechain.errors import NonFiniteError
 from montechain.links.base import LinkProblem
-from montechain.links.linear import FittedLinearLink
 from montechain.links.logistic import LogisticLink
 from montechain.links.svm import SVMLink
 from reference.solver import gradient, inputs, objective
@@ -85,16 +83,6 @@ def test_links_are_those_of_scikit_learn(data, class_weight, weighted):
         np.testing.assert_allclose(proba, model.predict_proba(Z), atol=1e-5)
 
 
-@pytest.mark.parametrize("container", [sp.csr_matrix, sp.csr_array, sp.csc_array, np.asfortranarray, np.ndarray.tolist])
-def test_kind_of_x_does_not_matter(data, container):
-    X, codes = data
-    expected = LogisticLink(tol=1e-9).fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
-    links = LogisticLink(tol=1e-9).fit_links(container(X), codes, codes, N_CLASSES, PROBLEMS)
-    for link, other in zip(links, expected, strict=True):
-        np.testing.assert_allclose(link.coef, other.coef, atol=1e-6)
-        np.testing.assert_allclose(link.intercept, other.intercept, atol=1e-6)
-
-
 def test_float32_is_solved_in_double_precision(data):
     X, codes = data
     X = X.astype(np.float32)
@@ -118,46 +106,6 @@ def test_default_objective_is_below_scikit_learns_default(data):
 
         ours = value(stacked(link), link.log_proba(X, codes[:, list(problem.parents)]))
         assert ours <= value(model.coef_, model.predict_log_proba(Z)) + 1e-6
-
-
-def test_rows_with_an_unknown_label_are_left_out_and_parents_are_read_as_filled(data):
-    X, codes = data
-    holey = codes.copy()
-    unknown = np.random.default_rng(3).random(codes.shape) < 0.25
-    unknown[:4] = False
-    holey[unknown] = -1
-    problems = [problem for problem in PROBLEMS if N_CLASSES[problem.label] > 1]
-    links = LogisticLink(tol=1e-10).fit_links(X, holey, codes, N_CLASSES, problems)
-    for problem, link in zip(problems, links, strict=True):
-        rows = ~unknown[:, problem.label]
-        (alone,) = LogisticLink(tol=1e-10).fit_links(X[rows], codes[rows], codes[rows], N_CLASSES, [problem])
-        np.testing.assert_allclose(link.coef, alone.coef, atol=1e-7)
-        np.testing.assert_allclose(link.intercept, alone.intercept, atol=1e-6)
-
-
-def test_whole_weights_are_repetitions(data):
-    X, codes = data
-    times = np.random.default_rng(0).integers(0, 3, len(X))
-    times[:4] = 1
-    again = np.repeat(np.arange(len(X)), times)
-    learner = LogisticLink(tol=1e-11, class_weight="balanced")
-    weighted = learner.fit_links(X, codes, codes, N_CLASSES, PROBLEMS, sample_weight=times)
-    repeated = learner.fit_links(X[again], codes[again], codes[again], N_CLASSES, PROBLEMS)
-    for link, other in zip(weighted, repeated, strict=True):
-        np.testing.assert_allclose(link.coef, other.coef, atol=1e-8)
-        np.testing.assert_allclose(link.intercept, other.intercept, atol=1e-7)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_label_of_one_class_has_smoothed_constant_probabilities(n_classes):
-    X, codes = np.arange(8.0).reshape(4, 2), np.array([[1, 0], [1, 1], [1, 0], [-1, 1]], dtype=np.int32)
-    filled = np.abs(codes)
-    (link,) = LogisticLink().fit_links(X, codes, filled, [n_classes, 2], [LinkProblem(0, (1,))])
-    expected = np.full(n_classes, 0.5)
-    expected[1] += 3.0
-    proba = np.exp(link.log_proba(X, filled[:, [1]]))
-    np.testing.assert_allclose(proba, np.tile(expected / expected.sum(), (4, 1)))
-    assert (link.coef == 0.0).all()
 
 
 def test_label_of_a_single_class_and_label_never_known():
@@ -199,16 +147,6 @@ def test_class_of_weight_zero_counts_as_absent(data):
     assert (np.exp(link.log_proba(X, codes[:, :0]))[:, 2] <= 0.5 / weight.sum()).all()
 
 
-def test_batch_does_not_matter(data):
-    X, codes = data
-    together = LogisticLink(tol=1e-9).fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
-    for problem, link in zip(PROBLEMS, together, strict=True):
-        (alone,) = LogisticLink(tol=1e-9).fit_links(X, codes, codes, N_CLASSES, [problem])
-        np.testing.assert_allclose(link.coef, alone.coef, atol=1e-6)
-        for effects, other in zip(link.parent_effects, alone.parent_effects, strict=True):
-            np.testing.assert_allclose(effects, other, atol=1e-6)
-
-
 def test_order_of_parents_is_the_order_of_effects(data):
     X, codes = data
     one, other = LogisticLink(tol=1e-10).fit_links(
@@ -247,30 +185,9 @@ def test_class_weight_per_label(data):
         LogisticLink(class_weight=[None, None]).fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
 
 
-def test_every_link_is_announced_once(data):
-    X, codes = data
-    seen = []
-    LogisticLink().fit_links(X, codes, codes, N_CLASSES, PROBLEMS, on_link=seen.append)
-    assert sorted(seen) == sorted(PROBLEMS)
-
-
-def test_no_problems_and_result_kind(data):
-    X, codes = data
-    assert LogisticLink().fit_links(X, codes, codes, N_CLASSES, []) == []
-    links = LogisticLink().fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
-    assert all(isinstance(link, FittedLinearLink) for link in links)
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"C": 0.0}, r"C=0.0 must be a positive number, for example LogisticLink\(C=1.0\)"),
-        ({"C": -1}, "C=-1 must be a positive"),
-        ({"C": "1"}, "C='1' must be a positive"),
-        ({"C": np.inf}, "C=inf must be a positive"),
-        ({"tol": 0.0}, "tol=0.0 must be a positive"),
-        ({"max_iter": 2.5}, "max_iter=2.5 must be a positive whole number"),
-        ({"max_iter": 0}, "max_iter=0 must be"),
         ({"class_weight": "balance"}, "class_weight='balance' is not understood. Use None, \"balanced\""),
         ({"class_weight": {0: -1.0}}, "not positive: {0: -1.0}"),
     ],
@@ -280,33 +197,6 @@ def test_bad_parameters_are_named_at_fit(data, parameters, message):
     learner = clone(LogisticLink(**parameters))  # nothing is checked before fit
     with pytest.raises(ValueError, match=message):
         learner.fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
-
-
-def test_bad_inputs(data):
-    X, codes = data
-    with pytest.raises(TypeError, match="LogisticLink takes no fit parameters besides sample_weight, but got groups"):
-        LogisticLink().fit_links(X, codes, codes, N_CLASSES, PROBLEMS, groups=codes[:, 0])
-    with pytest.raises(ValueError, match="NaN"):
-        LogisticLink().fit_links(np.where(X > 1, np.nan, X), codes, codes, N_CLASSES, PROBLEMS)
-
-
-@pytest.mark.parametrize(
-    ("weight", "message"), [(np.ones(3), "shape \\(3,\\)"), (-1.0, "negative"), (np.nan, "NaN"), (np.inf, "infinite")]
-)
-def test_bad_weights(data, weight, message):
-    X, codes = data
-    weight = weight if np.ndim(weight) else np.where(np.arange(len(X)) == 5, weight, 1.0)
-    with pytest.raises(ValueError, match=message):
-        LogisticLink().fit_links(X, codes, codes, N_CLASSES, PROBLEMS, sample_weight=weight)
-
-
-def test_warns_which_label_did_not_converge_and_what_to_change(data):
-    X, codes = data
-    message = (
-        r"max_iter=2 iterations .*: labels 'a', 'b', 'c', 'e'. Use LogisticLink\(max_iter=20\), a C smaller than 5.0"
-    )
-    with pytest.warns(ConvergenceWarning, match=message):
-        LogisticLink(C=5.0, max_iter=2, tol=1e-9).fit_links(X, codes, codes, N_CLASSES, PROBLEMS, names="abcde")
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -2,10 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from scipy.optimize import minimize
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
@@ -124,16 +121,6 @@ def test_probabilities_of_several_classes_fit_the_pairs(data):
     np.testing.assert_allclose(wanted, implied, atol=1e-4)
 
 
-@pytest.mark.parametrize("container", [sp.csr_matrix, sp.csr_array, sp.csc_matrix, np.asfortranarray])
-def test_kind_of_x_does_not_matter(data, container):
-    # A sparse X is not shifted, which only the intercept feels.
-    X, codes = data
-    expected = SVMLink(tol=1e-5).fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
-    links = SVMLink(tol=1e-5).fit_links(container(X), codes, codes, N_CLASSES, PROBLEMS)
-    for link, other in zip(links, expected, strict=True):
-        np.testing.assert_allclose(X @ link.coef + link.intercept, X @ other.coef + other.intercept, atol=1e-3)
-
-
 def test_units_of_x_do_not_matter(data):
     X, codes = data
     factor, offset = np.array([1e-3, 5.0, 1e4, 1.0]), np.array([3.0, -100.0, 0.0, 7.0])
@@ -148,34 +135,6 @@ def test_units_of_x_do_not_matter(data):
         )
 
 
-def test_rows_with_an_unknown_label_are_left_out_of_everything(data):
-    X, codes = data
-    holey = codes.copy()
-    unknown = np.random.default_rng(3).random(codes.shape) < 0.25
-    unknown[:4] = False
-    unknown[5], X[5] = True, 1000.0  # must not stretch the range either
-    holey[unknown] = -1
-    for problem in PROBLEMS[:5]:
-        rows = ~unknown[:, problem.label]
-        (link,) = SVMLink(tol=1e-5).fit_links(X, holey, codes, N_CLASSES, [problem])
-        (alone,) = SVMLink(tol=1e-5).fit_links(X[rows], codes[rows], codes[rows], N_CLASSES, [problem])
-        np.testing.assert_allclose(link.coef, alone.coef, rtol=1e-3, atol=1e-4)
-
-
-def test_weights_are_repetitions(data):
-    X, codes = data
-    times = np.random.default_rng(0).integers(0, 3, len(X))
-    times[:4] = 1
-    again = np.repeat(np.arange(len(X)), times)
-    weighted = SVMLink(tol=1e-6).fit_links(X, codes, codes, N_CLASSES, PROBLEMS, sample_weight=times)
-    repeated = SVMLink(tol=1e-6).fit_links(X[again], codes[again], codes[again], N_CLASSES, PROBLEMS)
-    for problem, link, other in zip(PROBLEMS, weighted, repeated, strict=True):
-        parent_codes = codes[:, list(problem.parents)]
-        np.testing.assert_allclose(
-            np.exp(link.log_proba(X, parent_codes)), np.exp(other.log_proba(X, parent_codes)), atol=1e-4
-        )
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_separable_classes_give_finite_and_sure_probabilities(n_classes):
     X = np.arange(30.0)[:, None]
@@ -186,16 +145,6 @@ def test_separable_classes_give_finite_and_sure_probabilities(n_classes):
     assert (log_proba.argmax(axis=1) == codes[:, 0]).all()
     if n_classes == 2:
         assert (np.exp(log_proba)[np.arange(30), codes[:, 0]] > 0.999).all()
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_label_of_one_class_has_smoothed_constant_probabilities(n_classes):
-    X, codes = np.arange(8.0).reshape(4, 2), np.array([[1, 0], [1, 1], [1, 0], [-1, 1]], dtype=np.int32)
-    (link,) = SVMLink().fit_links(X, codes, np.abs(codes), [n_classes, 2], [LinkProblem(0, (1,))])
-    expected = np.full(n_classes, 0.5)
-    expected[1] += 3.0
-    proba = np.exp(link.log_proba(X, np.abs(codes)[:, [1]]))
-    np.testing.assert_allclose(proba, np.tile(expected / expected.sum(), (4, 1)))
 
 
 def test_absent_classes_are_improbable_but_possible(data):
@@ -222,22 +171,6 @@ def test_constant_columns_have_no_effect(data):
     X = np.column_stack([X, np.full(len(X), 7.0)])
     links = SVMLink().fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
     assert all((link.coef[4] == 0.0).all() for link in links)
-
-
-def test_batch_threads_and_order_do_not_matter(data):
-    X, codes = data
-    together = SVMLink().fit_links(X, codes, codes, N_CLASSES, PROBLEMS, n_jobs=2)
-    for problem, link in zip(PROBLEMS, together, strict=True):
-        (alone,) = SVMLink().fit_links(X, codes, codes, N_CLASSES, [problem])
-        np.testing.assert_array_equal(link.coef, alone.coef)
-        np.testing.assert_array_equal(link.intercept, alone.intercept)
-
-
-def test_every_link_is_announced_once(data):
-    X, codes = data
-    seen = []
-    SVMLink().fit_links(X, codes, codes, N_CLASSES, PROBLEMS, on_link=seen.append)
-    assert seen == PROBLEMS
 
 
 def test_sigmoid_is_an_unpenalised_logistic_regression():
@@ -268,44 +201,6 @@ def test_sigmoid_of_equal_scores_is_the_class_frequency():
     slope, offset = fit_sigmoid(np.full(4, 2.5), np.array([True, False, False, False]), np.ones(4))
     assert slope == 0.0
     assert offset == pytest.approx(np.log(1 / 3))
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"C": 0.0}, r"C=0.0 must be a positive number, for example SVMLink\(C=1.0\)"),
-        ({"tol": -1.0}, "tol=-1.0 must be"),
-        ({"max_iter": 1.5}, "max_iter=1.5 must be a positive whole number"),
-    ],
-)
-def test_bad_parameters_are_named_at_fit(data, parameters, message):
-    X, codes = data
-    with pytest.raises(ValueError, match=message):
-        clone(SVMLink(**parameters)).fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
-
-
-def test_fit_parameters_are_refused(data):
-    X, codes = data
-    with pytest.raises(TypeError, match="SVMLink takes no fit parameters besides sample_weight, but got groups"):
-        SVMLink().fit_links(X, codes, codes, N_CLASSES, PROBLEMS, groups=codes[:, 0])
-
-
-@pytest.mark.parametrize(
-    ("weight", "message"), [(np.ones(3), "shape \\(3,\\)"), (-1.0, "negative"), (np.nan, "NaN"), (np.inf, "infinite")]
-)
-def test_bad_weights(data, weight, message):
-    X, codes = data
-    weight = weight if np.ndim(weight) else np.where(np.arange(len(X)) == 5, weight, 1.0)
-    with pytest.raises(ValueError, match=message):
-        SVMLink().fit_links(X, codes, codes, N_CLASSES, PROBLEMS, sample_weight=weight)
-
-
-def test_warns_which_parameter_to_raise(data):
-    X, codes = data
-    with pytest.warns(
-        ConvergenceWarning, match=r"max_iter=1 steps per row: labels .*'label_0'. Use SVMLink\(max_iter=10\), or a C"
-    ):
-        SVMLink(max_iter=1, tol=1e-6).fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
 
 
 @pytest.mark.real_data

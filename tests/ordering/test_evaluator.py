@@ -15,7 +15,7 @@ from montechain.chain import Chain
 from montechain.inference import Beam, Greedy, MonteCarlo
 from montechain.links import EstimatorLink, LogisticLink, SVMLink
 from montechain.ordering.evaluator import OrderEvaluator
-from montechain.ordering.validation import hold_out, split_rows
+from montechain.ordering.validation import split_rows
 from montechain.parents import arrange
 from random_chains import log_proba_table
 
@@ -101,21 +101,6 @@ def test_unknown_labels_are_filled_once_for_all_orders(validation, learner):
     assert np.isfinite([list(value.values()) for value in values.values()]).all()
     again = OrderEvaluator(learner, X, codes, n_classes, **options)
     np.testing.assert_array_equal(again._folds[0].filled, evaluator._folds[0].filled)
-
-
-def test_links_of_an_order_are_counted_once():
-    X, codes, n_classes = data()
-    evaluator = OrderEvaluator(LogisticLink(), X, codes, n_classes)
-    evaluator.payoff((0, 1, 2, 3))
-    assert evaluator.n_links_fitted == 4
-    evaluator.payoff((0, 2, 1, 3))
-    assert evaluator.n_links_fitted == 6
-    evaluator.payoffs((0, 2, 1, 3))
-    evaluator.payoff((0, 1, 2, 3))
-    assert evaluator.n_links_fitted == 6
-    for order in itertools.permutations(range(4)):
-        evaluator.payoff(order)
-    assert evaluator.n_links_fitted == 4 * 2**3
 
 
 @pytest.mark.parametrize("learner", [LogisticLink(), SVMLink(), EstimatorLink(DecisionTreeClassifier(max_depth=3), 1)])
@@ -384,10 +369,3 @@ def test_many_labels_take_bounded_memory():
     held = sum(entry.link.coef.nbytes for entry in evaluator._folds[0].cache._entries.values())
     assert 0 < held <= budget
     assert held < n_labels**2 * len(X) * 8 / 4  # far from L² N
-
-
-def test_hold_out_is_what_a_share_means():
-    X, codes, n_classes = data()
-    evaluator = OrderEvaluator(LogisticLink(), X, codes, n_classes, validation=0.25, seed=5)
-    _, test = hold_out(codes, 0.25, np.random.default_rng([5, 0]))
-    np.testing.assert_array_equal(evaluator._folds[0].codes, codes[test])

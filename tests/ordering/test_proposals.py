@@ -175,17 +175,6 @@ def test_each_position_of_tempered_swap_follows_its_own_formula(t, beta):
             assert second[m] / n == pytest.approx(pairs[k, m] / first[k], abs=1.01 / n)
 
 
-def test_the_second_position_has_the_base_of_the_others():
-    # With L - 1 = 1 the second formula is uniform, with 2 it is not that of the first.
-    pairs = reference.tempered_pairs(3, 100, 0.03)
-    ratio = (pairs[1, 3] / pairs[1, 2]) / (2 ** (3 / 2 - 3 / 3))
-    assert ratio == pytest.approx(1.0)
-    expected = Counter()
-    for (first, second), probability in pairs.items():
-        expected[reference.exchange((0, 1, 2), first - 1, second - 1)] += probability
-    assert_distributed(draws(TemperedSwap(beta=0.03), (0, 1, 2), 100, 10_000), expected)
-
-
 def test_tempered_swap_is_uniform_during_warmup():
     order = tuple(range(5))
     uniform = dict.fromkeys(reference.swaps(order), 1 / 10)

@@ -179,15 +179,18 @@ class LinearScorer:
         self.active_start = np.concatenate([[0], np.cumsum(self.n_classes - 1)]).astype(np.int64)
         self.coef = np.concatenate([link.coef for link in links], axis=1)
         self.intercept = np.concatenate([link.intercept for link in links])
-        self.score_weight = np.ones(len(self.intercept))
+        self.score_weight = np.concatenate(
+            [
+                np.ones(w) if link.score_weight is None else link.score_weight
+                for link, w in zip(links, widths, strict=True)
+            ]
+        )
         self.effects = np.zeros((len(self.intercept), self.active_start[-1]))
         if max(widths) == 1 and (self.n_classes == 2).all():
             self._fold_binary(links, parents)
             return
         for k, (link, link_parents) in enumerate(zip(links, parents, strict=True)):
             columns = slice(self.score_start[k], self.score_start[k + 1])
-            if link.score_weight is not None:
-                self.score_weight[columns] = link.score_weight
             for j, values in zip(link_parents, link.parent_effects, strict=True):
                 self.intercept[columns] += values[0]
                 self.effects[columns, self.active_start[j] : self.active_start[j + 1]] = (values[1:] - values[0]).T

@@ -7,7 +7,7 @@ kernels trust their sizes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,14 +21,6 @@ __all__ = ["check_parents", "joined", "pack_links", "ragged", "unpack_links", "w
 def pack_links(links: Sequence[FittedLink]) -> dict[str, Any]:
     """Return links as plain arrays; links that are not label-linear are left unchanged.
 
-    Parameters
-    ----------
-    links : sequence of fitted links
-
-    Returns
-    -------
-    dict
-
     Examples
     --------
     >>> link = FittedLinearLink.constant(np.log([0.2, 0.8]), n_features=3, parents_n_classes=[2, 4])
@@ -40,19 +32,20 @@ def pack_links(links: Sequence[FittedLink]) -> dict[str, Any]:
     """
     is_linear = np.array([isinstance(link, FittedLinearLink) for link in links], dtype=bool)
     linear = [link for link in links if isinstance(link, FittedLinearLink)]
-    blocks = [effects for link in linear for effects in link.parent_effects]
+    n_parents, parents_n_classes = joined([[len(block) for block in link.parent_effects] for link in linear])
+    n_features = linear[0].coef.shape[0] if linear else 0
     return {
         "is_linear": is_linear,
         "others": [link for link in links if not isinstance(link, FittedLinearLink)],
         "n_classes": np.array([link.n_classes for link in linear], dtype=np.int64),
         "response": np.array([link.response for link in linear], dtype=np.int64),
         "is_weighted": np.array([link.score_weight is not None for link in linear], dtype=bool),
-        "coef": np.concatenate([np.empty((_n_features(linear), 0)), *(link.coef for link in linear)], axis=1),
-        "intercept": _laid_end_to_end([link.intercept for link in linear]),
-        "score_weight": _laid_end_to_end([link.score_weight for link in linear if link.score_weight is not None]),
-        "n_parents": np.array([len(link.parent_effects) for link in linear], dtype=np.int64),
-        "parents_n_classes": np.array([len(block) for block in blocks], dtype=np.int64),
-        "effects": _laid_end_to_end(blocks),
+        "coef": np.concatenate([np.empty((n_features, 0)), *(link.coef for link in linear)], axis=1),
+        "intercept": _end_to_end(link.intercept for link in linear),
+        "score_weight": _end_to_end(link.score_weight for link in linear if link.score_weight is not None),
+        "n_parents": n_parents,
+        "parents_n_classes": parents_n_classes,
+        "effects": _end_to_end(block for link in linear for block in link.parent_effects),
     }
 
 
@@ -65,44 +58,35 @@ def unpack_links(packed: Mapping[str, Any]) -> tuple[FittedLink, ...]:
         If the arrays do not fit together, or hold numbers that are not finite.
     """
     n_classes, response = whole_numbers(packed, "n_classes", 1), whole_numbers(packed, "response", 0)
-    n_linear = len(n_classes)
-    is_linear, is_weighted = flags(packed, "is_linear"), flags(packed, "is_weighted")
-    if len(response) != n_linear or len(is_weighted) != n_linear or sum(is_linear) != n_linear:
+    is_linear, is_weighted = (
+        _array(packed, name, 1, "b", "a list of truth values").tolist() for name in ("is_linear", "is_weighted")
+    )
+    parents_n_classes = ragged(whole_numbers(packed, "n_parents", 0), whole_numbers(packed, "parents_n_classes", 1))
+    n_linear, others = len(n_classes), list(packed["others"])
+    if {len(response), len(is_weighted), len(parents_n_classes), sum(is_linear)} != {n_linear}:
         raise ValueError("the numbers of links do not agree.")
     if not set(response) <= {SOFTMAX, ONE_VERSUS_REST, PAIRWISE}:
         raise ValueError(f"a link has an unknown response: {sorted(set(response))}.")
-    others = list(packed["others"])
     if len(others) != len(is_linear) - n_linear or not all(_is_link(link) for link in others):
         raise ValueError("expected a link, but found something else.")
-    widths = [n_scores(kind, k) for kind, k in zip(response, n_classes, strict=True)]
     if any(weighted and kind != PAIRWISE for weighted, kind in zip(is_weighted, response, strict=True)):
         raise ValueError("a link has weights of pairs, but its scores are not about pairs.")
+    widths = [n_scores(kind, k) for kind, k in zip(response, n_classes, strict=True)]
     coef = _numbers(packed, "coef", 2)
     if coef.shape[1] != sum(widths):
         raise ValueError(f"the coefficients have {coef.shape[1]} columns for {sum(widths)} scores.")
     intercepts = _cut(_numbers(packed, "intercept", 1), widths)
-    weights = iter(
-        _cut(
-            _numbers(packed, "score_weight", 1),
-            [width for width, weighted in zip(widths, is_weighted, strict=True) if weighted],
-        )
-    )
-    parents_n_classes = ragged(whole_numbers(packed, "n_parents", 0), whole_numbers(packed, "parents_n_classes", 1))
-    if len(parents_n_classes) != n_linear:
-        raise ValueError("the numbers of links and of lists of parents do not agree.")
-    blocks = iter(
-        _cut(
-            _numbers(packed, "effects", 1),
-            [k * width for width, own in zip(widths, parents_n_classes, strict=True) for k in own],
-        )
-    )
-    starts = np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)
+    weighted_widths = [width for width, weighted in zip(widths, is_weighted, strict=True) if weighted]
+    weights = iter(_cut(_numbers(packed, "score_weight", 1), weighted_widths))
+    sizes = [k * width for width, own in zip(widths, parents_n_classes, strict=True) for k in own]
+    blocks = iter(_cut(_numbers(packed, "effects", 1), sizes))
+    ends = np.cumsum(widths, dtype=np.intp)
     linear = iter(
         [
             FittedLinearLink(
                 n_classes[i],
                 response[i],
-                np.ascontiguousarray(coef[:, starts[i] : starts[i + 1]]),
+                np.ascontiguousarray(coef[:, ends[i] - widths[i] : ends[i]]),
                 intercepts[i],
                 tuple(next(blocks).reshape(k, widths[i]) for k in parents_n_classes[i]),
                 next(weights) if is_weighted[i] else None,
@@ -117,11 +101,7 @@ def unpack_links(packed: Mapping[str, Any]) -> tuple[FittedLink, ...]:
 def check_parents(links: Sequence[Any], parents: Sequence[Sequence[int]]) -> None:
     """Raise a ValueError unless each link expects the numbers of classes that its parents have.
 
-    Parameters
-    ----------
-    links : sequence of fitted links
-    parents : sequence of sequences of int
-        For each link, the places of its parents among the links.
+    `parents` holds, for each link, the places of its parents among the links.
     """
     for link, own in zip(links, parents, strict=True):
         has = [int(links[j].n_classes) for j in own]
@@ -145,36 +125,28 @@ def ragged(lengths: Sequence[int], numbers: Sequence[int]) -> list[tuple[int, ..
     >>> ragged([2, 0, 1], [5, 6, 7])
     [(5, 6), (), (7,)]
     """
-    if sum(lengths) != len(numbers):
-        raise ValueError(f"found {len(numbers)} numbers instead of {sum(lengths)}.")
-    ends = np.cumsum(lengths, dtype=np.int64).tolist()
-    return [tuple(numbers[end - length : end]) for end, length in zip(ends, lengths, strict=True)]
+    return [tuple(part.tolist()) for part in _cut(np.array(numbers, dtype=np.int64), lengths)]
 
 
 def whole_numbers(packed: Mapping[str, Any], name: str, least: int) -> list[int]:
     """Return a one-dimensional array of whole numbers as a list, if it is one."""
-    array = packed[name]
-    if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind not in "iu":
-        raise ValueError(f"{name!r} is not a list of whole numbers.")
+    array = _array(packed, name, 1, "iu", "a list of whole numbers")
     if len(array) and array.min() < least:
         raise ValueError(f"{name!r} holds {array.min()}, which is below {least}.")
     return array.tolist()
 
 
-def flags(packed: Mapping[str, Any], name: str) -> list[bool]:
-    """Return a one-dimensional array of truth values as a list, if it is one."""
-    array = packed[name]
-    if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype != np.bool_:
-        raise ValueError(f"{name!r} is not a list of truth values.")
-    return array.tolist()
-
-
 def _numbers(packed: Mapping[str, Any], name: str, n_dimensions: int) -> np.ndarray:
+    array = _array(packed, name, n_dimensions, "f", f"an array of numbers with {n_dimensions} dimensions")
+    if array.dtype != np.float64 or not np.isfinite(array).all():
+        raise ValueError(f"{name!r} holds numbers that are not finite, or not of double precision.")
+    return array
+
+
+def _array(packed: Mapping[str, Any], name: str, n_dimensions: int, kinds: str, what: str) -> np.ndarray:
     array = packed[name]
-    if not isinstance(array, np.ndarray) or array.ndim != n_dimensions or array.dtype != np.float64:
-        raise ValueError(f"{name!r} is not an array of numbers with {n_dimensions} dimensions.")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name!r} holds numbers that are not finite.")
+    if not isinstance(array, np.ndarray) or array.ndim != n_dimensions or array.dtype.kind not in kinds:
+        raise ValueError(f"{name!r} is not {what}.")
     return array
 
 
@@ -184,12 +156,8 @@ def _cut(array: np.ndarray, lengths: Sequence[int]) -> list[np.ndarray]:
     return np.split(array, np.cumsum(lengths)[:-1]) if lengths else []
 
 
-def _laid_end_to_end(arrays: Sequence[Any]) -> np.ndarray:
-    return np.concatenate([np.empty(0), *(np.ravel(array) for array in arrays)]).astype(np.float64)
-
-
-def _n_features(linear: Sequence[FittedLinearLink]) -> int:
-    return linear[0].coef.shape[0] if linear else 0
+def _end_to_end(arrays: Iterable[np.ndarray]) -> np.ndarray:
+    return np.concatenate([np.empty(0), *map(np.ravel, arrays)]).astype(np.float64)
 
 
 def _is_link(link: Any) -> bool:
