@@ -316,17 +316,6 @@ def test_data_frames_keep_their_columns():
     assert [columns[5:] for columns in seen] == [(), ("w",), ("w", "y"), ("w", "x=0", "x=1", "x=2", "y")]
 
 
-def test_a_fresh_evaluator_has_the_same_rows_and_no_links():
-    X, codes, n_classes = data(unknown=0.1)
-    evaluator = OrderEvaluator(LogisticLink(), X, codes, n_classes, warm_start=False)
-    value = evaluator.payoff((0, 1, 2, 3))
-    other = evaluator.fresh()
-    assert other.n_links_fitted == 0
-    assert other.payoff((0, 1, 2, 3)) == value
-    assert other.n_links_fitted == 4
-    assert evaluator.n_links_fitted == 8  # four of them for the chain that filled the unknown labels
-
-
 def test_faults_are_said_before_anything_is_fitted():
     X, codes, n_classes = data()
     for options, message in (

@@ -141,15 +141,6 @@ def test_links_own_their_memory():
         assert link.intercept.base is None
 
 
-def test_a_fresh_cache_is_empty_and_leaves_the_old_one_alone():
-    cache, *_ = make()
-    cache.links(problems_of([0, 1, 2, 3, 4]))
-    other = cache.fresh()
-    assert (other.n_fitted, other.n_bytes) == (0, 0)
-    other.links(problems_of([0, 1, 2, 3, 4]))
-    assert (other.n_fitted, cache.n_fitted) == (5, 5)
-
-
 def test_a_link_that_cannot_be_pickled_counts_for_something():
     class Odd(DecisionTreeClassifier):
         def __getstate__(self):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -157,7 +155,8 @@ class OrderEvaluator:
             )  # fmt: skip
             weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[test]
             self._folds.append(Fold(X_test, codes[test], filled[test], weight, cache))
-        self._forget()
+        self._values: dict[Hashable, dict[str, float]] = {}
+        self._link_values: dict[LinkProblem, float] = {}
 
     @property
     def n_labels(self) -> int:
@@ -183,14 +182,6 @@ class OrderEvaluator:
     def tolerance(self) -> float:
         """Share of a payoff that a candidate must gain to count as better: zero if fits are exact."""
         return 0.0 if all(fold.cache.is_exact for fold in self._folds) else self.accuracy
-
-    def fresh(self) -> OrderEvaluator:
-        """Return the same evaluator, with the same validation rows, that has seen no order yet."""
-        other = copy.copy(self)
-        other._folds = [replace(fold, cache=fold.cache.fresh()) for fold in self._folds]
-        other._n_links_for_filling = 0
-        other._forget()
-        return other
 
     def payoff(self, order: Order) -> float:
         """Return what an order is worth; more is better."""
@@ -237,10 +228,6 @@ class OrderEvaluator:
                     f"two different payoffs are called {payoff.name!r}: give the functions different names."
                 )
         return list(by_name.values())[1:]
-
-    def _forget(self) -> None:
-        self._values: dict[Hashable, dict[str, float]] = {}
-        self._link_values: dict[LinkProblem, float] = {}
 
     def _link(self, label: int, earlier: Iterable[int]) -> LinkProblem:
         if isinstance(self.parents, str) and self.parents == "tree":

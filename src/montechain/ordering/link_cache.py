@@ -6,7 +6,6 @@ whose label has the same labels before it: swapping positions l < m changes the 
 
 from __future__ import annotations
 
-import copy
 import pickle
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -104,7 +103,11 @@ class LinkCache:
         self.max_bytes = max_bytes
         self.warm_start = warm_start
         self.options = options
-        self._clear()
+        self.n_fitted = 0
+        self.n_bytes = 0
+        # Parents are the bits of a whole number, so that two sets are compared in a moment.
+        self._entries: OrderedDict[tuple[int, int], CachedLink] = OrderedDict()
+        self._by_label: list[OrderedDict[int, None]] = [OrderedDict() for _ in self.n_classes]
 
     @property
     def is_exact(self) -> bool:
@@ -131,19 +134,6 @@ class LinkCache:
                 found[key] = link
                 self._remember(key, CachedLink(missing[key], link, _size(link)))
         return [found[key] for key in keys]
-
-    def fresh(self) -> LinkCache:
-        """Return the same cache without any links."""
-        other = copy.copy(self)
-        other._clear()
-        return other
-
-    def _clear(self) -> None:
-        self.n_fitted = 0
-        self.n_bytes = 0
-        # Parents are the bits of a whole number, so that two sets are compared in a moment.
-        self._entries: OrderedDict[tuple[int, int], CachedLink] = OrderedDict()
-        self._by_label: list[OrderedDict[int, None]] = [OrderedDict() for _ in self.n_classes]
 
     def _fit(self, problems: list[LinkProblem]) -> list[FittedLink]:
         self.n_fitted += len(problems)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any, TextIO
@@ -34,18 +33,16 @@ def search_progress(n_steps: int, *, stream: TextIO | None = None) -> Iterator[C
     stream = sys.stderr if stream is None else stream
     bar = _bar(stream) if hasattr(stream, "isatty") and stream.isatty() else None
     task = None if bar is None else bar.add_task("order search", total=n_steps, payoff="")
-    lock = threading.Lock()  # restarts may run in several threads
     n_done, best = 0, None
 
     def on_step(row: Mapping[str, Any]) -> None:
         nonlocal n_done, best
-        with lock:
-            n_done += 1
-            best = row["payoff"] if best is None or row["payoff"] > best else best
-            if bar is not None:
-                bar.update(task, completed=n_done, payoff=f"{best:.6g}")
-            elif n_done * N_LINES // n_steps > (n_done - 1) * N_LINES // n_steps:
-                print(f"order search: {n_done} of {n_steps}, payoff {best:.6g}", file=stream, flush=True)
+        n_done += 1
+        best = row["payoff"] if best is None or row["payoff"] > best else best
+        if bar is not None:
+            bar.update(task, completed=n_done, payoff=f"{best:.6g}")
+        elif n_done * N_LINES // n_steps > (n_done - 1) * N_LINES // n_steps:
+            print(f"order search: {n_done} of {n_steps}, payoff {best:.6g}", file=stream, flush=True)
 
     with bar or nullcontext(), watch_compilation(lambda: print(f"order search: {NOTICE}", file=stream)):
         yield on_step

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +10,6 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.parallel import Parallel, delayed
 
 from montechain._messages import check_positive_integer, nearest
 from montechain.links import LinkLearner
@@ -22,13 +20,6 @@ from montechain.ordering.orders import Order, SearchResult, check_order
 from montechain.ordering.proposals import Proposal, check_proposal
 
 __all__ = ["OrderSearch", "OrderStep", "search"]
-
-SHARED_UP_TO = 10
-"""Number of labels up to which restarts run one after the other and share their links.
-
-Ten labels have 5,120 links in all, so that one restart meets the links of another. Of many labels hardly any link is
-met twice, and restarts can run at the same time with a cache each. (A link that is fitted from a warm start depends,
-within a tolerance, on those fitted before it: so this may not depend on how many jobs there are.)"""
 
 OnStep = Callable[[Mapping[str, Any]], Any]
 
@@ -192,61 +183,38 @@ class OrderSearch(OrderFinder):
 
         An interrupt (Ctrl-C) ends the search early, with a warning; the orders found until then count.
 
-        Parameters
-        ----------
-        evaluator : OrderEvaluator
-        start : tuple of int
-            The order to start from, unless this search has one of its own.
-        rng : numpy.random.Generator
-        on_step : callable, optional
-            Called with each new row of the trace; see `montechain.ordering.progress`.
-
-        Returns
-        -------
-        SearchResult
-            Its trace has the columns restart, iteration, order, payoff (both after the iteration), candidate,
-            candidate_payoff, accepted, n_links_fitted and seconds (both since the restart began), and those
-            asked for by `record`.
+        The trace has the columns restart, iteration, order, payoff (both after the iteration), candidate,
+        candidate_payoff, accepted, n_links_fitted and seconds (both since the restart began), and those asked for by
+        `record`. `on_step` is called with each new row; see `montechain.ordering.progress`. Restarts run one after the
+        other and share their links.
         """
         proposal, acceptance = self._check()
         generators = rng.spawn(self.n_restarts)
         starts = [self._start(evaluator, start, generator, restart) for restart, generator in enumerate(generators)]
-        shared = evaluator.n_labels <= SHARED_UP_TO or self.n_restarts == 1
-        evaluators = [evaluator if shared or restart == 0 else evaluator.fresh() for restart in range(self.n_restarts)]
-        traces: list[list[dict[str, Any]]] = [[] for _ in generators]
-        stop = threading.Event()
-
-        def run(restart: int) -> None:
-            own, began = evaluators[restart], time.perf_counter()
-            n_before = own.n_links_fitted
-            steps = search(
-                own.payoff, starts[restart], proposal, acceptance, generators[restart], tolerance=own.tolerance
-            )
-            for step in islice(steps, self.n_iterations + 1):
-                row = {"restart": restart, **step._asdict()}
-                if self.record:
-                    row = {**own.payoffs(step.order), **row}
-                row["n_links_fitted"] = own.n_links_fitted - n_before
-                row["seconds"] = time.perf_counter() - began
-                traces[restart].append(row)
-                if on_step is not None:
-                    on_step(row)
-                if stop.is_set():
-                    return
-
+        trace: list[dict[str, Any]] = []
         try:
-            n_jobs = 1 if shared else evaluator.n_jobs
-            Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(run)(restart) for restart in range(self.n_restarts))
+            for restart, (own_start, generator) in enumerate(zip(starts, generators, strict=True)):
+                began, n_before = time.perf_counter(), evaluator.n_links_fitted
+                steps = search(
+                    evaluator.payoff, own_start, proposal, acceptance, generator, tolerance=evaluator.tolerance
+                )
+                for step in islice(steps, self.n_iterations + 1):
+                    row = {"restart": restart, **step._asdict()}
+                    if self.record:
+                        row = {**evaluator.payoffs(step.order), **row}
+                    row["n_links_fitted"] = evaluator.n_links_fitted - n_before
+                    row["seconds"] = time.perf_counter() - began
+                    trace.append(row)
+                    if on_step is not None:
+                        on_step(row)
         except KeyboardInterrupt:
-            stop.set()
-            if not any(traces):
+            if not trace:
                 raise
             warnings.warn(
-                f"the search was interrupted after {sum(map(len, traces))} of {self.n_steps} steps: the best of the "
-                "orders found until then is kept.",
+                f"the search was interrupted after {len(trace)} of {self.n_steps} steps: the best of the orders found "
+                "until then is kept.",
                 stacklevel=2,
             )
-        trace = [row for rows in traces for row in tuple(rows)]
         return SearchResult.best_of(
             self._candidates(evaluator, trace), self.keep, trace=trace, logarithmic=evaluator.is_logarithmic
         )
@@ -259,12 +227,9 @@ class OrderSearch(OrderFinder):
                 f"`n_iterations={self.n_iterations!r}` of OrderSearch must be a whole number, e.g. "
                 "OrderSearch(n_iterations=50)."
             )
-        pools = ("visited", "evaluated")
-        if self.pool not in pools:
-            raise ValueError(
-                f"`pool={self.pool!r}` is not known{nearest(str(self.pool), pools) or '.'} "
-                "Allowed are 'visited' and 'evaluated'."
-            )
+        if self.pool not in ("visited", "evaluated"):
+            hint = nearest(str(self.pool), ["visited", "evaluated"]) or "."
+            raise ValueError(f"`pool={self.pool!r}` is not known{hint} Allowed are 'visited' and 'evaluated'.")
         acceptance = (Strict() if keep == 1 else NotWorse()) if self.acceptance is None else self.acceptance
         return check_proposal(self.proposal), check_acceptance(acceptance)
 
