@@ -321,7 +321,7 @@ def test_faults_are_said_before_anything_is_fitted():
     for options, message in (
         ({"payoff": "J_EN"}, "J_EM"),
         ({"record": ["J_Hamm"]}, "J_Ham"),
-        ({"on": "predictions"}, "prediction"),
+        ({"on": "thruth"}, r"`on='thruth'` of OrderEvaluator is not known; did you mean 'truth'\?"),
         ({"loss": "haming"}, "hamming"),
         ({"inference": "bean"}, "beam"),
         ({"parents": "tee"}, "tree"),

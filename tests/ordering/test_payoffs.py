@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import make_scorer
 
 from montechain.metrics import f1_micro_scorer
-from montechain.ordering.payoffs import J_EM, PAYOFFS, J_EM_prod, J_Ham, J_Ham_prod, check_on, check_payoff
+from montechain.ordering.payoffs import J_EM, PAYOFFS, J_EM_prod, J_Ham, J_Ham_prod, check_payoff
 
 
 @settings(max_examples=50)
@@ -68,5 +68,3 @@ def test_nearest_names(wrong, right):
 def test_other_faults():
     with pytest.raises(TypeError, match="neither the name of a payoff or scorer nor a function"):
         check_payoff(3)
-    with pytest.raises(ValueError, match=r"`on='thruth'` is not known; did you mean 'truth'\?"):
-        check_on("thruth")

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from montechain._compat import check_method_params
+from montechain._messages import check_choice
 from montechain._rows import take_rows
 from montechain.chain import Chain
 from montechain.inference import Inference, check_inference
@@ -19,7 +20,7 @@ from montechain.losses import check_loss
 from montechain.ordering.candidate import Candidate, Fold
 from montechain.ordering.link_cache import MAX_BYTES, LinkCache
 from montechain.ordering.orders import Order, SearchResult
-from montechain.ordering.payoffs import Payoff, check_on, check_payoff
+from montechain.ordering.payoffs import Payoff, check_payoff
 from montechain.ordering.validation import split_rows
 from montechain.parents import arrange, mutual_information
 from montechain.targets import UNKNOWN, TargetCodec
@@ -116,7 +117,8 @@ class OrderEvaluator:
         fit_params: dict[str, Any] | None = None,
     ):
         self.main = check_payoff(payoff)
-        self.on = check_on(on)
+        self.on = on
+        check_choice(self, "on", ("prediction", "truth"))
         self.recorded = self._others([check_payoff(other) for other in record])
         if isinstance(learner, LogisticLink):
             learner = clone(learner).set_params(tol=min(learner.tol, LINK_TOLERANCE * accuracy))

@@ -33,7 +33,7 @@ from sklearn.metrics import get_scorer, get_scorer_names
 from montechain._messages import nearest
 from montechain.metrics import SCORERS
 
-__all__ = ["J_EM", "PAYOFFS", "J_EM_prod", "J_Ham", "J_Ham_prod", "Payoff", "check_on", "check_payoff"]
+__all__ = ["J_EM", "PAYOFFS", "J_EM_prod", "J_Ham", "J_Ham_prod", "Payoff", "check_payoff"]
 
 
 def J_EM(log_joint: np.ndarray, weight: np.ndarray | None = None) -> float:
@@ -122,14 +122,6 @@ def check_payoff(payoff: Any) -> Payoff:
     raise TypeError(
         f"`payoff={payoff!r}` is neither the name of a payoff or scorer nor a function scorer(estimator, X, Y)."
     )
-
-
-def check_on(on: Any) -> str:
-    """Return `on` if it says whose labels a payoff is about: ``"prediction"`` or ``"truth"``."""
-    if on not in ("prediction", "truth"):
-        hint = nearest(str(on), ["prediction", "truth"]) or "."
-        raise ValueError(f"`on={on!r}` is not known{hint} Allowed are 'prediction' and 'truth'.")
-    return on
 
 
 def _total(values: np.ndarray, weight: np.ndarray | None) -> float:

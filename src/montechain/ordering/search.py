@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from montechain._messages import check_positive_integer, nearest
+from montechain._messages import check_choice, check_positive_integer
 from montechain.links import LinkLearner
 from montechain.ordering.acceptance import Acceptance, NotWorse, Strict, check_acceptance
 from montechain.ordering.evaluator import OrderEvaluator, OrderFinder
@@ -227,9 +227,7 @@ class OrderSearch(OrderFinder):
                 f"`n_iterations={self.n_iterations!r}` of OrderSearch must be a whole number, e.g. "
                 "OrderSearch(n_iterations=50)."
             )
-        if self.pool not in ("visited", "evaluated"):
-            hint = nearest(str(self.pool), ["visited", "evaluated"]) or "."
-            raise ValueError(f"`pool={self.pool!r}` is not known{hint} Allowed are 'visited' and 'evaluated'.")
+        check_choice(self, "pool", ("visited", "evaluated"))
         acceptance = (Strict() if keep == 1 else NotWorse()) if self.acceptance is None else self.acceptance
         return check_proposal(self.proposal), check_acceptance(acceptance)
 
