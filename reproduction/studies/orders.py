@@ -17,7 +17,7 @@ import pandas as pd
 from montechain import AllOrders, Dataset, Swap, TableEncoder, make_method
 from montechain._files import atomic_write
 from montechain.evaluation import Job, fingerprint, warm_up
-from montechain.evaluation.identity import digest
+from montechain.evaluation.jobs import digest
 from montechain.links import check_estimator
 from montechain.ordering import OrderEvaluator, Strict, search
 from montechain.targets import TargetCodec

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import marshal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.model_selection import ShuffleSplit
 
@@ -20,12 +24,11 @@ from montechain._messages import nearest
 from montechain.datasets import Dataset
 from montechain.estimators.table import TableClassifier
 from montechain.evaluation.folds import LabelStratifiedKFold
-from montechain.evaluation.identity import describe_parameters, fingerprint, fold_seed
-from montechain.evaluation.jobs import DNF, OK, Job, Limits, ResultStore, run_jobs
+from montechain.evaluation.jobs import DNF, OK, Job, Limits, ResultStore, digest, run_jobs
 from montechain.evaluation.measures import MEASURES, FoldWork, check_measures
 from montechain.methods import Method, find_method, make_method
 
-__all__ = ["evaluate", "fold_jobs", "results_table", "summarise"]
+__all__ = ["describe_parameters", "evaluate", "fingerprint", "fold_jobs", "fold_seed", "results_table", "summarise"]
 
 COLUMNS = ["dataset", "method", "fold", "measure", "value", "status", "reason", "seed", "parameters", "protocol"]
 
@@ -119,13 +122,6 @@ def evaluate(
     return results_table(jobs, outcomes, wanted)
 
 
-@dataclass(frozen=True)
-class FoldJob(Job):
-    """One method on one fold."""
-
-    labels: dict[str, Any]
-
-
 def fold_jobs(
     dataset: Dataset,
     methods: Any,
@@ -136,24 +132,20 @@ def fold_jobs(
     loss: Any = None,
     measures: Sequence[str] | None = None,
     encoder: Any = None,
-) -> list[FoldJob]:
+) -> list[Job]:
     """Return the jobs of `evaluate`, fold by fold, for `run_jobs`; parameters as there."""
-    wanted = check_measures(measures)
-    named = _check_methods(methods)
+    wanted, named = check_measures(measures), _check_methods(methods)
     if isinstance(folds, str) and folds == "official":
         if dataset.split is None:
             raise ValueError(
                 f"the data set {dataset.name!r} was published without a split. Pass a number, as in folds=5."
             )
-        train, test = dataset.split
-        contents = fingerprint(train)[:8] + fingerprint(test)[:8]
-        parts = [lambda: (train, test)]
-        splits = [(np.arange(len(train.Y)), np.arange(len(test.Y)))]
+        contents = "".join(fingerprint(part)[:8] for part in dataset.split)
+        splits = [tuple(np.arange(len(part.Y)) for part in dataset.split)]
     else:
         folds = _check_folds(folds, seed)
         contents = fingerprint(dataset)
-        splits = [(np.asarray(a), np.asarray(b)) for a, b in folds.split(dataset.X, dataset.Y)]
-        parts = [partial(_parts, dataset, rows) for rows in splits]
+        splits = [(np.asarray(train), np.asarray(test)) for train, test in folds.split(dataset.X, dataset.Y)]
     rows = hashlib.sha256(b"|".join(np.int64(part).tobytes() for split in splits for part in split)).hexdigest()[:16]
     described = encoder if encoder == "passthrough" or encoder is None else describe_parameters(encoder)
     protocol = f"{' '.join(repr(folds).split())}, rows {rows}, encoder {described or 'default'}"
@@ -165,24 +157,23 @@ def fold_jobs(
         return clone(given) if seed is None else _with_seed(clone(given), seed)
 
     def work(name: str, fold: int) -> FoldWork:
-        method = method_of(name, fold_seed(seed, contents, fold))
-        fresh = None if encoder is None or encoder == "passthrough" else clone(encoder)
-        model = method if encoder == "passthrough" else TableClassifier(method, encoder=fresh)
-        return FoldWork(model, *parts[fold](), wanted)
+        model = method_of(name, fold_seed(seed, contents, fold))
+        if encoder != "passthrough":
+            model = TableClassifier(model, encoder=None if encoder is None else clone(encoder))
+        parts = dataset.split if folds == "official" else map(dataset.take, splits[fold])
+        return FoldWork(model, *parts, wanted)
 
     jobs = []
     parameters = {name: describe_parameters(method_of(name, None)) for name in named}
     for fold in range(len(splits)):
         for name in named:
             known = {"method": name, "fold": fold, "seed": seed, "parameters": parameters[name], "protocol": protocol}
-            jobs.append(
-                FoldJob({"data": contents, **known}, partial(work, name, fold), {"dataset": dataset.name, **known})
-            )
+            jobs.append(Job({"data": contents, **known}, partial(work, name, fold), {"dataset": dataset.name, **known}))
     return jobs
 
 
 def results_table(
-    jobs: Sequence[FoldJob], outcomes: Sequence[dict[str, Any]], measures: Iterable[str] | None = None
+    jobs: Sequence[Job], outcomes: Sequence[dict[str, Any]], measures: Iterable[str] | None = None
 ) -> pd.DataFrame:
     """Return the outcomes of `fold_jobs` as the tidy table that `evaluate` returns."""
     rows = []
@@ -242,8 +233,71 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
     return found[columns]
 
 
-def _parts(dataset: Dataset, rows: tuple[np.ndarray, np.ndarray]) -> tuple[Dataset, Dataset]:
-    return dataset.take(rows[0]), dataset.take(rows[1])
+def fold_seed(seed: int, fingerprint: str, fold: int) -> int:
+    """Return the seed that all methods share on one fold, whatever else is run and in whatever order."""
+    found = hashlib.sha256(json.dumps([int(seed), fingerprint, int(fold)]).encode()).digest()
+    return int.from_bytes(found[:4], "big") >> 1
+
+
+def fingerprint(dataset: Dataset) -> str:
+    """Return a hash of the contents of a data set: inputs, labels and their names."""
+    found = hashlib.sha256()
+    for table, names in ((dataset.X, dataset.feature_names), (dataset.Y, dataset.label_names)):
+        found.update(json.dumps([str(name) for name in names]).encode())
+        found.update(json.dumps([int(size) for size in table.shape]).encode())
+        if isinstance(table, pd.DataFrame):
+            found.update(pd.util.hash_pandas_object(table, index=False).to_numpy().tobytes())
+        else:
+            canonical = sp.csr_array(table, copy=True)
+            canonical.sum_duplicates()
+            canonical.eliminate_zeros()
+            for part, kind in (("indptr", np.int64), ("indices", np.int64), ("data", np.float64)):
+                found.update(np.ascontiguousarray(getattr(canonical, part), dtype=kind).tobytes())
+    return found.hexdigest()[:16]
+
+
+def describe_parameters(model: Any) -> str:
+    """Return the type and parameters of an estimator as JSON.
+
+    Functions are described by their code, so a changed function of the same name gives another text. Parameters
+    that do not change predictions (`n_jobs`, `verbose`, a `random_state` of None) are left out.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> describe_parameters(Ridge(alpha=2, random_state=0))  # doctest: +ELLIPSIS
+    '{"alpha": 2, ..., "random_state": 0, "solver": "auto", "tol": 0.0001, "type": "Ridge"}'
+    """
+    found: dict[str, Any] = {"type": type(model).__name__}
+    for name, value in model.get_params(deep=True).items() if hasattr(model, "get_params") else ():
+        last = name.rsplit("__", 1)[-1]
+        if last not in ("n_jobs", "verbose") and not (last == "random_state" and value is None):
+            found[name] = _described(value)
+    return json.dumps(found, sort_keys=True)
+
+
+def _described(value: Any) -> Any:
+    """Return something that JSON can hold and that differs between different values."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if hasattr(value, "get_params"):  # the parameters of parts are listed under their own names
+        return type(value).__name__
+    if isinstance(value, list | tuple):
+        return [_described(part) for part in value]
+    if isinstance(value, partial):
+        return ["partial", *map(_described, (value.func, value.args, sorted(value.keywords.items())))]
+    value = getattr(value, "__wrapped__", value)  # compiled by numba, for example
+    if isinstance(value, FunctionType):
+        closure = [cell.cell_contents for cell in value.__closure__ or () if cell.cell_contents is not value]
+        # Version 2 of the format has no references, which depend on what else the process holds.
+        parts = [marshal.dumps(value.__code__, 2).hex(), _described(value.__defaults__), _described(closure)]
+        return [f"{value.__module__}.{value.__qualname__}", digest(parts)]
+    try:
+        return [type(value).__qualname__, joblib.hash(value)]
+    except Exception:  # whatever pickling raises: nothing more is known about it
+        return type(value).__qualname__
 
 
 def _with_seed(method: Any, seed: int) -> Any:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import multiprocessing
 import os
+import platform
 import signal
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from pickle import PicklingError
@@ -23,9 +26,8 @@ from threadpoolctl import threadpool_limits
 import montechain
 from montechain._files import atomic_write
 from montechain.errors import DataError, OutputError
-from montechain.evaluation.identity import digest, library_versions
 
-__all__ = ["DNF", "OK", "Job", "Limits", "ResultStore", "run_jobs"]
+__all__ = ["DNF", "OK", "Job", "Limits", "ResultStore", "digest", "library_versions", "run_jobs"]
 
 OK, DNF = "ok", "DNF"
 POLL_SECONDS = 0.05
@@ -47,10 +49,8 @@ class Limits:
 
     Examples
     --------
-    >>> Limits(seconds=0)
-    Traceback (most recent call last):
-        ...
-    ValueError: `seconds=0` of Limits must be a positive number or None, e.g. Limits(seconds=3600).
+    >>> Limits(seconds=3600, memory_gb=8).seconds
+    3600
     """
 
     seconds: float | None = None
@@ -75,10 +75,24 @@ class Job:
     make_work : callable
         Builds the work when its turn comes: an object that can be pickled, with ``prepare()``, which is not timed, and
         ``run()``, which returns a dict that JSON can hold.
+    labels : dict
+        What else there is to say about it, such as the name of the data set.
     """
 
     identity: dict[str, Any]
     make_work: Callable[[], Any]
+    labels: dict[str, Any] = field(default_factory=dict)
+
+
+def library_versions() -> dict[str, str]:
+    """Return the versions of montechain, Python and the libraries that results depend on."""
+    own = {"montechain": montechain.__version__, "python": platform.python_version()}
+    return own | {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba", "pandas")}
+
+
+def digest(identity: Any) -> str:
+    """Return a short hash of something that JSON can hold."""
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:32]
 
 
 class ResultStore:
@@ -152,34 +166,26 @@ def run_jobs(
     list of dict
         With ``status``: "ok" with ``values``, or "DNF" with ``cause`` ("error", "time" or "memory") and ``reason``.
     """
-    outcomes: dict[int, dict[str, Any]] = {}
-    waiting: list[int] = []
-
-    def done(number: int, outcome: dict[str, Any], is_new: bool = True) -> None:
-        outcomes[number] = outcome
-        if is_new and store is not None:
-            store.put(jobs[number].identity, {**outcome, "limits": asdict(limits or Limits())})
+    stored = [None if store is None else store.get(job.identity) for job in jobs]
+    outcomes = {number: found for number, found in enumerate(stored) if found and not _again(found, limits, retry)}
+    for number, outcome in outcomes.items():
         on_done(number, outcome)
-
-    for number, job in enumerate(jobs):
-        found = None if store is None else store.get(job.identity)
-        if found is None or _deserves_another_try(found, limits or Limits(), retry):
-            waiting.append(number)
-        else:
-            done(number, found, is_new=False)
-    if limits is not None or n_jobs > 1:
-        _run_in_processes(jobs, waiting, limits or Limits(), n_jobs, done)
+    waiting = [number for number in range(len(jobs)) if number not in outcomes]
+    if limits is None and n_jobs == 1:
+        finished = ((number, _run_here(jobs[number].make_work())) for number in waiting)
     else:
-        for number in waiting:
-            with _interruptible():
-                work = jobs[number].make_work()
-                work.prepare()
-                outcome = _attempt(work)
-            done(number, outcome)
+        finished = _run_in_children(jobs, waiting, limits or Limits(), n_jobs)
+    with closing(finished):
+        for number, outcome in finished:
+            outcomes[number] = outcome
+            if store is not None:
+                store.put(jobs[number].identity, {**outcome, "limits": asdict(limits or Limits())})
+            on_done(number, outcome)
     return [outcomes[number] for number in range(len(jobs))]
 
 
-def _deserves_another_try(found: dict[str, Any], limits: Limits, retry: bool) -> bool:
+def _again(found: dict[str, Any], limits: Limits | None, retry: bool) -> bool:
+    """Return whether a stored job deserves another try."""
     if found["status"] == OK or retry:
         return found["status"] != OK
     name = {"time": "seconds", "memory": "memory_gb"}.get(found["cause"], "")
@@ -200,52 +206,51 @@ def _failed(cause: str, reason: str) -> dict[str, Any]:
     return {"status": DNF, "cause": cause, "reason": reason}
 
 
-class _Interrupted(BaseException):
-    """Raised on Ctrl-C: a search for orders takes a KeyboardInterrupt as a wish to end early, and goes on."""
+def _run_here(work: Any) -> dict[str, Any]:
+    """Do the work in this process. After Ctrl-C there is no outcome, whatever the work made of it.
 
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Raise KeyboardInterrupt at the end if Ctrl-C was pressed, whatever the work made of it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+    A search for orders takes a KeyboardInterrupt as a wish to end early and goes on, and compiled code may turn it into
+    another error: neither is what an undisturbed run would have found.
+    """
     pressed = False
 
     def on_signal(number: int, frame: Any) -> None:
         nonlocal pressed
         pressed = True
-        raise _Interrupted
-
-    before = signal.signal(signal.SIGINT, on_signal)
-    try:
-        with suppress(_Interrupted):
-            yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if pressed:
         raise KeyboardInterrupt
 
-
-def _run_in_processes(
-    jobs: Sequence[Job], waiting: Sequence[int], limits: Limits, n_jobs: int, done: Callable[[int, Any], None]
-) -> None:
-    left, running = list(waiting), dict[int, _Child]()
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, on_signal) if in_main_thread else None
     try:
-        while left or running:
-            while left and len(running) < n_jobs:
-                number = left.pop(0)
+        work.prepare()
+        outcome = _attempt(work)
+    finally:
+        if in_main_thread:
+            signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise KeyboardInterrupt
+    return outcome
+
+
+def _run_in_children(
+    jobs: Sequence[Job], waiting: list[int], limits: Limits, n_jobs: int
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the number and the outcome of each job as it ends."""
+    running = dict[int, _Child]()
+    try:
+        while waiting or running:
+            while waiting and len(running) < n_jobs:
+                number = waiting.pop(0)
                 try:
                     running[number] = _Child(jobs[number].make_work(), n_jobs)
                 except (AttributeError, TypeError, PicklingError) as error:
                     why = f"cannot be sent to a child process ({type(error).__name__}: {error}); try without limits"
-                    done(number, _failed("error", why))
+                    yield number, _failed("error", why)
             wait([child.connection for child in running.values()], timeout=POLL_SECONDS)
             for number, child in list(running.items()):
-                outcome = child.outcome(limits)
-                if outcome is not None:
+                if (outcome := child.outcome(limits)) is not None:
                     running.pop(number).end()
-                    done(number, outcome)
+                    yield number, outcome
     finally:
         for child in running.values():
             child.end()
@@ -273,44 +278,44 @@ class _Child:
                     return message
                 self.is_prepared, self.began = True, time.monotonic()
         except (EOFError, OSError):
-            self.process.join()
-            code = self.process.exitcode
-            if code == 1 and not self.is_prepared:
-                raise RuntimeError(
-                    "a child process did not start. In a script, put the call under "
-                    'if __name__ == "__main__":, or leave out limits and n_jobs.'
-                ) from None
-            if code == -9:
-                return _failed("memory", "the process was killed from outside, as happens when memory runs out")
-            return _failed("error", f"the process ended with exit code {code}")
+            return self._ended()
         seconds, memory = limits.seconds, limits.memory_gb
         allowed = None if seconds is None else seconds if self.is_prepared else max(seconds, START_SECONDS)
         if allowed is not None and time.monotonic() - self.began > allowed:
             return _failed("time", f"exceeded the time limit of {seconds:g} s")
-        if memory is not None and self._resident_gb() > memory:
-            return _failed("memory", f"exceeded the memory limit of {memory:g} GiB")
+        if memory is not None:
+            with suppress(psutil.Error):  # a process that has just ended takes nothing
+                if sum(one.memory_info().rss for one in _family(self.process.pid)) > memory * 2**30:
+                    return _failed("memory", f"exceeded the memory limit of {memory:g} GiB")
         return None
+
+    def _ended(self) -> dict[str, Any]:
+        """Return the outcome of work whose process has ended without one."""
+        self.process.join()
+        code = self.process.exitcode
+        if code == 1 and not self.is_prepared:
+            raise RuntimeError(
+                "a child process did not start. In a script, put the call under "
+                'if __name__ == "__main__":, or leave out limits and n_jobs.'
+            ) from None
+        if code == -9:
+            return _failed("memory", "the process was killed from outside, as happens when memory runs out")
+        return _failed("error", f"the process ended with exit code {code}")
 
     def end(self) -> None:
         """Kill the process and everything it started."""
-        for process in self._processes():
+        for process in _family(self.process.pid):
             with suppress(psutil.Error):
                 process.kill()
         self.process.join()
         self.connection.close()
 
-    def _resident_gb(self) -> float:
-        total = 0
-        for process in self._processes():
-            with suppress(psutil.Error):
-                total += process.memory_info().rss
-        return total / 2**30
 
-    def _processes(self) -> list[psutil.Process]:
-        with suppress(psutil.Error):
-            process = psutil.Process(self.process.pid)
-            return [process, *process.children(recursive=True)]
-        return []
+def _family(pid: int) -> list[psutil.Process]:
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        return [process, *process.children(recursive=True)]
+    return []
 
 
 def _serve(work: Any, connection: Connection, n_jobs: int) -> None:
@@ -318,8 +323,7 @@ def _serve(work: Any, connection: Connection, n_jobs: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     warnings.simplefilter("ignore")
-    cores = max(1, (os.cpu_count() or 1) // n_jobs)
-    with threadpool_limits(cores):
+    with threadpool_limits(max(1, (os.cpu_count() or 1) // n_jobs)):
         try:
             work.prepare()
             connection.send(None)
@@ -333,6 +337,6 @@ def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None
     wait([parent.sentinel])
-    for child in psutil.Process().children(recursive=True):
+    for child in _family(os.getpid())[1:]:
         child.kill()
     os._exit(1)

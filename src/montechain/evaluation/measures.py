@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import psutil
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -19,9 +20,8 @@ from sklearn.base import clone
 from montechain._compilation import watch_compilation
 from montechain._messages import nearest
 from montechain.datasets import Dataset
-from montechain.evaluation.identity import describe_parameters
 from montechain.metrics import SCORERS
-from montechain.targets import as_columns, factorise
+from montechain.targets import factorise
 
 __all__ = ["MEASURES", "FoldWork", "Measure", "check_measures", "warm_up"]
 
@@ -91,9 +91,8 @@ class FoldWork:
     def prepare(self) -> None:
         """Compile what will be called, so that it is not timed."""
         multi_class = any(len(classes) > 2 for classes in self.train.classes)
-        warm_up(
-            getattr(self.model, "classifier", self.model), sparse=sp.issparse(self.train.X), multi_class=multi_class
-        )
+        method = getattr(self.model, "classifier", self.model)
+        warm_up(method, sparse=sp.issparse(self.train.X), multi_class=multi_class)
 
     def run(self) -> dict[str, Any]:
         """Return ``values``, None where a measure is not defined, and ``notes`` that say why.
@@ -102,25 +101,19 @@ class FoldWork:
         """
         with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5")  # resets the high-water mark below
-        model, fit_seconds, fit_cpu = _timed(self.model.fit, self.train.X, self.train.Y)
-        decides = hasattr(model, "decide")
-        answer, predict_seconds, predict_cpu = _timed(model.decide if decides else model.predict, self.test.X)
-        values: dict[str, float | None] = {
-            "fit_seconds": fit_seconds,
-            "fit_cpu_seconds": fit_cpu,
-            "predict_seconds": predict_seconds,
-            "predict_cpu_seconds": predict_cpu,
-            "peak_memory_mb": _peak_memory_mb(),
-        }
-        predictions = _cached(model, answer, decides, self.test.classes)
+        values: dict[str, float | None] = {}
+        model, values["fit_seconds"], values["fit_cpu_seconds"] = _timed(self.model.fit, self.train.X, self.train.Y)
+        ask = model.decide if hasattr(model, "decide") else model.predict
+        answer, values["predict_seconds"], values["predict_cpu_seconds"] = _timed(ask, self.test.X)
+        values["peak_memory_mb"] = _peak_memory_mb()
+        predictions = _cached(model, answer, self.test.classes)
         notes: dict[str, str] = {}
         for name in self.measures:
-            if name in values:
-                continue
-            try:
-                values[name], notes[name] = self._measured(name, predictions)
-            except Exception as error:  # this method or these labels do not have this measure
-                values[name], notes[name] = None, f"{type(error).__name__}: {error}"
+            if name not in values:
+                try:
+                    values[name], notes[name] = self._measured(name, predictions)
+                except Exception as error:  # this method or these labels do not have this measure
+                    values[name], notes[name] = None, f"{type(error).__name__}: {error}"
         return {
             "values": {name: values[name] for name in self.measures},
             "notes": {name: note for name, note in notes.items() if note},
@@ -134,10 +127,10 @@ class FoldWork:
             return float(np.mean(predictions.decide(test.X).certified)), note
         if name == "joint_log_likelihood" and hasattr(predictions, "log_joint"):
             rows = _rows_with_seen_classes(self.train.Y, test.Y)
+            if not rows.any():
+                raise ValueError("every test row has a class that the training part lacks")
             if not rows.all():
-                note = f"over the {int(rows.sum())} of {len(rows)} rows whose classes all occur in the training part"
-                if not rows.any():
-                    raise ValueError("every test row has a class that the training part lacks")
+                note = f"over the {rows.sum()} of {len(rows)} rows whose classes all occur in the training part"
                 test = test.take(np.flatnonzero(rows))
         measure = MEASURES[name]
         # Scorers turn every measure into "greater is better", but a log-likelihood already is.
@@ -146,16 +139,16 @@ class FoldWork:
         return (None, note or "the value is not a number") if np.isnan(value) else (float(value) + 0.0, note)
 
 
-def _cached(model: Any, answer: Any, decides: bool, classes: Sequence[Sequence[Any]]) -> SimpleNamespace:
+def _cached(model: Any, answer: Any, classes: Sequence[Sequence[Any]]) -> SimpleNamespace:
     """Return what scorers take for a classifier, whose answers are those of the one prediction."""
     inner = getattr(model, "classifier_", model)
     found = SimpleNamespace(
-        predict=lambda X: answer.labels if decides else answer,
+        predict=lambda X: getattr(answer, "labels", answer),
         unknown=getattr(inner, "unknown", None),
         loss=getattr(inner, "loss", None),
         classes_=[factorise(np.array([*own, None], dtype=object)[:-1])[0] for own in classes],
     )
-    if decides:
+    if hasattr(model, "decide"):
         found.decide = lambda X: answer
     if hasattr(model, "log_joint"):
         found.log_joint = model.log_joint
@@ -180,16 +173,10 @@ def _peak_memory_mb() -> float:
     return psutil.Process().memory_info().rss / 2**20
 
 
-def _rows_with_seen_classes(train: Any, test: Any) -> np.ndarray:
+def _rows_with_seen_classes(train: pd.DataFrame, test: pd.DataFrame) -> np.ndarray:
     """Return which test rows have only classes that occur in training: of others no method has a probability."""
-    learned, tested = as_columns(train), as_columns(test)
-    rows = np.ones(tested.shape[0], dtype=bool)
-    for j, (column, other) in enumerate(zip(learned.columns, tested.columns, strict=True)):
-        seen = set(factorise(column[learned.known[:, j]])[0].tolist())
-        known = tested.known[:, j]
-        classes, codes = factorise(other[known])
-        rows[known] &= np.array([value in seen for value in classes.tolist()], dtype=bool)[codes]
-    return rows
+    seen = [test[name].isna() | test[name].isin(train[name].dropna().unique()) for name in test]
+    return np.logical_and.reduce([column.to_numpy(dtype=bool) for column in seen])
 
 
 _WARM: set[tuple[str, bool, bool]] = set()
@@ -202,7 +189,7 @@ def warm_up(method: Any, *, sparse: bool = False, multi_class: bool = False) -> 
     methods of this package, or ones that contain a part of it, have anything to compile.
     """
     parts = [method, *(method.get_params(deep=True).values() if hasattr(method, "get_params") else ())]
-    key = describe_parameters(method), sparse, multi_class
+    key = repr(method), sparse, multi_class
     if key in _WARM or not any(type(part).__module__.split(".")[0] == "montechain" for part in parts):
         return
     _WARM.add(key)
