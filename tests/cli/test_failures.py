@@ -15,6 +15,8 @@ from bridge_table import TARGETS, bridges
 from command import environment, run, run_in_terminal
 
 MISUSE, DATA, MODEL, OUTPUT, INTERRUPTED, BROKEN_PIPE = 2, 3, 4, 5, 130, 141
+FIT = ["fit", "bridges.csv", "--targets", TARGETS, "--drop", "id"]
+EVALUATE = ["evaluate", "bridges.csv", "--targets", TARGETS, "--drop", "id"]
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +24,7 @@ def folder(tmp_path_factory):
     """Return a folder with a table and a model."""
     place = tmp_path_factory.mktemp("failures")
     bridges(80).to_csv(place / "bridges.csv", index=False, na_rep="?")
-    made = run("fit", "bridges.csv", "--targets", TARGETS, "--drop", "id", "-o", "bridges.mchain", folder=place)
+    made = run(*FIT, "-o", "bridges.mchain", folder=place)
     assert made.code == 0, made.err
     return place
 
@@ -90,23 +92,17 @@ def test_a_missing_file_is_not_taken_for_an_unrelated_one(folder, arguments):
     assert "did you mean" not in answer.err
 
 
-def test_inputs_that_are_missing_are_named(folder):
+def test_a_missing_input_is_named_and_not_taken_for_one_that_is_there(folder):
     table = pd.read_csv(folder / "bridges.csv")
     table.rename(columns={"length": "lenght"}).to_csv(folder / "misspelt.csv", index=False)
     answer = run("predict", "bridges.mchain", "misspelt.csv", folder=folder)
     assert (answer.code, "'length'" in answer.err, "did you mean 'lenght'?" in answer.err) == (DATA, True, True)
-
-
-def test_a_missing_input_is_not_taken_for_one_that_is_there(tmp_path):
-    table = bridges(80).rename(columns={"length": "size_1", "erected": "size_2"})
-    table.to_csv(tmp_path / "bridges.csv", index=False)
-    options = ["--targets", TARGETS, "--drop", "id", "-o", "m.mchain"]
-    assert run("fit", "bridges.csv", *options, folder=tmp_path).code == 0
-    table.drop(columns="size_1").to_csv(tmp_path / "short.csv", index=False)
-    answer = run("predict", "m.mchain", "short.csv", folder=tmp_path)
-    assert answer.code == DATA
-    assert "'size_1'" in answer.err
-    assert "did you mean" not in answer.err
+    table = table.rename(columns={"length": "size_1", "erected": "size_2"})
+    table.to_csv(folder / "sizes.csv", index=False)
+    assert run("fit", "sizes.csv", "-t", TARGETS, "--drop", "id", "-o", "sizes.mchain", folder=folder).code == 0
+    table.drop(columns="size_1").to_csv(folder / "short.csv", index=False)
+    answer = run("predict", "sizes.mchain", "short.csv", folder=folder)
+    assert (answer.code, "'size_1'" in answer.err, "did you mean" in answer.err) == (DATA, True, False)
 
 
 def test_notes_speak_of_options(folder):
@@ -132,119 +128,73 @@ def test_a_pickle_is_not_opened(folder):
 
     (folder / "bomb.mchain").write_bytes(pickle.dumps(Bomb()))
     answer = run("predict", "bomb.mchain", "bridges.csv", folder=folder)
-    assert answer.code == MODEL
-    assert "pickle" in answer.err
+    assert (answer.code, "pickle" in answer.err) == (MODEL, True)
     assert not (folder / "exploded").exists()
 
 
-def limited(arguments, folder, n_bytes):
-    """Run the command where no file may grow beyond so many bytes: a disk that is full."""
+@pytest.mark.parametrize(
+    ("command", "name"), [([*FIT], "old.mchain"), (["predict", "bridges.mchain", "bridges.csv"], "old.csv")]
+)
+def test_full_disk_leaves_what_was_there(folder, tmp_path, command, name):
+    def limit():  # no file may grow beyond so many bytes
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 
-    def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
-
+    old = tmp_path / name
+    old.write_text("what was there before", encoding="utf-8")
     # Compiled code is kept beside the sources, and must have been written before.
     code = "import signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); from montechain.cli import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)], cwd=folder, env=environment(), preexec_fn=limit,
-        capture_output=True, text=True, timeout=240,
+    answer = subprocess.run(
+        [sys.executable, "-c", code, *command, "-o", str(old), "--force"], cwd=folder, env=environment(),
+        preexec_fn=limit, capture_output=True, text=True, timeout=240,
     )  # fmt: skip
-
-
-@pytest.mark.parametrize("target", ["model", "table"])
-def test_full_disk_leaves_what_was_there(folder, tmp_path, target):
-    old = tmp_path / ("old.mchain" if target == "model" else "old.csv")
-    old.write_text("what was there before", encoding="utf-8")
-    if target == "model":
-        arguments = ["fit", "bridges.csv", "--targets", TARGETS, "--drop", "id", "-o", old, "--force"]
-    else:
-        arguments = ["predict", "bridges.mchain", "bridges.csv", "-o", old, "--force"]
-    answer = limited(arguments, folder, 1000)
     assert answer.returncode == OUTPUT, answer.stderr
     assert "cannot be written" in answer.stderr
     assert old.read_text(encoding="utf-8") == "what was there before"
     assert [path.name for path in tmp_path.iterdir()] == [old.name]
 
 
-def test_full_disk_behind_standard_output(folder):
-    with open("/dev/full", "w", encoding="utf-8") as full:
+def test_standard_output_that_is_full_or_goes_away(folder):
+    predict = f"{sys.executable} -m montechain predict bridges.mchain bridges.csv"
+    for command, codes, said in (
+        (f"{predict} > /dev/full", (OUTPUT,), "cannot be written"),
+        (f"{predict} --top-k 20 | head -n 1; exit ${{PIPESTATUS[0]}}", (0, BROKEN_PIPE), ""),
+    ):
         done = subprocess.run(
-            [sys.executable, "-m", "montechain", "predict", "bridges.mchain", "bridges.csv"],
-            cwd=folder, env=environment(), stdout=full, stderr=subprocess.PIPE, text=True, timeout=240,
-        )  # fmt: skip
-    assert done.returncode == OUTPUT
-    assert "cannot be written" in done.stderr
-
-
-def test_reader_that_goes_away(folder):
-    predict = f"{sys.executable} -m montechain predict bridges.mchain bridges.csv --top-k 20"
-    command = f"{predict} | head -n 1; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(
-        ["bash", "-c", command], cwd=folder, env=environment(), capture_output=True, text=True, timeout=240
-    )
-    assert "Traceback" not in done.stderr
-    assert "Exception ignored" not in done.stderr
-    assert done.returncode in (0, BROKEN_PIPE)
+            ["bash", "-c", command], cwd=folder, env=environment(), capture_output=True, text=True, timeout=240
+        )
+        assert done.returncode in codes
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr
+        assert "Exception ignored" not in done.stderr
 
 
 class TestTerminal:
     """In a terminal there are bars and colours, and Ctrl-C."""
 
-    def test_progress_bar_and_colours(self, folder):
-        search = "search(n_iterations=400)"
-        arguments = ["fit", "bridges.csv", "--targets", TARGETS, "--drop", "id", "--order", search, "-o", "long.mchain"]
+    @pytest.mark.parametrize(
+        ("arguments", "seen", "unseen"),
+        [
+            # Three methods and the baseline, five folds.
+            ([*EVALUATE, "--methods", "PtMsCC,CDN,ECC"], ["evaluating", "/20"], []),
+            (["--quiet", *EVALUATE, "--methods", "PtMsCC,CDN"], ["PtMsCC"], ["evaluating"]),
+            ([*FIT, "--order", "search(n_iterations=400)", "-o", "long.mchain"], ["order search", "━", "\x1b["], []),
+        ],
+    )
+    def test_bars_and_colours_unless_quiet(self, folder, arguments, seen, unseen):
         code, shown = run_in_terminal(arguments, folder=folder)
         assert code == 0, shown
-        assert "order search" in shown
-        assert "━" in shown
-        assert "\x1b[" in shown
-
-    def test_bar_of_an_evaluation(self, folder):
-        arguments = [
-            "evaluate",
-            "bridges.csv",
-            "--targets",
-            TARGETS,
-            "--drop",
-            "id",
-            "--methods",
-            "PtMsCC,CDN,ECC",
-            "--cv",
-            "5",
-        ]
-        code, shown = run_in_terminal(arguments, folder=folder)
-        assert code == 0, shown
-        assert "evaluating" in shown
-        assert "/20" in shown  # three methods and the baseline, five folds
-
-    def test_quiet_shows_no_bar(self, folder):
-        arguments = [
-            "--quiet",
-            "evaluate",
-            "bridges.csv",
-            "--targets",
-            TARGETS,
-            "--drop",
-            "id",
-            "--methods",
-            "PtMsCC,CDN",
-        ]
-        code, shown = run_in_terminal(arguments, folder=folder)
-        assert code == 0, shown
-        assert "evaluating" not in shown
-        assert "PtMsCC" in shown
+        assert all(text in shown for text in seen)
+        assert not any(text in shown for text in unseen)
 
     def test_control_c_keeps_the_best_order_of_a_search(self, folder):
-        search = "search(n_iterations=1000000)"
-        arguments = ["fit", "bridges.csv", "--targets", TARGETS, "--drop", "id", "--order", search, "-o", "kept.mchain"]
+        arguments = [*FIT, "--order", "search(n_iterations=1000000)", "-o", "kept.mchain"]
         code, shown = run_in_terminal(arguments, folder=folder, interrupt_at=r"payoff \d")
         assert code == 0, shown
         assert "interrupted after" in shown
         assert run("inspect", "kept.mchain", folder=folder).code == 0
 
     def test_control_c_ends_an_evaluation_with_what_is_finished(self, folder, tmp_path):
-        options = ["--targets", TARGETS, "--drop", "id", "--methods", "IC,CDN", "--cv", "60"]
-        arguments = ["evaluate", "bridges.csv", *options, "--store", str(tmp_path / "results")]
+        arguments = [*EVALUATE, "--methods", "IC,CDN", "--cv", "60", "--store", str(tmp_path / "results")]
         code, shown = run_in_terminal(arguments, folder=folder, interrupt_at="evaluating")
         assert code == INTERRUPTED, shown
         assert "to resume" in shown
@@ -273,110 +223,85 @@ class TestNothingIsLost:
         assert old.read_bytes() != b"precious"
 
     @pytest.mark.parametrize("command", COMMANDS[:3], ids=lambda command: command[0])
-    @pytest.mark.parametrize("how", ["itself", "symlink", "hard link"])
-    def test_an_input_is_kept_with_force(self, folder, command, how):
+    def test_an_input_is_kept_with_force(self, folder, tmp_path, command):
         source = folder / "bridges.csv"
         before = source.read_bytes()
-        other = {"itself": source, "symlink": folder / "soft.csv", "hard link": folder / "hard.csv"}[how]
-        if how == "symlink":
-            other.symlink_to(source)
-        elif how == "hard link":
-            other.hardlink_to(source)
-        try:
+        (tmp_path / "soft.csv").symlink_to(source)
+        (tmp_path / "hard.csv").hardlink_to(source)
+        for other in (source, tmp_path / "soft.csv", tmp_path / "hard.csv"):
             answer = run(*command, other, "--force", folder=folder)
-        finally:
-            if other != source:
-                other.unlink()
-        assert (answer.code, source.read_bytes()) == (OUTPUT, before)
-        assert "is an input of this command" in answer.err
+            assert (answer.code, source.read_bytes()) == (OUTPUT, before)
+            assert "is an input of this command" in answer.err
 
-    def test_the_model_is_an_input_of_predict(self, folder):
-        (folder / "model.csv").write_bytes((folder / "bridges.mchain").read_bytes())
-        answer = run("predict", "model.csv", "bridges.csv", "-o", "model.csv", "--force", folder=folder)
-        assert answer.code == OUTPUT
-        assert (folder / "model.csv").read_bytes() == (folder / "bridges.mchain").read_bytes()
-
-    def test_a_store_is_not_the_table(self, folder):
-        before = (folder / "bridges.csv").read_bytes()
-        command = ["evaluate", "bridges.csv", "--targets", TARGETS, "--store", "bridges.csv"]
-        assert run(*command, folder=folder).code == OUTPUT
-        assert (folder / "bridges.csv").read_bytes() == before
+    def test_models_and_stores_are_not_written_over(self, folder):
+        model, table = (folder / name for name in ("bridges.mchain", "bridges.csv"))
+        (folder / "model.csv").write_bytes(model.read_bytes())
+        before = table.read_bytes()
+        for command in (
+            ["predict", "model.csv", "bridges.csv", "-o", "model.csv", "--force"],
+            [*EVALUATE, "--store", "bridges.csv"],
+        ):
+            assert run(*command, folder=folder).code == OUTPUT
+        assert ((folder / "model.csv").read_bytes(), table.read_bytes()) == (model.read_bytes(), before)
 
 
 class TestDoubtfulTargets:
     """Targets that cannot be learned are refused; those that look like a mistake get a note."""
 
-    def fit(self, place, table, *options):
-        table.to_csv(place / "t.csv", index=False)
+    def fit(self, place, target, *options, n_rows=30):
+        table = pd.DataFrame({"x": range(30), "target": target, "other": ["yes", "no"] * 15})
+        table[:n_rows].to_csv(place / "t.csv", index=False)
         return run("fit", "t.csv", "-t", "target,other", "-o", "m.mchain", "--force", *options, folder=place)
-
-    def table(self, target, n_rows=30):
-        return pd.DataFrame({"x": range(n_rows), "target": target, "other": ["yes", "no"] * (n_rows // 2)})
 
     @pytest.mark.parametrize("format", ["%Y-%m-%d", "%d.%m.%Y", "%Y-%m-%d %H:%M", "%m/%d/%Y"])
     def test_dates(self, tmp_path, format):
-        table = self.table(pd.date_range("2024-03-31 12:30", periods=30).strftime(format))
-        refused = self.fit(tmp_path, table)
+        dates = pd.date_range("2024-03-31 12:30", periods=30).strftime(format)
+        refused = self.fit(tmp_path, dates)
         assert refused.code == DATA
         assert "target 'target' holds dates" in refused.err
         assert "--nominal target" in refused.err
-        assert self.fit(tmp_path, table, "--nominal", "target").code == 0
+        assert self.fit(tmp_path, dates, "--nominal", "target").code == 0
 
-    def test_one_class(self, tmp_path):
-        answer = self.fit(tmp_path, self.table("always"))
+    @pytest.mark.parametrize(
+        ("target", "said"),
+        [
+            ("always", "target 'target' is 'always' in every row"),
+            ([f"name {n}" for n in range(30)], "30 classes in 30 rows"),
+        ],
+    )
+    def test_one_class_or_nearly_as_many_as_rows(self, tmp_path, target, said):
+        answer = self.fit(tmp_path, target)
         assert answer.code == 0, answer.err
-        assert "target 'target' is 'always' in every row" in answer.err
-
-    def test_nearly_as_many_classes_as_rows(self, tmp_path):
-        answer = self.fit(tmp_path, self.table([f"name {n}" for n in range(30)]))
-        assert answer.code == 0, answer.err
-        assert "30 classes in 30 rows" in answer.err
+        assert said in answer.err
 
     def test_one_row(self, tmp_path):
-        answer = self.fit(tmp_path, self.table("a", 2)[:1])
-        assert answer.code == DATA
-        assert "at least 2 are needed" in answer.err
+        answer = self.fit(tmp_path, "a", n_rows=1)
+        assert (answer.code, "at least 2 are needed" in answer.err) == (DATA, True)
         assert not (tmp_path / "m.mchain").exists()
 
 
-class TestStrayWords:
-    """One word in a column of numbers: told at fit, an error with its line at predict, or by option."""
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def place(cls, tmp_path_factory):
-        folder = tmp_path_factory.mktemp("stray")
-        table = bridges(80)
-        table.to_csv(folder / "clean.csv", index=False)
-        table["length"] = table["length"].astype(object)
-        table.loc[5, "length"] = "heavy"
-        table.to_csv(folder / "stray.csv", index=False)
-        table.to_excel(folder / "stray.xlsx", index=False)
-        answer = run("fit", "stray.csv", "-t", TARGETS, "-o", "m.mchain", folder=folder)
-        assert answer.code == 0, answer.err
-        assert "line 7 holds 'heavy'" in answer.err
-        return folder
-
-    def test_at_fit_they_stop_by_option(self, place):
-        answer = run("fit", "stray.csv", "-t", TARGETS, "--stray", "error", "-o", "x.mchain", folder=place)
-        assert (answer.code, "stray.csv, line 7" in answer.err, "'heavy'" in answer.err) == (DATA, True, True)
-        assert not (place / "x.mchain").exists()
-
-    def test_at_predict_they_stop_unless_told_otherwise(self, place):
-        answer = run("predict", "m.mchain", "stray.csv", folder=place)
-        assert (answer.code, answer.out) == (DATA, "")
-        assert "stray.csv, line 7" in answer.err
-        assert "--stray missing" in answer.err
-        assert run("predict", "m.mchain", "clean.csv", folder=place).code == 0
-        answer = run("predict", "m.mchain", "stray.csv", "--stray", "missing", folder=place)
-        assert (answer.code, answer.out.count("\n")) == (0, 81), answer.err
-
-    def test_excel_files(self, place):
-        answer = run("fit", "stray.xlsx", "-t", TARGETS, "-o", "excel.mchain", folder=place)
-        assert answer.code == 0, answer.err
-        assert run("predict", "excel.mchain", "clean.csv", folder=place).code == 0
-
-    def test_an_unknown_way_to_treat_them(self, place):
-        answer = run("predict", "m.mchain", "clean.csv", "--stray", "drop", folder=place)
-        assert answer.code == MISUSE
-        assert "--stray drop" in answer.err
+def test_one_word_in_a_column_of_numbers(tmp_path):
+    """It is told at fit, and is an error with its line at predict; either by option."""
+    table = bridges(80)
+    table.to_csv(tmp_path / "clean.csv", index=False)
+    table["length"] = table["length"].astype(object)
+    table.loc[5, "length"] = "heavy"
+    table.to_csv(tmp_path / "stray.csv", index=False)
+    table.to_excel(tmp_path / "stray.xlsx", index=False)
+    for file, model in (("stray.csv", "m.mchain"), ("stray.xlsx", "excel.mchain")):
+        answer = run("fit", file, "-t", TARGETS, "-o", model, folder=tmp_path)
+        assert (answer.code, "holds 'heavy'" in answer.err) == (0, True), answer.err
+        assert run("predict", model, "clean.csv", folder=tmp_path).code == 0
+    for command, code, said in (
+        (["fit", "stray.csv", "-t", TARGETS, "--stray", "error", "-o", "x.mchain"], DATA, "stray.csv, line 7"),
+        (["fit", "stray.csv", "-t", TARGETS, "-o", "y.mchain"], 0, "line 7 holds 'heavy'"),
+        (["predict", "m.mchain", "stray.csv"], DATA, "stray.csv, line 7"),
+        (["predict", "m.mchain", "stray.csv"], DATA, "--stray missing"),
+        (["predict", "m.mchain", "clean.csv", "--stray", "drop"], MISUSE, "--stray drop"),
+    ):
+        answer = run(*command, folder=tmp_path)
+        assert (answer.code, said in answer.err) == (code, True), answer.err
+        assert code == 0 or answer.out == ""
+    assert not (tmp_path / "x.mchain").exists()
+    answer = run("predict", "m.mchain", "stray.csv", "--stray", "missing", folder=tmp_path)
+    assert (answer.code, answer.out.count("\n")) == (0, 81), answer.err

@@ -1,19 +1,20 @@
-"""The commands, and the options that hold for all of them."""
+"""All commands, the options that hold for all of them, and the short commands: ``data``, ``methods``, ``warmup``."""
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import montechain as mc
-from montechain.cli import output
-from montechain.cli.data import data, methods, warmup
+from montechain._files import protect_files
+from montechain.cli import options, output
 from montechain.cli.demo import demo
 from montechain.cli.evaluate import evaluate
 from montechain.cli.fit import fit
 from montechain.cli.inspect import inspect
-from montechain.cli.options import flag
 from montechain.cli.predict import predict
 
 __all__ = ["app"]
@@ -27,6 +28,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 success, 1 a bug in montechain, 2 wrong arguments, 3 unusable data, 4 unusable model, 5 "
     "output cannot be written, 130 interrupted.",
 )
+data = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
 
 
 def _show_version(wanted: bool) -> None:
@@ -35,14 +37,15 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+Version = Annotated[bool, options.flag("--version", callback=_show_version, is_eager=True, help="Print the version.")]
+
+
 @app.callback()
 def montechain(
     context: typer.Context,
-    version: Annotated[
-        bool, flag("--version", callback=_show_version, is_eager=True, help="Print the version.")
-    ] = False,
-    quiet: Annotated[bool, flag("--quiet", "-q", help="Print only results and errors.")] = False,
-    traceback: Annotated[bool, flag("--traceback", help="Show the traceback of an error.")] = False,
+    version: Version = False,
+    quiet: Annotated[bool, options.flag("--quiet", "-q", help="Print only results and errors.")] = False,
+    traceback: Annotated[bool, options.flag("--traceback", help="Show the traceback of an error.")] = False,
 ) -> None:
     """Predict several columns of a table at once.
 
@@ -56,6 +59,78 @@ def montechain(
     output.settings.traceback = traceback
     if context.invoked_subcommand is None:
         print(context.get_help())
+
+
+@data.callback()
+def data_help(context: typer.Context) -> None:
+    """List the data sets that have a name, or write one as a table."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@data.command("list")
+def list_command(data: options.Data = None, as_json: options.Json = False) -> None:
+    """List the data sets by name, with their figures.
+
+    N rows, L targets, K classes of a target, d inputs, LC label cardinality (relevant labels per row).
+    """
+    from montechain.datasets import list_datasets
+
+    entries = list_datasets(data)
+    if as_json:
+        output.print_json([entry.as_dict() for entry in entries])
+        return
+    rows = [[entry.name, *entry.shown_figures(), entry.state] for entry in entries]
+    columns = ["name", "N", "L", "K", "d", "LC", "paper: N", "L", "K", "d", "LC", "state"]
+    caption = "" if data else "To use data sets that are not bundled: --data FOLDER, or MONTECHAIN_DATA=FOLDER."
+    output.print_table("Data sets", columns, rows, left=(0, 11), caption=caption)
+
+
+@data.command("export")
+def export_command(
+    name: Annotated[str, typer.Argument(help="A name from `montechain data list`.")],
+    file: Annotated[Path, typer.Option("--output", "-o", help="A .csv, .tsv, .parquet or .feather file.")],
+    data: options.Data = None,
+    force: options.Force = False,
+) -> None:
+    """Write a data set as a table, the targets in the last columns."""
+    from montechain.datasets import write_table
+    from montechain.datasets.files import check_table_path
+
+    check_table_path(file)
+    protect_files(file, force=force)
+    with output.progress("exporting"):
+        dataset = mc.load_dataset(name, data=data)
+        write_table(dataset.to_frame(), file)
+    names = shlex.quote(",".join(f'"{label}"' if "," in label else label for label in dataset.label_names))
+    source, model = shlex.quote(str(file)), shlex.quote(f"{file.stem}.mchain")
+    output.note(f"Wrote {len(dataset.Y)} rows to {file}. Next: montechain fit {source} --targets {names} -o {model}")
+
+
+def methods(as_json: options.Json = False) -> None:
+    """List the methods that `fit` and `evaluate` know by name."""
+    from montechain.methods import BASELINES
+
+    fields = ("name", "full_name", "parameters", "reference")
+    rows = [[getattr(method, field) for field in fields] for method in [*mc.METHODS.values(), *BASELINES.values()]]
+    if as_json:
+        output.print_json([dict(zip(fields, row, strict=True)) for row in rows])
+    else:
+        output.print_table("Methods", ["name", "what it is", "parameters", "reference"], rows, left=(0, 1, 2, 3))
+
+
+def warmup() -> None:
+    """Compile everything now, so that no later command waits.
+
+    Run it once when you build an image or set up a machine. What is compiled already is not compiled again.
+    """
+    from montechain.warm_up import warm_up
+
+    with output.progress("compiling"):
+        seconds = warm_up()
+    output.print_line(
+        f"Compiled everything in {seconds:.0f} s of CPU." if seconds else "Everything was compiled already."
+    )
 
 
 for command in (demo, fit, predict, evaluate, inspect, methods, warmup):

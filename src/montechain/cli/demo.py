@@ -6,7 +6,7 @@ from typing import Any
 
 import montechain as mc
 from montechain.cli import options, output
-from montechain.cli.scores import SHOWN, print_scores
+from montechain.cli.evaluate import SHOWN, print_scores
 
 __all__ = ["demo"]
 
@@ -46,7 +46,7 @@ def demo(seed: options.Seed = 0, as_json: options.Json = False) -> None:
         "exact match: all six facts right. Majority: always the most common combination. IC: each fact by itself. "
         "CC: a chain, greedy answer. MCC: a chain, best of 100 draws. montechain: a chain, best answer, proven."
     )
-    print_scores("Scores", results, caption=caption)
+    print_scores("Scores", results, caption)
     _print_examples(examples, digits.label_names)
     output.print_line("With a table of your own: montechain fit FILE --targets A,B,C -o model.mchain")
     output.print_line(

@@ -1,7 +1,8 @@
-"""``montechain evaluate``: compare methods on one data set."""
+"""``montechain evaluate``: compare methods on one data set, and print scores as ``demo`` does, too."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,16 +11,29 @@ import typer
 import montechain as mc
 from montechain._files import protect_files
 from montechain.cli import options, output
-from montechain.cli.choices import parse_choice
-from montechain.cli.scores import SHOWN, print_scores
-from montechain.cli.tables import read_training_table, split_names
+from montechain.cli.options import parse_choice, split_names
+from montechain.cli.tables import read_training_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["evaluate"]
+__all__ = ["SHOWN", "evaluate", "print_scores"]
 
 BASELINE = "Majority"
+SHOWN = {
+    "exact_match": "exact match",
+    "hamming_score": "Hamming score",
+    "f1_instance": "F1",
+    "f1_class": "F1 of classes",
+    "joint_log_likelihood": "log-likelihood",
+    "certified": "certified",
+    "fit_seconds": "fit, s",
+    "predict_seconds": "predict, s",
+}
+"""Measures in the printed table, with their headings."""
+UNRANKED = ("certified", "fit_seconds", "predict_seconds")
+CV_HELP = "K stratified folds; official: the published split; random: a hundred splits, two thirds for training."
+METHODS_HELP = "Methods of `montechain methods`."
 
 
 @options.grouped
@@ -27,26 +41,15 @@ def evaluate(
     *,
     file: options.Source,
     columns: options.Columns,
-    methods: Annotated[
-        str, typer.Option("--methods", "-m", metavar="A,B", help="Methods of `montechain methods`.")
-    ] = "IC,CC,MCC,PCC",
-    cv: Annotated[
-        str,
-        typer.Option(
-            metavar="K",
-            help="K-fold cross-validation, stratified by labels; official: the published split; random: a hundred "
-            "random splits, two thirds for training.",
-        ),
-    ] = "5",
+    methods: Annotated[str, typer.Option("--methods", "-m", metavar="A,B", help=METHODS_HELP)] = "IC,CC,MCC,PCC",
+    cv: Annotated[str, typer.Option(metavar="K", help=CV_HELP)] = "5",
     estimator: options.Estimator = None,
     loss: options.Loss = None,
     store: Annotated[Path | None, typer.Option(help="Folder of finished results, to resume from.")] = None,
     retry: Annotated[bool, options.flag("--retry", help="Run again what failed in an earlier run.")] = False,
     time_limit: Annotated[float | None, typer.Option(help="Seconds for one method on one fold.")] = None,
     memory_limit: Annotated[float | None, typer.Option(help="Gigabytes for one method on one fold.")] = None,
-    table: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write all scores to a table, one per line.")
-    ] = None,
+    table: Annotated[Path | None, typer.Option("--output", "-o", help="Write all scores to a table.")] = None,
     seed: options.Seed = 0,
     reading: options.Reading,
     data: options.Data = None,
@@ -75,7 +78,6 @@ def evaluate(
     if table is not None:
         check_table_path(table)
         protect_files(table, inputs=[*inputs, store or ""], force=force)
-    unlimited = time_limit is memory_limit is None
     names = split_names(methods)
     if not names:
         raise ValueError("`--methods` is empty: name at least one, as in --methods CC,MCC.")
@@ -83,7 +85,9 @@ def evaluate(
     dataset = read_training_table(file, columns, reading, data)
     folds: Any = int(cv) if cv.isdigit() else cv
     n_folds = folds if isinstance(folds, int) else 100 if folds == "random" else 1
+    unlimited = time_limit is memory_limit is None
     rows: list[pd.DataFrame] = []
+    complete = True
     with output.progress("evaluating", n_folds * len(names)) as advance:
 
         def on_result(result: pd.DataFrame) -> None:
@@ -93,13 +97,11 @@ def evaluate(
         try:
             run(
                 dataset, names, folds=folds, seed=seed, on_result=on_result, store=store, retry=retry,
-                estimator=estimator and parse_choice(estimator, "--estimator"),
-                loss=loss and parse_choice(loss, "--loss"),
+                estimator=parse_choice(estimator, "--estimator"), loss=parse_choice(loss, "--loss"),
                 measures=list(MEASURES) if table or as_json or store else list(SHOWN),
                 encoder=mc.TableEncoder(text=split_names(columns.text)) if columns.text else None,
                 limits=None if unlimited else Limits(seconds=time_limit, memory_gb=memory_limit),
             )  # fmt: skip
-            complete = True
         except KeyboardInterrupt:
             complete = False
     results = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
@@ -109,10 +111,49 @@ def evaluate(
         kind = {"official": "official split", "random": "100 random splits"}.get(cv, f"{cv}-fold cross-validation")
         spread = "" if cv == "official" else ", mean ± standard deviation"
         caption = f"{BASELINE} always predicts the most common combination. Best values in bold."
-        print_scores(f"{dataset.name or file}: {kind}{spread}", results, caption=caption)
+        print_scores(f"{dataset.name or file}: {kind}{spread}", results, caption)
     if table is not None and rows:
         write_table(results, table)
     if not complete:
         again = "Run the same command to resume." if store else "Use --store FOLDER to be able to resume."
         output.note(f"Interrupted: the table shows what had finished. {again}")
         raise typer.Exit(130)
+
+
+def print_scores(title: str, results: pd.DataFrame, caption: str) -> None:
+    """Print a row per method and a column per measure: mean and standard deviation over folds, the best in bold."""
+    from rich.text import Text
+
+    from montechain.evaluation import summarise
+
+    summary = summarise(results)
+    defined = set(summary[summary["status"] != "undefined"]["measure"])
+    measures = [measure for measure in SHOWN if measure in defined]
+    if "f1_instance" in measures:  # defined if all labels are binary; then it is the F1 that people expect
+        measures.remove("f1_class")
+    rows: list[list[Any]] = []
+    for method, own in summary.groupby("method", sort=False):
+        cells: dict[str, Any] = dict.fromkeys(measures, "–")
+        for _, one in own[own["measure"].isin(measures)].iterrows():
+            best = one["measure"] not in UNRANKED and one["rank"] < 2
+            cells[one["measure"]] = Text(_shown(one), style="bold" if best else "")
+        rows.append([method, *cells.values()])
+    output.print_table(title, ["method", *(SHOWN[measure] for measure in measures)], rows, caption=caption)
+    if (summary[summary["measure"] == "joint_log_likelihood"]["mean"] == -math.inf).any():
+        output.note(
+            "log-likelihood -inf: the method gave probability 0 to a combination that occurs in the test rows, such as "
+            "one that was never seen in training."
+        )
+    for _, one in summary[summary["status"] == "DNF"].drop_duplicates("method").iterrows():
+        output.note(f"{one['method']} did not finish: {one['reason']}")
+
+
+def _shown(one: pd.Series) -> str:
+    if one["status"] != "ok":
+        return "DNF" if one["status"] == "DNF" else "–"
+    mean = one["mean"]
+    if one["measure"] == "certified":
+        return f"{mean:.0%}" if mean in (0.0, 1.0) else f"{mean:.1%}"
+    if one["measure"] in UNRANKED:
+        return f"{mean:.2f}" if mean >= 0.1 else f"{mean:.3f}"
+    return f"{mean:.3f}" + ("" if math.isnan(one["std"]) else f" ± {one['std']:.3f}")

@@ -16,15 +16,22 @@ import typer
 import montechain as mc
 from montechain._files import check_output_path, protect_files
 from montechain.cli import options, output
-from montechain.cli.choices import parse_choice, parse_order, parse_parents
-from montechain.cli.tables import read_training_table, split_names
+from montechain.cli.options import parse_choice, parse_order, split_names
+from montechain.cli.tables import read_training_table
 
-__all__ = ["build", "fit"]
+__all__ = ["fit"]
 
 N_DEPENDENCIES = 30
 """Pairs of targets whose dependence in the training data is recorded with the model."""
 N_SHOWN = 20
 """Maximum number of targets in the report."""
+
+ORDER_HELP = "Order of the targets: random (the default), given, their names, or e.g. 'search(n_iterations=200)'."
+PARENTS_HELP = "Earlier targets that a target depends on: all (the default), none, tree, or the number of the best."
+INFERENCE_HELP = (
+    "How to find the best answer: branch_and_bound (the default), greedy, beam, monte_carlo, exhaustive, "
+    "epsilon_approximate; with arguments as in 'beam(width=10)'."
+)
 
 
 @options.grouped
@@ -35,29 +42,9 @@ def fit(
     columns: options.Columns,
     method: Annotated[str | None, typer.Option("--method", "-m", help="A method of `montechain methods`.")] = None,
     estimator: options.Estimator = None,
-    order: Annotated[
-        str | None,
-        typer.Option(
-            help="Order of the targets: random (the default), given, their names joined by commas, or a search such as "
-            "'search(n_iterations=200)'."
-        ),
-    ] = None,
-    parents: Annotated[
-        str | None,
-        typer.Option(
-            help="Earlier targets that a target depends on: all (the default), none, tree, or how many of the most "
-            "informative."
-        ),
-    ] = None,
-    inference: Annotated[
-        str | None,
-        typer.Option(
-            "--inference",
-            "-i",
-            help="How to find the best answer: branch_and_bound (the default), greedy, beam, monte_carlo, exhaustive, "
-            "epsilon_approximate; with arguments as in 'beam(width=10)'.",
-        ),
-    ] = None,
+    order: Annotated[str | None, typer.Option(help=ORDER_HELP)] = None,
+    parents: Annotated[str | None, typer.Option(help=PARENTS_HELP)] = None,
+    inference: Annotated[str | None, typer.Option("--inference", "-i", help=INFERENCE_HELP)] = None,
     loss: options.Loss = None,
     chains: Annotated[int | None, typer.Option(help="Number of chains that answer together.")] = None,
     seed: options.Seed = 0,
@@ -83,25 +70,27 @@ def fit(
     protect_files(model, inputs=[file, columns.targets or ""], force=force)
     dataset = read_training_table(file, columns, reading, data)
     choices = {
-        "estimator": estimator and parse_choice(estimator, "--estimator"),
-        "parents": parents and parse_parents(parents),
-        "inference": inference and parse_choice(inference, "--inference"),
-        "loss": loss and parse_choice(loss, "--loss"),
+        "parents": int(parents) if parents and parents.isdigit() else parents,
+        "inference": parse_choice(inference, "--inference"),
+        "loss": parse_choice(loss, "--loss"),
         "n_chains": chains,
+        "n_jobs": jobs,
     }
     chosen = {name: choice for name, choice in choices.items() if choice is not None}
     if order is not None:  # None means "as given" in Python
         chosen["order"] = parse_order(order, dataset.label_names)
-    classifier = build(method, chosen, text=split_names(columns.text), seed=seed, jobs=jobs)
+    classifier = _choose_classifier(method, parse_choice(estimator, "--estimator"), random_state=seed, **chosen)
+    text = split_names(columns.text)
+    table = mc.TableClassifier(classifier, encoder=mc.TableEncoder(text=text) if text else None)
     started = time.perf_counter()
     with watch_compilation() as compilation:
-        _learn(classifier, dataset)
+        _learn(table, dataset)
     seconds = time.perf_counter() - started - compilation.seconds
-    identifiers = [column.name for column in classifier.encoder_.columns_ if column.kind == "identifier"]
-    about = _record(dataset, file, columns, method or "", seconds, left_out=[*split_names(columns.drop), *identifiers])
+    about = _record(table, dataset, file, columns)
+    about |= {"method": method or "", "fit_seconds": round(seconds, 3), "dependencies": _dependencies(dataset)}
     with output.progress("saving"):
-        mc.save(classifier, model, about=about)
-    for remark in [*dataset.notes, *classifier.encoder_.notes_]:
+        mc.save(table, model, about=about)
+    for remark in [*dataset.notes, *table.encoder_.notes_]:
         output.note(f"note: {remark}")
     if as_json:
         output.print_json({"model": str(model), **about})
@@ -109,80 +98,70 @@ def fit(
         _report(model, about)
 
 
-def build(method: str | None, choices: dict[str, Any], *, text: list[str], seed: int, jobs: int | None) -> Any:
-    """Return the classifier that the choices describe, for tables of any kind."""
-    estimator = choices.pop("estimator", None)
+def _choose_classifier(method: str | None, estimator: Any, **choices: Any) -> Any:
+    """Return the classifier that the options describe."""
     if method is not None:
-        classifier = mc.make_method(method, estimator, random_state=seed, n_jobs=jobs, **choices)
-    else:
-        kind = mc.ChainPopulationClassifier if "n_chains" in choices else mc.ChainClassifier
-        classifier = kind(estimator, random_state=seed, n_jobs=jobs, **choices)
-    return mc.TableClassifier(classifier, encoder=mc.TableEncoder(text=text) if text else None)
+        return mc.make_method(method, estimator, **choices)
+    if "n_chains" in choices:
+        return mc.ChainPopulationClassifier(estimator, **choices)
+    return mc.ChainClassifier(estimator, **choices)
 
 
-def _learn(classifier: Any, dataset: mc.Dataset) -> None:
+def _learn(table: Any, dataset: mc.Dataset) -> None:
     """Fit; an order search draws its own progress bar."""
-    inner = classifier.classifier
+    inner = table.classifier
     searches = isinstance(getattr(inner, "order", None), mc.OrderSearch)
     if not (searches and sys.stderr.isatty() and not output.settings.quiet):
         with output.progress("learning"):
-            classifier.fit(dataset.X, dataset.Y)
+            table.fit(dataset.X, dataset.Y)
         return
     inner.set_params(verbose=True)
     with redirect_stdout(StringIO()):  # `verbose` also prints a line for every link
-        classifier.fit(dataset.X, dataset.Y)
-    inner.set_params(verbose=False)
-    classifier.classifier_.set_params(verbose=False)
+        table.fit(dataset.X, dataset.Y)
+    for one in (inner, table.classifier_):
+        one.set_params(verbose=False)
 
 
-def _record(
-    dataset: mc.Dataset, source: str, columns: options.Columns, method: str, seconds: float, *, left_out: list[str]
-) -> dict[str, Any]:
+def _record(table: Any, dataset: mc.Dataset, source: str, columns: options.Columns) -> dict[str, Any]:
     """Return what the model file says about the training data."""
     X, Y = dataset.X, dataset.Y
+    identifiers = [column.name for column in table.encoder_.columns_ if column.kind == "identifier"]
+    left_out = [*split_names(columns.drop), *identifiers]
+
+    def of_type(kind: str) -> list[str]:
+        return [str(name) for name in X.select_dtypes(kind)] if hasattr(X, "select_dtypes") else []
+
     return {
         "source": source if source.startswith("openml:") else Path(source).name,
-        "sha256": _checksum(Path(source)),
+        "sha256": hashlib.sha256(Path(source).read_bytes()).hexdigest() if Path(source).is_file() else None,
         "rows": len(Y),
         "inputs": [name for name in dataset.feature_names if name not in left_out],
         "targets": {str(name): [str(value) for value in kinds] for name, kinds in zip(Y, dataset.classes, strict=True)},
         "unknown_cells": int(Y.isna().to_numpy().sum()),
         # In another file these columns might hold nothing but digits.
-        "nominal": [str(name) for name in X.select_dtypes("category")] if hasattr(X, "select_dtypes") else [],
-        "numeric": [str(name) for name in X.select_dtypes("number")] if hasattr(X, "select_dtypes") else [],
+        "nominal": of_type("category"),
+        "numeric": of_type("number"),
         "dates": dataset.date_formats,
         "text": split_names(columns.text),
         "dropped": left_out,
-        "method": method,
         "fitted": datetime.now(UTC).isoformat(timespec="seconds"),
-        "fit_seconds": round(seconds, 3),
-        "dependencies": _dependencies(dataset),
     }
 
 
 def _dependencies(dataset: mc.Dataset) -> list[dict[str, Any]]:
     """Return the pairs of targets with the largest mutual information, in nats."""
-    import numpy as np
+    from itertools import combinations
 
     from montechain.parents import mutual_information
     from montechain.targets import TargetCodec
 
     codec, codes = TargetCodec.fit_encode(dataset.Y)
     information = mutual_information(codes, codec.n_classes)
-    first, second = np.triu_indices(len(information), k=1)
-    strongest = np.argsort(-information[first, second], kind="stable")[:N_DEPENDENCIES]
-    names = dataset.label_names
+    pairs = sorted(combinations(range(len(information)), 2), key=lambda pair: -information[pair])
     return [
-        {"targets": [names[a], names[b]], "information": round(float(information[a, b]), 6)}
-        for a, b in zip(first[strongest], second[strongest], strict=True)
+        {"targets": [dataset.label_names[label] for label in pair], "information": round(float(information[pair]), 6)}
+        for pair in pairs[:N_DEPENDENCIES]
     ]
-
-
-def _checksum(path: Path) -> str | None:
-    if not path.is_file():
-        return None
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _report(model: Path, about: dict[str, Any]) -> None:
@@ -194,9 +173,7 @@ def _report(model: Path, about: dict[str, Any]) -> None:
         rows[N_SHOWN:] = [[f"... and {len(rows) - N_SHOWN} more", "", ""]]
     output.print_table(f"Targets of {about['source']}", ["target", "classes", "which"], rows, left=(0, 2))
     unknown = f"; {about['unknown_cells']} target cells are missing" if about["unknown_cells"] else ""
-    n_inputs = len(about["inputs"])
-    output.print_line(
-        f"Learned from {about['rows']} rows with {n_inputs} input{'s' * (n_inputs != 1)} in "
-        f"{about['fit_seconds']:.1f} s{unknown}."
-    )
+    n_inputs, seconds = len(about["inputs"]), about["fit_seconds"]
+    inputs = f"{n_inputs} input{'s' * (n_inputs != 1)}"
+    output.print_line(f"Learned from {about['rows']} rows with {inputs} in {seconds:.1f} s{unknown}.")
     output.print_line(f"Model: {model}. Next: montechain predict {model} FILE, or montechain inspect {model}.")

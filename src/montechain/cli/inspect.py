@@ -8,15 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from montechain.cli import options, output
-from montechain.cli.models import Model, open_model
+from montechain.cli.tables import Model, open_model
 
 __all__ = ["inspect"]
 
 
 def inspect(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A model written by `montechain fit` or `montechain.save`.")
-    ],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model that `fit` or `montechain.save` wrote.")],
     n_shown: Annotated[int, typer.Option("--show", "-n", min=1, help="Maximum number of lines of each list.")] = 12,
     as_json: options.Json = False,
 ) -> None:

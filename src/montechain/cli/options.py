@@ -1,8 +1,11 @@
-"""Options that several commands share: one spelling, one help text."""
+"""Options that several commands share, and choices as they are typed: ``beam``, ``search(n_iterations=100)``."""
 
 from __future__ import annotations
 
+import ast
+import csv
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import partial, wraps
@@ -11,9 +14,14 @@ from typing import Annotated, Any
 
 import typer
 
+import montechain as mc
+from montechain._messages import nearest
 from montechain.cli import output
 
-__all__ = ["Columns", "Data", "Estimator", "Force", "Json", "Loss", "Reading", "Seed", "Source", "flag", "grouped"]
+__all__ = [
+    "Columns", "Data", "Estimator", "Force", "Json", "Loss", "Reading", "Seed", "Source", "flag", "grouped",
+    "parse_choice", "parse_order", "parse_targets", "split_names",
+]  # fmt: skip
 
 flag = partial(typer.Option, metavar="")
 """An option without a value."""
@@ -26,31 +34,22 @@ def _set_json(value: bool) -> bool:
     return value
 
 
-Source = Annotated[
-    str,
-    typer.Argument(
-        metavar="FILE",
-        help="A CSV, TSV, Excel, Parquet, Feather, ARFF or LIBSVM file, openml:NAME, or a name from "
-        "`montechain data list`.",
-    ),
-]
+TABLE_HELP = "A CSV, TSV, Excel, Parquet, Feather, ARFF or LIBSVM file, openml:NAME, or a name of `data list`."
+TARGETS_HELP = "Columns to predict: names joined by commas, first:N, last:N, or a Mulan .xml file; ARFF may name them."
+ESTIMATOR_HELP = (
+    "What learns each target: logistic (the default), svm, random_forest, extra_trees, hist_gradient_boosting; with "
+    "arguments as in 'logistic(C=10)'."
+)
+LOSS_HELP = "What to minimise: exact_match (the default), hamming, f1, jaccard."
+STRAY_HELP = "Words in a column of numbers or dates: missing (the default of fit) or error (that of predict)."
+
+Source = Annotated[str, typer.Argument(metavar="FILE", help=TABLE_HELP)]
 Data = Annotated[
     Path | None,
     typer.Option("--data", metavar="FOLDER", envvar="MONTECHAIN_DATA", help="Folder of the paper's data sets."),
 ]
-Estimator = Annotated[
-    str | None,
-    typer.Option(
-        "--estimator",
-        "-e",
-        help="What learns each target: logistic (the default), svm, random_forest, extra_trees, "
-        "hist_gradient_boosting; with arguments as in 'logistic(C=10)'.",
-    ),
-]
-Loss = Annotated[
-    str | None,
-    typer.Option("--loss", "-l", help="What to minimise: exact_match (the default), hamming, f1, jaccard."),
-]
+Estimator = Annotated[str | None, typer.Option("--estimator", "-e", help=ESTIMATOR_HELP)]
+Loss = Annotated[str | None, typer.Option("--loss", "-l", help=LOSS_HELP)]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
 Force = Annotated[bool, flag("--force", "-f", help="Replace the output file if it exists; never an input.")]
 Json = Annotated[bool, flag("--json", callback=_set_json, is_eager=True, help="Print JSON, for programs.")]
@@ -60,20 +59,10 @@ Json = Annotated[bool, flag("--json", callback=_set_json, is_eager=True, help="P
 class Columns:
     """What the columns of a training table are."""
 
-    targets: Annotated[
-        str | None,
-        names(
-            "--targets",
-            "-t",
-            help="Columns to predict: names joined by commas, first:N, last:N, or a Mulan .xml file. ARFF files often "
-            "name them.",
-        ),
-    ] = None
+    targets: Annotated[str | None, names("--targets", "-t", help=TARGETS_HELP)] = None
     drop: Annotated[str | None, names("--drop", help="Columns to leave out, such as identifiers.")] = None
-    text: Annotated[str | None, names("--text", help="Columns of running text; their words become inputs.")] = None
-    nominal: Annotated[
-        str | None, names("--nominal", help="Columns whose numbers or dates are categories, such as codes.")
-    ] = None
+    text: Annotated[str | None, names("--text", help="Columns of running text.")] = None
+    nominal: Annotated[str | None, names("--nominal", help="Columns whose numbers or dates are categories.")] = None
 
 
 @dataclass(frozen=True)
@@ -85,16 +74,9 @@ class Reading:
     header: Annotated[bool | None, flag(help="Whether the first line of a CSV file names the columns.")] = None
     decimal: Annotated[str, typer.Option(help="Decimal mark of a CSV file, such as a comma.")] = "."
     thousands: Annotated[str | None, typer.Option(help="Thousands separator of a CSV file.")] = None
-    stray: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHAT",
-            help="What to do with words in a column of numbers or dates: missing (the default of fit) or error (the "
-            "default of predict).",
-        ),
-    ] = None
+    stray: Annotated[str | None, typer.Option(metavar="WHAT", help=STRAY_HELP)] = None
     format: Annotated[
-        str | None, typer.Option(help="File format if the name does not tell: csv, tsv, excel, parquet, arff, ...")
+        str | None, typer.Option(help="csv, tsv, excel, parquet, arff, ... if the name does not tell.")
     ] = None
 
     def options(self, *, stray: str) -> dict[str, Any]:
@@ -122,3 +104,115 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return call
+
+
+def split_names(text: str | None) -> list[str]:
+    """Return names joined by commas; a name with a comma in it stands in double quotes.
+
+    >>> split_names('a, "b, c",d')
+    ['a', 'b, c', 'd']
+    """
+    cells = next(csv.reader([text], skipinitialspace=True)) if text else []
+    return [name.strip() for name in cells if name.strip()]
+
+
+def parse_targets(text: str | None) -> Any:
+    """Return targets as `read_dataset` takes them.
+
+    >>> parse_targets("type,material"), parse_targets("first:3"), parse_targets("last:5"), parse_targets("songs.xml")
+    (['type', 'material'], 3, -5, 'songs.xml')
+    """
+    if text is None:
+        return None
+    if match := re.fullmatch(r"(first|last):(\d+)", text.strip()):
+        return int(match[2]) if match[1] == "first" else -int(match[2])
+    return text if text.lower().endswith(".xml") else split_names(text)
+
+
+def _allowed(option: str) -> dict[str, type]:
+    """Return the classes that an option may name."""
+    from sklearn import ensemble
+
+    from montechain.inference import STRATEGIES
+
+    return {
+        "--inference": dict(STRATEGIES),
+        "--loss": {"exact_match": mc.ExactMatch, "hamming": mc.Hamming, "f1": mc.F1, "jaccard": mc.Jaccard},
+        "--estimator": {
+            "logistic": mc.LogisticLink,
+            "svm": mc.SVMLink,
+            "random_forest": ensemble.RandomForestClassifier,
+            "extra_trees": ensemble.ExtraTreesClassifier,
+            "hist_gradient_boosting": ensemble.HistGradientBoostingClassifier,
+        },
+        "--order": {
+            "search": mc.OrderSearch,
+            "all_orders": mc.AllOrders,
+            "subset_order": mc.SubsetOrder,
+            "beam_order": mc.BeamOrder,
+        },
+    }[option]
+
+
+def parse_choice(text: str | None, option: str) -> Any:
+    """Return an instance of the class that is named, with the arguments in brackets; None for None.
+
+    Arguments are literals: nothing is executed.
+
+    >>> parse_choice("beam(width=3)", "--inference")
+    Beam(width=3)
+    >>> parse_choice("haming", "--loss")
+    Traceback (most recent call last):
+        ...
+    ValueError: `--loss haming` is not known; did you mean 'hamming'? Allowed: exact_match, hamming, f1, jaccard.
+    """
+    if text is None:
+        return None
+    name, arguments = _split_call(text, option)
+    kinds = _allowed(option)
+    if name not in kinds:
+        raise ValueError(f"`{option} {text}` is not known{nearest(name, kinds) or '.'} Allowed: {', '.join(kinds)}.")
+    parameters = inspect.signature(kinds[name]).parameters
+    for argument in arguments:
+        if argument not in parameters:
+            raise ValueError(
+                f"`{option} {text}`: {name} has no parameter {argument!r}{nearest(argument, parameters) or '.'} "
+                f"Its parameters: {', '.join(parameters) or 'none'}."
+            )
+    return kinds[name](**arguments)
+
+
+def parse_order(text: str, targets: list[str]) -> Any:
+    """Return an order of the targets: given, random, names joined by commas, or a search.
+
+    >>> parse_order("loops,parity", ["parity", "loops"])
+    ['loops', 'parity']
+    """
+    if text in ("given", "random"):
+        return None if text == "given" else text
+    unknown = [name for name in split_names(text) if name not in targets]
+    if not unknown:
+        return split_names(text)
+    if "," in text and "(" not in text:
+        raise ValueError(
+            f"`--order {text}` names {unknown[0]!r}, which is not a target{nearest(unknown[0], targets) or '.'} "
+            f"The targets are {', '.join(targets)}."
+        )
+    try:
+        return parse_choice(text, "--order")
+    except ValueError as error:
+        raise ValueError(f"{error} Or: given, random, or all targets joined by commas.") from None
+
+
+def _split_call(text: str, option: str) -> tuple[str, dict[str, Any]]:
+    """Return the name and the arguments of ``name(key=value, ...)``; hyphens in a name count as underscores."""
+    name, bracket, rest = text.partition("(")
+    try:
+        node = ast.parse(name.replace("-", "_") + bracket + rest, mode="eval").body
+        if isinstance(node, ast.Name):
+            return node.id, {}
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
+            return node.func.id, {str(word.arg): ast.literal_eval(word.value) for word in node.keywords if word.arg}
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        pass
+    raise ValueError(f"`{option} {text}` cannot be read: write a name, or a name with arguments, as in beam(width=10).")

@@ -1,12 +1,15 @@
-"""What people and programs see: tables, notes, progress, JSON.
+"""What people and programs see: tables, notes, progress, JSON, and messages in the words of the command line.
 
 Results go to standard output, everything else to standard error. Colours and bars appear only on a terminal.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import math
+import re
+import shlex
 import sys
 import threading
 import traceback
@@ -18,24 +21,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from montechain.cli.wording import in_options
-
 if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = [
-    "clean",
-    "encodes",
-    "failure",
-    "is_usage_error",
-    "note",
-    "print_json",
-    "print_line",
-    "print_table",
-    "progress",
-    "settings",
-    "warnings_as_notes",
-]
+    "clean", "encodes", "failure", "in_options", "is_usage_error", "note", "print_json", "print_line", "print_table",
+    "progress", "settings", "warnings_as_notes",
+]  # fmt: skip
 
 DELAY = 2.0
 """Seconds before a progress bar appears."""
@@ -43,6 +35,16 @@ PIPE_WIDTH = 200
 """Width of a table that is not printed to a terminal."""
 NAME_OPTIONS = {"-t", "--targets", "--drop", "--text", "--nominal", "--keep"}
 """Options that take several names."""
+SAME = "decimal delimiter drop encoding estimator format header inference loss nominal order parents stray targets text"
+OPTIONS = {name: f"--{name}" for name in [*SAME.split(), "thousands"]}
+OPTIONS |= {"folds": "--cv", "n_chains": "--chains", "n_jobs": "--jobs", "n_splits": "--cv", "random_state": "--seed"}
+"""Parameters of the library, and the options that set them."""
+
+NAMES = "|".join(OPTIONS)
+ASSIGNMENT = re.compile(rf"(?<![\w(.])({NAMES})=(\[[^\]]*\]|'[^']*'|\"[^\"]*\"|-?\d+|True|False)")
+EXAMPLE_CALL = re.compile(rf"\b[A-Z]\w+\((({NAMES})=[^(),]+)\)")
+PARAMETER = re.compile(rf"`({NAMES})`")
+ASIDE = re.compile(r" \(on the command line: [^)]*\)")
 
 
 @dataclass
@@ -171,8 +173,24 @@ def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], No
     """
     from montechain._compilation import watch_compilation
 
-    with watch_compilation(_note_compilation), _bar(what, total) as advance:
-        yield advance
+    with watch_compilation(_note_compilation):
+        if settings.quiet or settings.as_json or not sys.stderr.isatty():
+            yield lambda steps: None
+            return
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = [TextColumn("{task.description}"), BarColumn(), *([] if total is None else [MofNCompleteColumn()])]
+        bar = Progress(*columns, TimeElapsedColumn(), console=console(stderr=True), transient=True)
+        task = bar.add_task(what, total=total)
+        timer = threading.Timer(DELAY, bar.start)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield lambda steps: bar.advance(task, steps)
+        finally:
+            timer.cancel()
+            timer.join()
+            bar.stop()
 
 
 @cache
@@ -182,27 +200,6 @@ def _note_compilation() -> None:
 
     if not settings.as_json:
         note(f"note: {NOTICE}")
-
-
-@contextmanager
-def _bar(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    if settings.quiet or settings.as_json or not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = [TextColumn("{task.description}"), BarColumn(), *([] if total is None else [MofNCompleteColumn()])]
-    bar = Progress(*columns, TimeElapsedColumn(), console=console(stderr=True), transient=True)
-    task = bar.add_task(what, total=total)
-    timer = threading.Timer(DELAY, bar.start)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield lambda steps: bar.advance(task, steps)
-    finally:
-        timer.cancel()
-        timer.join()
-        bar.stop()
 
 
 def encodes(text: str) -> bool:
@@ -225,3 +222,32 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+def in_options(message: str) -> str:
+    """Return a message with parameters of Python written as options.
+
+    >>> in_options("Leave it out with drop=['id'], or say header=False (on the command line: --no-header).")
+    'Leave it out with --drop id, or say --no-header.'
+    >>> in_options("`targets`: there is no column 'a b'. Try targets=-2, or targets=['a c', 'd'].")
+    "`--targets`: there is no column 'a b'. Try --targets last:2, or --targets 'a c,d'."
+    >>> in_options("`n_chains=0` must be positive, e.g. ChainPopulationClassifier(n_chains=10).")
+    '`--chains 0` must be positive, e.g. --chains 10.'
+    """
+    message = EXAMPLE_CALL.sub(r"\1", ASIDE.sub("", message))
+    message = ASSIGNMENT.sub(lambda match: _option(match[1], match[0], match[2]), message)
+    return PARAMETER.sub(lambda match: f"`{OPTIONS[match[1]]}`", message)
+
+
+def _option(name: str, written: str, literal: str) -> str:
+    try:
+        value: Any = ast.literal_eval(literal)
+    except (SyntaxError, ValueError):  # such as drop=[...]
+        return f"{OPTIONS[name]} {'A,B' if literal.startswith('[') else literal}"
+    if name == "header":
+        return "--header" if value else "--no-header"
+    if name == "targets" and isinstance(value, int):
+        return f"--targets {'last' if value < 0 else 'first'}:{abs(value)}"
+    if isinstance(value, list):
+        value = ",".join(f'"{one}"' if "," in str(one) else str(one) for one in value)
+    return f"{OPTIONS[name]} {shlex.quote(str(value))}"

@@ -10,8 +10,8 @@ import typer
 
 from montechain._files import protect_files
 from montechain.cli import options, output
-from montechain.cli.models import Model, open_model
-from montechain.cli.tables import read_new_rows, split_names
+from montechain.cli.options import split_names
+from montechain.cli.tables import Model, open_model, read_new_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,31 +23,20 @@ __all__ = ["predict"]
 
 ROWS_AT_ONCE = 2000
 """Rows predicted between two steps of the progress bar. A row's prediction does not depend on the others."""
+OUTPUT_HELP = "A .csv, .tsv, .parquet, .feather or .jsonl file instead of printed CSV."
+KEY_HELP = "Identifier of a row, first in the result; by default one that was left out at fit, or the row number."
 
 
 @options.grouped
 def predict(
     *,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model written by `montechain fit`.")],
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="A table with the same inputs. Other columns are ignored.")
-    ],
-    result: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="A .csv, .tsv, .parquet, .feather or .jsonl file instead of printed CSV."),
-    ] = None,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A table with the same inputs.")],
+    result: Annotated[Path | None, typer.Option("--output", "-o", help=OUTPUT_HELP)] = None,
     top_k: Annotated[int | None, typer.Option("--top-k", "-k", min=1, help="Give the K best answers of a row.")] = None,
     proba: Annotated[bool, options.flag("--proba", "-p", help="Add the probability of every class.")] = False,
     given: Annotated[bool, options.flag("--given", "-g", help="Condition on targets that are filled in.")] = False,
-    key: Annotated[
-        str | None,
-        typer.Option(
-            "--key",
-            metavar="COLUMN",
-            help="Identifier of a row, copied to the front of the result. By default one that was left out at fit, or "
-            "the row number.",
-        ),
-    ] = None,
+    key: Annotated[str | None, typer.Option(metavar="COLUMN", help=KEY_HELP)] = None,
     keep: Annotated[str | None, options.names("--keep", help="More columns to copy into the result.")] = None,
     reading: options.Reading,
     force: options.Force = False,
@@ -95,19 +84,27 @@ def _predictions(
             block = dataset.take(range(start, min(start + ROWS_AT_ONCE, n_rows)))
             knowledge = {"given": block.Y} if given else {}
             if top_k is None:
-                before, labels, after = _decisions(model, block.X, knowledge, proba)
-                rows = copied.iloc[start : start + len(block.Y)]
+                labels, after = _decisions(model, block.X, knowledge, proba)
+                before = copied.iloc[start : start + len(block.Y)].reset_index(drop=True)
             else:
-                places, before, labels, after = _best(model, block.X, knowledge, top_k)
-                rows = copied.iloc[start + places]
-            parts.append(_joined(rows, before, labels, after))
+                rows, rank, labels, after = _best(model, block.X, knowledge, top_k)
+                before = copied.iloc[start + rows].reset_index(drop=True)
+                before.insert(before.shape[1], "rank", rank, allow_duplicates=True)
+            parts.append(pd.concat([before, labels, pd.DataFrame(after)], axis=1))
             advance(len(block.Y))
-    return pd.concat(parts, ignore_index=True)
+    table = pd.concat(parts, ignore_index=True)
+    # Targets keep their names; others that a target has, or that recur, get an underscore.
+    taken, names, n_before = set(model.target_names), [], before.shape[1]
+    for place, name in enumerate(table.columns):
+        while name in taken and not n_before <= place < n_before + len(model.target_names):
+            name += "_"
+        taken.add(name)
+        names.append(name)
+    return table.set_axis(names, axis=1)
 
 
-def _decisions(
-    model: Model, X: Any, knowledge: dict[str, Any], proba: bool
-) -> tuple[dict[str, Any], pd.DataFrame, dict[str, Any]]:
+def _decisions(model: Model, X: Any, knowledge: dict[str, Any], proba: bool) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return the answers, and columns that tell about them."""
     import numpy as np
 
     classifier, after = model.classifier, {}
@@ -122,43 +119,26 @@ def _decisions(
         listed = marginals if isinstance(marginals, list) else [marginals]
         for name, values, table in zip(model.target_names, model.classes, listed, strict=True):
             after.update({f"p({name}={value})": table[:, k] for k, value in enumerate(values)})
-    return {}, _labels(labels, model.target_names), after
+    return _frame(labels, model.target_names), after
 
 
 def _best(
     model: Model, X: Any, knowledge: dict[str, Any], k: int
-) -> tuple[np.ndarray, dict[str, Any], pd.DataFrame, dict[str, Any]]:
+) -> tuple[np.ndarray, np.ndarray, pd.DataFrame, dict[str, Any]]:
+    """Return the rows that the answers are of, their ranks, the answers, and columns that tell about them."""
     import numpy as np
 
     if not hasattr(model.classifier, "predict_top_k"):
         raise ValueError("`--top-k`: this model has no joint distribution whose best answers could be listed.")
     top = model.classifier.predict_top_k(X, k, **knowledge)
-    _, n_found, n_labels = top.labels.shape
-    possible = np.flatnonzero(top.proba.ravel() > 0)
-    labels = _labels(top.labels.reshape(-1, n_labels)[possible], model.target_names)
-    return possible // n_found, {"rank": possible % n_found + 1}, labels, {"probability": top.proba.ravel()[possible]}
+    rows, ranks = np.nonzero(top.proba > 0)
+    return rows, ranks + 1, _frame(top.labels[rows, ranks], model.target_names), {"probability": top.proba[rows, ranks]}
 
 
-def _labels(labels: Any, names: list[str]) -> pd.DataFrame:
+def _frame(labels: Any, names: list[str]) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
 
     if isinstance(labels, pd.DataFrame):
         return labels.reset_index(drop=True).set_axis(names, axis=1)
-    table = np.asarray(labels)
-    return pd.DataFrame(table.reshape(len(table), -1), columns=names)
-
-
-def _joined(copied: pd.DataFrame, before: dict[str, Any], labels: pd.DataFrame, after: dict[str, Any]) -> pd.DataFrame:
-    """Return the columns side by side; names that a target has, or that recur, get an underscore."""
-    import pandas as pd
-
-    parts = [copied.reset_index(drop=True), pd.DataFrame(before), labels, pd.DataFrame(after)]
-    taken, names = set(labels.columns), []
-    for part in parts:
-        for name in part.columns:
-            while part is not labels and name in taken:
-                name += "_"
-            taken.add(name)
-            names.append(name)
-    return pd.concat([part for part in parts if part.shape[1]], axis=1).set_axis(names, axis=1)
+    return pd.DataFrame(np.asarray(labels).reshape(len(labels), -1), columns=names)

@@ -1,58 +1,31 @@
-"""Tables as they are named on the command line: to learn from, and to predict."""
+"""Tables and models as they are named on the command line."""
 
 from __future__ import annotations
 
-import csv
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import montechain as mc
-from montechain._files import check_input_path
+from montechain._files import check_input_path, similar_file
 from montechain._messages import nearest
 from montechain.cli import output
-from montechain.errors import DataError
+from montechain.cli.options import Columns, Reading, parse_targets, split_names
+from montechain.errors import DataError, ModelFileError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from montechain.cli.models import Model
-    from montechain.cli.options import Columns, Reading
-
-__all__ = ["parse_targets", "read_new_rows", "read_training_table", "split_names"]
+__all__ = ["Model", "open_model", "read_new_rows", "read_training_table"]
 
 DATE = re.compile(r"\d{4}-\d\d?-\d\d?([T ].*)?|\d{4}/\d\d?/\d\d?( .*)?|\d\d?[./]\d\d?[./]\d{2,4}( .*)?")
 """How dates are written in tables of text."""
 MANY_CLASSES = 20
 """A target with more classes than this, and hardly two rows of each, gets a note."""
 OPENML = "openml:"
-
-
-def split_names(text: str | None) -> list[str]:
-    """Return names joined by commas; a name with a comma in it stands in double quotes.
-
-    >>> split_names('a, "b, c",d')
-    ['a', 'b, c', 'd']
-    """
-    if not text:
-        return []
-    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True)) if name.strip()]
-
-
-def parse_targets(text: str | None) -> Any:
-    """Return targets as `read_dataset` takes them.
-
-    >>> parse_targets("type,material"), parse_targets("first:3"), parse_targets("last:5"), parse_targets("songs.xml")
-    (['type', 'material'], 3, -5, 'songs.xml')
-    """
-    if text is None:
-        return None
-    if match := re.fullmatch(r"(first|last):(\d+)", text.strip()):
-        return int(match[2]) if match[1] == "first" else -int(match[2])
-    return text if text.lower().endswith(".xml") else split_names(text)
 
 
 def read_training_table(source: str, columns: Columns, reading: Reading, data: Path | None) -> mc.Dataset:
@@ -105,26 +78,101 @@ def _check_targets(dataset: mc.Dataset, file: str, nominal: list[str]) -> None:
             output.note(f"note: the target {name!r} has {len(kinds)} classes in {n_rows} rows. Is it an identifier?")
 
 
+@dataclass(frozen=True)
+class Model:
+    """A fitted classifier, and what its file says about it.
+
+    Attributes
+    ----------
+    classifier : fitted classifier
+    manifest : dict
+        What `montechain.persistence.describe` returns.
+    about : dict
+        What `montechain fit` recorded; empty for a model that was saved in Python.
+    """
+
+    classifier: Any
+    manifest: dict[str, Any]
+    about: dict[str, Any]
+
+    def recorded(self, key: str) -> list[str]:
+        """Return one of the lists of columns that `montechain fit` recorded."""
+        return self.about.get(key, [])
+
+    @property
+    def target_names(self) -> list[str]:
+        """Names of the targets."""
+        from montechain.estimators.checks import innermost
+        from montechain.targets import named_labels
+
+        names = getattr(innermost(self.classifier), "target_names_", None)
+        return [str(name) for name in named_labels(names, len(self.classes))]
+
+    @property
+    def classes(self) -> list[Any]:
+        """The classes of each target."""
+        classes = self.classifier.classes_
+        return classes if isinstance(classes, list) else [classes]
+
+    @property
+    def word_targets(self) -> list[str]:
+        """Names of the targets whose classes are words."""
+        pairs = zip(self.target_names, self.classes, strict=True)
+        return [name for name, classes in pairs if all(isinstance(value, str) for value in classes.tolist())]
+
+    @property
+    def input_names(self) -> list[str]:
+        """Names of the inputs, in their order; empty if unknown. Identifiers that `fit` left out are not needed."""
+        names = getattr(self.classifier, "feature_names_in_", self.recorded("inputs"))
+        return [str(name) for name in names if name not in self.recorded("dropped")]
+
+
+def open_model(path: Path, beside: str = "") -> Model:
+    """Return a model; `beside` is the other file of the command."""
+    from montechain.persistence import describe
+
+    try:
+        with output.progress("loading"):
+            classifier, manifest = mc.load(path), describe(path)
+    except ModelFileError as error:
+        if beside.endswith(".mchain") and path.suffix != ".mchain":
+            raise ModelFileError(f"{error} The model comes first: montechain predict {beside} {path}") from error
+        raise
+    except FileNotFoundError:
+        raise ModelFileError(f"there is no file {path}{similar_file(path, '*.mchain')}") from None
+    except OSError as error:
+        raise ModelFileError(f"{path} cannot be read: {error.strerror or error}.") from error
+    about = manifest.get("about") or {}
+    if not _is_sound(about):
+        raise ModelFileError(f"{path}: what it says about itself is not what `montechain fit` writes: it was changed.")
+    return Model(classifier, manifest, about)
+
+
+def _is_sound(about: Any) -> bool:
+    """Return whether a record could be one of `montechain fit`: nothing vouches for this part of a file."""
+    try:
+        texts = [*about.get("dates", {}).values()]
+        for key in ("inputs", "nominal", "numeric", "text", "dropped"):
+            texts += [*about.get(key, [])]
+        for pair in about.get("dependencies", []):
+            one, other = pair["targets"]
+            texts += [one, other, f"{pair['information']:.3f}"]
+        return all(isinstance(kinds, list) for kinds in about.get("targets", {}).values()) and all(
+            isinstance(text, str) for text in texts
+        )
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return False
+
+
 def read_new_rows(
     file: str, model: Model, reading: Reading, *, given: bool, key: str | None, keep: Sequence[str]
 ) -> tuple[mc.Dataset, pd.DataFrame]:
     """Return the rows to predict, and the columns to copy into the result, the key first.
 
     Columns that are neither inputs nor needed otherwise are not looked at: whatever they hold, the rows can be
-    predicted.
-
-    Parameters
-    ----------
-    file : str
-    model : Model
-    reading : Reading
-    given : bool
-        Whether the targets in the file become the labels of the data set. Otherwise it has none.
-    key : str or None
-        The column that identifies a row. None: the first column left out when the model was fitted that has a
-        different value in every row; otherwise row numbers.
-    keep : sequence of str
-        Other columns to copy.
+    predicted. With `given`, the targets in the file become the labels of the data set; otherwise it has none. `key` is
+    the column that identifies a row. None: the first column left out when the model was fitted that has a different
+    value in every row; otherwise row numbers. `keep` names other columns to copy.
     """
     import pandas as pd
 
