@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
@@ -22,7 +23,7 @@ from montechain import (
     SVMLink,
     TableClassifier,
 )
-from montechain.estimators.facts import fitted_facts
+from montechain.estimators.summary import summarise_model
 from montechain.inspection import inspect_model, label_dependencies
 
 
@@ -37,25 +38,24 @@ def weather():
     return X, np.column_stack([np.where(wet, "rain", "sun"), shoes, mood]).astype(object)
 
 
-def log_odds(model, X, prefix):
-    log_proba = model.chain_.conditional(X, prefix)
-    return log_proba - np.log1p(-np.exp(log_proba))
+def by_pair(model):
+    return {(one.parent, one.label): one for one in label_dependencies(model)}
 
 
 def test_binary_effects_are_the_change_of_the_log_odds(weather):
     X, Y = weather
-    model = ChainClassifier(order=[0, 1, 2]).fit(X, Y[:, :3])
-    (found,) = [one for one in label_dependencies(model) if one.parent == "label_0" and one.label == "label_1"]
+    model = ChainClassifier(order=[0, 1, 2]).fit(X, Y)
+    found = by_pair(model)["label_0", "label_1"]
     assert (found.parent_class, found.label_class) == ("sun", "sandals")
-    x = X[:1]
-    change = log_odds(model, x, np.array([[1]])) - log_odds(model, x, np.array([[0]]))
-    assert found.log_odds == pytest.approx(change[0, 1], abs=1e-8)
+    log_proba = [model.chain_.conditional(X[:1], np.array([[code]]))[0, 1] for code in (0, 1)]
+    without, with_it = (value - np.log1p(-np.exp(value)) for value in log_proba)
+    assert found.log_odds == pytest.approx(with_it - without, abs=1e-8)
 
 
-def test_support_vector_links_speak_of_the_same_classes(weather):
+@pytest.mark.parametrize("link", [None, SVMLink()])
+def test_classes_are_named_with_the_right_sign(weather, link):
     X, Y = weather
-    model = ChainClassifier(SVMLink(), order=[0, 1, 2]).fit(X, Y)
-    found = {(one.parent, one.label): one for one in label_dependencies(model)}
+    found = by_pair(ChainClassifier(link, order=[0, 1, 2]).fit(X, Y))
     assert found["label_0", "label_1"].log_odds > 1
     mood = found["label_0", "label_2"]
     # Rain makes a bad mood likelier and sun a great one: whichever is named, the sign must fit.
@@ -63,103 +63,73 @@ def test_support_vector_links_speak_of_the_same_classes(weather):
     assert np.sign(mood.log_odds) == expected[mood.parent_class, mood.label_class]
 
 
-def test_three_classes(weather):
-    X, Y = weather
-    mood = {(one.parent, one.label): one for one in label_dependencies(ChainClassifier(order=[0, 1, 2]).fit(X, Y))}
-    one = mood["label_0", "label_2"]
-    expected = {("rain", "bad"): 1, ("sun", "bad"): -1, ("sun", "great"): 1, ("rain", "great"): -1}
-    assert np.sign(one.log_odds) == expected[one.parent_class, one.label_class]
-
-
 def test_strongest_first_and_no_more_than_asked(weather):
-    X, Y = weather
-    strengths = [abs(one.log_odds) for one in label_dependencies(ChainClassifier(random_state=0).fit(X, Y))]
+    model = ChainClassifier(random_state=0).fit(*weather)
+    strengths = [abs(one.log_odds) for one in label_dependencies(model)]
     assert strengths == sorted(strengths, reverse=True)
-    assert len(strengths) == 3
-    assert len(label_dependencies(ChainClassifier(random_state=0).fit(X, Y), k=2)) == 2
+    assert (len(strengths), len(label_dependencies(model, k=2))) == (3, 2)
+    forest = ChainClassifier(RandomForestClassifier(3, random_state=0), inference="greedy").fit(*weather)
+    assert label_dependencies(forest) == []  # its links are not linear
 
 
-def test_population_averages_its_chains(weather):
+def test_a_population_averages_its_chains_and_the_heaviest_stands_first(weather):
     X, Y = weather
     orders = [[0, 1, 2], [0, 2, 1]]
-    population = ChainPopulationClassifier(order=orders, weights=[3, 1]).fit(X, Y)
-    single = [
-        {(one.parent, one.label): one.log_odds for one in label_dependencies(ChainClassifier(order=order).fit(X, Y))}
-        for order in orders
-    ]
-    found = {(one.parent, one.label): one.log_odds for one in label_dependencies(population)}
+    population = ChainPopulationClassifier(order=orders, weights=[1, 3]).fit(X, Y)
     pair = "label_0", "label_1"
-    assert found[pair] == pytest.approx(0.75 * single[0][pair] + 0.25 * single[1][pair], rel=1e-3)
+    light, heavy = (by_pair(ChainClassifier(order=order).fit(X, Y))[pair].log_odds for order in orders)
+    assert by_pair(population)[pair].log_odds == pytest.approx(0.25 * light + 0.75 * heavy, rel=1e-3)
+    said, shown = inspect_model(population), summarise_model(population)
+    assert said["orders"] == [
+        {"weight": 0.75, "order": ["label_0", "label_2", "label_1"]},
+        {"weight": 0.25, "order": ["label_0", "label_1", "label_2"]},
+    ]
+    assert [one["order"] for one in said["orders"]] == [labels for _, labels in shown.orders]
+    assert said["choices"] == dict(shown.choices)
+    assert said["choices"]["estimator"] == "logistic"
 
 
-def test_links_that_are_not_linear_have_no_effects(weather):
+def test_what_is_said_is_json_and_names_the_labels(weather):
     X, Y = weather
-    forest = ChainClassifier(RandomForestClassifier(3, random_state=0), inference="greedy").fit(X, Y)
-    assert label_dependencies(forest) == []
+    frame = pd.DataFrame(Y, columns=["weather", "shoes", "mood"])
+    found = inspect_model(ChainClassifier(order=["mood", "weather", "shoes"], parents="tree").fit(X, frame))
+    assert json.loads(json.dumps(found)) == found
+    assert (found["orders"][0]["order"][0], found["parents_are"], found["parents"]["mood"]) == ("mood", "tree", [])
+    assert set(found["parents"]) == {"weather", "shoes", "mood"}
 
 
-def test_facts_are_json_and_name_the_labels(weather):
-    X, Y = weather
-    pandas = pytest.importorskip("pandas")
-    model = ChainClassifier(order=["mood", "weather", "shoes"], parents="tree").fit(
-        X, pandas.DataFrame(Y, columns=["weather", "shoes", "mood"])
-    )
-    facts = inspect_model(model)
-    assert json.loads(json.dumps(facts)) == facts
-    assert facts["orders"][0]["order"][0] == "mood"
-    assert facts["parents_are"] == "tree"
-    assert set(facts["parents"]) == {"weather", "shoes", "mood"}
-    assert facts["parents"]["mood"] == []
-
-
-def test_facts_are_those_of_the_classifier_within(weather):
+def test_it_is_that_of_the_classifier_within(weather):
     X, Y = weather
     chain = ChainClassifier(order=[1, 0, 2], parents="tree")
-    facts = inspect_model(chain.fit(X, Y))
+    expected = inspect_model(chain.fit(X, Y))
     for wrapped in (
         make_pipeline(StandardScaler(with_mean=False, with_std=False), chain),
         GridSearchCV(chain, {"parents": ["tree"]}, cv=2),
         TableClassifier(GridSearchCV(chain, {}, cv=2), encoder=StandardScaler(with_mean=False, with_std=False)),
     ):
-        assert inspect_model(wrapped.fit(X, Y)) == facts
+        assert inspect_model(wrapped.fit(X, Y)) == expected
         assert label_dependencies(wrapped) == label_dependencies(chain)
     with pytest.raises(NotFittedError):
         inspect_model(GridSearchCV(ChainClassifier(), {}))
+    foreign = inspect_model(TableClassifier(RandomForestClassifier(3, random_state=0)).fit(X, Y))
+    assert (foreign["model"], foreign["choices"]["n_estimators"]) == ("RandomForestClassifier", "3")
 
 
-def test_the_same_is_said_as_in_a_notebook(weather):
-    X, Y = weather
-    population = ChainPopulationClassifier(order=[[0, 1, 2], [2, 1, 0]], weights=[1, 3]).fit(X, Y)
-    said, shown = inspect_model(population), fitted_facts(population)
-    assert said["orders"] == [
-        {"weight": 0.75, "order": ["label_2", "label_1", "label_0"]},
-        {"weight": 0.25, "order": ["label_0", "label_1", "label_2"]},
-    ]
-    assert [order.labels for order in shown.orders] == [one["order"] for one in said["orders"]]
-    assert said["choices"] == dict(shown.choices)
-    assert said["choices"]["estimator"] == "logistic"
-
-
-def test_models_without_an_order_say_what_they_are(weather):
-    X, Y = weather
-    n_vectors = len({tuple(row) for row in Y})
-    for model, choices in (
-        (
-            LabelPowersetClassifier(min_count=2),
-            {"vectors": f"{n_vectors} seen", "min_count": "2", "loss": "exact_match"},
-        ),
-        (ClusteringForestClassifier(3, random_state=0), {"vectors": f"{n_vectors} seen", "n_estimators": "3"}),
+@pytest.mark.parametrize(
+    ("model", "choices"),
+    [
+        (LabelPowersetClassifier(min_count=2), {"vectors": "N seen", "min_count": "2", "loss": "exact_match"}),
+        (ClusteringForestClassifier(3, random_state=0), {"vectors": "N seen", "n_estimators": "3"}),
         (DependencyNetworkClassifier(n_iterations=50, n_collected=10), {"n_iterations": "50", "marginals": "counts"}),
-        (MajorityClassifier(), {"vectors": f"{n_vectors} seen", "always predicts": "label_0 = ", "strategy": "vector"}),
-    ):
-        facts = inspect_model(model.fit(X, Y))
-        assert json.loads(json.dumps(facts)) == facts
-        assert (facts["model"], facts["parents_are"]) == (type(model).__name__, None)
-        assert facts["orders"] == facts["dependencies"] == []
-        assert all(facts["choices"][name].startswith(value) for name, value in choices.items())
-
-
-def test_a_classifier_of_others_shows_its_parameters(weather):
+        (MajorityClassifier(), {"vectors": "N seen", "always predicts": "label_0 = ", "strategy": "vector"}),
+    ],
+)
+def test_models_without_an_order_say_what_they_are(weather, model, choices):
     X, Y = weather
-    facts = inspect_model(TableClassifier(RandomForestClassifier(3, random_state=0)).fit(X, Y))
-    assert (facts["model"], facts["choices"]["n_estimators"]) == ("RandomForestClassifier", "3")
+    found = inspect_model(model.fit(X, Y))
+    assert json.loads(json.dumps(found)) == found
+    assert (found["model"], found["parents_are"]) == (type(model).__name__, None)
+    assert found["orders"] == found["dependencies"] == []
+    n_vectors = str(len({tuple(row) for row in Y}))
+    for name, value in choices.items():
+        assert found["choices"][name].startswith(value.replace("N", n_vectors))

@@ -1,4 +1,4 @@
-"""What a fitted model has learned about its labels, as plain facts."""
+"""What a fitted model has learned about its labels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from montechain.chain import Chain
 from montechain.estimators.checks import learned_classifier
-from montechain.estimators.facts import Facts, choices_of, fitted_facts, label_names_of
+from montechain.estimators.summary import ModelSummary, choices_of, label_names_of, summarise_model
 from montechain.links.linear import ONE_VERSUS_REST, PAIRWISE, FittedLinearLink
 from montechain.targets import plain
 
@@ -59,7 +59,7 @@ def label_dependencies(model: Any, k: int | None = None) -> list[Dependency]:
     for weight, chain in _chains(model):
         for parent, label, effect in _effects(chain):
             effects[parent, label] = effects.get((parent, label), 0.0) + weight * effect
-    names, classes = label_names_of(model), _classes(model)
+    names, classes = label_names_of(model), model.classes_ if isinstance(model.classes_, list) else [model.classes_]
     found = []
     for (parent, label), effect in effects.items():
         a, b = (int(place) for place in np.unravel_index(np.argmax(np.abs(effect)), effect.shape))
@@ -95,20 +95,19 @@ def inspect_model(model: Any) -> dict[str, Any]:
     [{'weight': 1.0, 'order': ['label_2', 'label_0', 'label_1']}]
     """
     model = _checked(model)
-    facts = fitted_facts(model) or Facts(type(model).__name__, choices=choices_of(model))
+    summary = summarise_model(model) or ModelSummary(type(model).__name__, choices_of(model))
     parents = getattr(model, "parents", None)
+    dependencies = [
+        {**{key: plain(value) for key, value in one._asdict().items()}, "odds_ratio": float(np.exp(one.log_odds))}
+        for one in label_dependencies(model)
+    ]
     return {
         "model": type(model).__name__,
-        "choices": dict(facts.choices),
-        "orders": [
-            {"weight": 1.0 if order.weight is None else order.weight, "order": order.labels} for order in facts.orders
-        ],
+        "choices": dict(summary.choices),
+        "orders": [{"weight": weight, "order": labels} for weight, labels in summary.orders],
         "parents_are": parents if parents is None or isinstance(parents, str) else "given",
-        "parents": dict(facts.parents),
-        "dependencies": [
-            {**{key: plain(value) for key, value in one._asdict().items()}, "odds_ratio": float(np.exp(one.log_odds))}
-            for one in label_dependencies(model)
-        ],
+        "parents": dict(summary.parents),
+        "dependencies": dependencies,
     }
 
 
@@ -154,7 +153,3 @@ def _log_odds(scores: np.ndarray, link: FittedLinearLink) -> np.ndarray:
         return scores
     # Against the mean of the other classes' scores.
     return (scores - scores.mean(axis=1, keepdims=True)) * n_classes / (n_classes - 1)
-
-
-def _classes(model: Any) -> list[np.ndarray]:
-    return model.classes_ if isinstance(model.classes_, list) else [model.classes_]

@@ -35,9 +35,8 @@ def test_frames_of_the_kind_asked_for(data, model):
     assert isinstance(plain, np.ndarray)
 
     in_pandas = clone(model).set_output(transform="pandas").fit(X, Y.to_numpy()).predict(X)
-    pd.testing.assert_frame_equal(
-        in_pandas, pd.DataFrame(plain, columns=["label_0", "label_1", "label_2"], index=X.index)
-    )
+    expected = pd.DataFrame(plain, index=X.index).add_prefix("label_")
+    pd.testing.assert_frame_equal(in_pandas, expected)
     in_polars = clone(model).set_output(transform="polars").fit(X, Y).predict(X)
     assert isinstance(in_polars, pl.DataFrame)
     assert in_polars.columns == Y.columns.tolist()
@@ -53,12 +52,9 @@ def test_without_it_nothing_changes(data, model):
         assert isinstance(clone(model).fit(X.to_numpy(), Y.to_numpy()).predict(X.to_numpy()), np.ndarray)
     assert isinstance(predicted, pd.DataFrame)
     pd.testing.assert_frame_equal(predicted, fitted.predict(X))
-    pd.testing.assert_frame_equal(
-        fitted.set_output(transform="polars").set_output(transform="default").predict(X), predicted
-    )
-    assert isinstance(
-        fitted.set_output(transform="polars").set_output().predict(X), pl.DataFrame
-    )  # None changes nothing
+    fitted.set_output(transform="polars").set_output()  # None changes nothing
+    assert isinstance(fitted.predict(X), pl.DataFrame)
+    pd.testing.assert_frame_equal(fitted.set_output(transform="default").predict(X), predicted)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
@@ -115,21 +111,16 @@ def test_one_target_is_a_frame_of_one_column(data):
     assert unnamed.score(X, Y["rain"].to_numpy()) > 0.5
 
 
-def test_pipelines_set_the_output_of_transformers_only(data):
+def test_a_pipeline_reaches_its_transformers_only_and_a_table_heeds_its_classifier(data):
     X, Y = data
     pipeline = make_pipeline(StandardScaler(), clone(CHAIN)).set_output(transform="pandas").fit(X, Y.to_numpy())
     assert pipeline[-1].feature_names_in_.tolist() == X.columns.tolist()
     assert isinstance(pipeline.predict(X), np.ndarray)
     pipeline[-1].set_output(transform="pandas")
-    predicted = pipeline.predict(X)
-    pd.testing.assert_index_equal(predicted.index, X.index)
-
-
-def test_a_table_heeds_what_its_classifier_was_told(data):
-    X, Y = data
-    model = TableClassifier(clone(CHAIN).set_output(transform="pandas")).fit(X, Y.to_numpy())
-    pd.testing.assert_index_equal(model.predict(X).index, X.index)
-    assert isinstance(model.set_output(transform="polars").predict(X), pl.DataFrame)
+    table = TableClassifier(clone(CHAIN).set_output(transform="pandas")).fit(X, Y.to_numpy())
+    for model in (pipeline, table):
+        pd.testing.assert_index_equal(model.predict(X).index, X.index)
+    assert isinstance(table.set_output(transform="polars").predict(X), pl.DataFrame)
 
 
 def test_bad_containers(monkeypatch):
