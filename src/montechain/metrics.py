@@ -21,26 +21,11 @@ from montechain._rows import take_rows
 from montechain.targets import as_columns
 
 __all__ = [
-    "SCORERS",
-    "class_f1_score",
-    "exact_match",
-    "exact_match_scorer",
-    "f1_class_scorer",
-    "f1_instance_scorer",
-    "f1_macro_scorer",
-    "f1_micro_scorer",
-    "f1_score",
-    "get_scorer",
-    "hamming_loss",
-    "hamming_score",
-    "hamming_scorer",
-    "jaccard_score",
-    "jaccard_scorer",
-    "joint_log_loss",
-    "joint_log_loss_scorer",
-    "set_calibration_error",
+    "SCORERS", "class_f1_score", "exact_match", "exact_match_scorer", "f1_class_scorer", "f1_instance_scorer",
+    "f1_macro_scorer", "f1_micro_scorer", "f1_score", "get_scorer", "hamming_loss", "hamming_score", "hamming_scorer",
+    "jaccard_score", "jaccard_scorer", "joint_log_loss", "joint_log_loss_scorer", "set_calibration_error",
     "set_calibration_error_scorer",
-]
+]  # fmt: skip
 
 
 def exact_match(Y_true: Any, Y_pred: Any, *, unknown: Any = None, sample_weight: Any = None) -> float:
@@ -264,47 +249,62 @@ def set_calibration_error(proba: Any, correct: Any, n_bins: int = 10, sample_wei
     return float(np.abs(excess).sum() / weight.sum())
 
 
-def exact_match_scorer(estimator: Any, X: Any, Y: Any, sample_weight: Any = None) -> float:
-    """Return `exact_match` of the estimator's predictions.
-
-    All scorers of this module can be passed as ``scoring=`` to `cross_validate` or `GridSearchCV`. They take the value
-    that means "unknown" from the estimator, if it has one.
-    """
-    return _score(exact_match, estimator, X, Y, sample_weight)
-
-
-def hamming_scorer(estimator: Any, X: Any, Y: Any, sample_weight: Any = None) -> float:
-    """Return `hamming_score` of the estimator's predictions."""
-    return _score(hamming_score, estimator, X, Y, sample_weight)
-
-
-def f1_instance_scorer(estimator: Any, X: Any, Y: Any, sample_weight: Any = None) -> float:
-    """Return `f1_score` of the estimator's predictions, as the mean over rows.
-
-    The negative classes are those of the estimator's loss, if it has any; otherwise the default ones for all classes
-    that the estimator knows.
-    """
-    return _set_score(f1_score, "instance", estimator, X, Y, sample_weight)
+def _final(estimator: Any, method: str = "predict") -> tuple[Any, Callable[[Any], Any]]:
+    """Return the classifier inside pipelines and searches, which needs `method`, and what they do to X before it."""
+    if hasattr(estimator, "best_estimator_"):
+        return _final(estimator.best_estimator_, method)
+    if hasattr(estimator, "steps") and hasattr(estimator, "named_steps"):
+        final, inner = _final(estimator.steps[-1][1], method)
+        before = estimator[:-1] if len(estimator.steps) > 1 else None
+        return final, lambda X: inner(X if before is None else before.transform(X))
+    if not hasattr(estimator, method):
+        raise TypeError(f"{type(estimator).__name__} has no method {method}, which this scorer needs.")
+    return estimator, lambda X: X
 
 
-def f1_micro_scorer(estimator: Any, X: Any, Y: Any, sample_weight: Any = None) -> float:
-    """Return `f1_score` of the estimator's predictions, over all cells; see `f1_instance_scorer`."""
-    return _set_score(f1_score, "micro", estimator, X, Y, sample_weight)
+def _negative(estimator: Any) -> Any:
+    """Return the negative classes that a scorer takes from an estimator."""
+    negative, classes = (
+        getattr(getattr(estimator, "loss", None), "negative", None),
+        getattr(estimator, "classes_", None),
+    )
+    if classes is None:
+        return negative
+    # The estimator knows classes that these rows may lack.
+    by_label = [np.asarray(own) for own in (classes if isinstance(classes, list | tuple) else [classes])]
+    codes = resolve_negative(by_label, negative, hint="loss=F1(negative={})")
+    # A label without a negative class gets an object that equals no class.
+    return [own.tolist()[code] if code >= 0 else object() for own, code in zip(by_label, codes, strict=True)]
 
 
-def f1_macro_scorer(estimator: Any, X: Any, Y: Any, sample_weight: Any = None) -> float:
-    """Return `f1_score` of the estimator's predictions, as the mean over labels; see `f1_instance_scorer`."""
-    return _set_score(f1_score, "macro", estimator, X, Y, sample_weight)
+def _scorer(name: str, score: Callable[..., float], average: str | None = None) -> Callable[..., float]:
+    """Return a scorer of predictions. Module variables of these names make the scorers ones that can be pickled."""
+
+    def scorer(estimator: Any, X: Any, Y: Any, sample_weight: Any = None) -> float:
+        final, _ = _final(estimator)
+        options = {} if average is None else {"average": average, "negative": _negative(final)}
+        unknown = getattr(final, "unknown", None)
+        return score(Y, estimator.predict(X), unknown=unknown, sample_weight=sample_weight, **options)
+
+    mean = {"instance": ", as the mean over rows", "micro": ", over all cells", "macro": ", as the mean over labels"}
+    scorer.__name__ = scorer.__qualname__ = f"{name}_scorer"
+    scorer.__doc__ = f"Return `{score.__name__}` of the estimator's predictions{mean.get(average or '', '')}."
+    return scorer
 
 
-def jaccard_scorer(estimator: Any, X: Any, Y: Any, sample_weight: Any = None) -> float:
-    """Return `jaccard_score` of the estimator's predictions, as the mean over rows; see `f1_instance_scorer`."""
-    return _set_score(jaccard_score, "instance", estimator, X, Y, sample_weight)
+exact_match_scorer = _scorer("exact_match", exact_match)
+"""Return `exact_match` of the estimator's predictions.
 
-
-def f1_class_scorer(estimator: Any, X: Any, Y: Any, sample_weight: Any = None) -> float:
-    """Return `class_f1_score` of the estimator's predictions."""
-    return _score(class_f1_score, estimator, X, Y, sample_weight)
+All scorers of this module can be passed as ``scoring=`` to `cross_validate` or `GridSearchCV`. They take the value
+that means "unknown" from the estimator, if it has one. Those of F1 and Jaccard take the negative classes from the
+estimator's loss, if it has any; otherwise they are the default ones for all classes that the estimator knows.
+"""
+hamming_scorer = _scorer("hamming", hamming_score)
+f1_instance_scorer = _scorer("f1_instance", f1_score, "instance")
+f1_micro_scorer = _scorer("f1_micro", f1_score, "micro")
+f1_macro_scorer = _scorer("f1_macro", f1_score, "macro")
+jaccard_scorer = _scorer("jaccard", jaccard_score, "instance")
+f1_class_scorer = _scorer("f1_class", class_f1_score)
 
 
 def joint_log_loss_scorer(estimator: Any, X: Any, Y: Any, sample_weight: Any = None) -> float:
@@ -360,36 +360,3 @@ def get_scorer(name: str) -> Callable[..., float]:
         known = ", ".join(map(repr, SCORERS))
         raise ValueError(f"there is no scorer {name!r}{nearest(str(name), SCORERS) or '.'} Allowed: {known}.")
     return SCORERS[name]
-
-
-def _final(estimator: Any, method: str = "predict") -> tuple[Any, Callable[[Any], Any]]:
-    """Return the classifier inside pipelines and searches, which needs `method`, and what they do to X before it."""
-    if hasattr(estimator, "best_estimator_"):
-        return _final(estimator.best_estimator_, method)
-    if hasattr(estimator, "steps") and hasattr(estimator, "named_steps"):
-        final, inner = _final(estimator.steps[-1][1], method)
-        before = estimator[:-1] if len(estimator.steps) > 1 else None
-        return final, lambda X: inner(X if before is None else before.transform(X))
-    if not hasattr(estimator, method):
-        raise TypeError(f"{type(estimator).__name__} has no method {method}, which this scorer needs.")
-    return estimator, lambda X: X
-
-
-def _score(score: Callable[..., float], estimator: Any, X: Any, Y: Any, sample_weight: Any, **options: Any) -> float:
-    unknown = getattr(_final(estimator)[0], "unknown", None)
-    return score(Y, estimator.predict(X), unknown=unknown, sample_weight=sample_weight, **options)
-
-
-def _set_score(score: Callable[..., float], average: str, estimator: Any, X: Any, Y: Any, sample_weight: Any) -> float:
-    final, _ = _final(estimator)
-    negative = getattr(getattr(final, "loss", None), "negative", None)
-    if (classes := getattr(final, "classes_", None)) is not None:
-        # The estimator knows classes that these rows may lack.
-        by_label = [np.asarray(own) for own in (classes if isinstance(classes, list | tuple) else [classes])]
-        codes = resolve_negative(by_label, negative, hint="loss=F1(negative={})")
-        negative = [own.tolist()[code] if code >= 0 else NOTHING for own, code in zip(by_label, codes, strict=True)]
-    return _score(score, estimator, X, Y, sample_weight, average=average, negative=negative)
-
-
-NOTHING = object()
-"""Equals no class: the negative class of a label that has none."""
