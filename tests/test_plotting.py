@@ -1,4 +1,4 @@
-"""The figures behind the figure, and that it draws."""
+"""The numbers behind the figures, and that they are drawn."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.datasets import make_multilabel_classification
 
 from montechain import ChainClassifier, OrderSearch
 from montechain.plotting import (
-    critical_difference_layout,
+    _rank_layout,
     plot_critical_difference,
     plot_search_trace,
     plot_time_against_accuracy,
@@ -28,31 +28,6 @@ def trace():
     return ChainClassifier(order=order, random_state=0).fit(X, Y).search_trace_
 
 
-def test_the_curve_holds_the_payoff_after_each_iteration(trace):
-    curve = search_curve(trace)
-    assert curve.iteration.tolist() == list(range(13))
-    assert (np.diff(curve.payoff) >= 0).all()
-    assert set(np.flatnonzero(np.diff(curve.payoff) > 0) + 1) <= set(np.flatnonzero(curve.accepted))
-    assert len(search_curve(trace, "J_EM_prod", restart=1).payoff) == 13
-
-
-def test_what_was_not_recorded_is_refused(trace):
-    with pytest.raises(ValueError, match=r"OrderSearch\(record=\['J_Ham'\]\)"):
-        search_curve(trace, "J_Ham")
-    with pytest.raises(ValueError, match="restart=7"):
-        search_curve(trace, restart=7)
-
-
-def test_two_axes(trace):
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    axes = plot_search_trace(trace, "payoff", "J_EM_prod", title="two restarts")
-    assert axes.get_xscale() == "log"
-    assert len(axes.figure.axes) == 2
-    drawn = axes.get_lines()[0].get_ydata()
-    np.testing.assert_array_equal(drawn, search_curve(trace).payoff)
-
-
 @pytest.fixture
 def agg():
     matplotlib = pytest.importorskip("matplotlib")
@@ -61,29 +36,30 @@ def agg():
     matplotlib.pyplot.close("all")
 
 
+def test_the_curve_holds_the_payoff_after_each_iteration_and_is_drawn(trace, agg):
+    curve = search_curve(trace)
+    assert curve["iteration"].tolist() == list(range(13))
+    assert (np.diff(curve["payoff"]) >= 0).all()
+    assert set(np.flatnonzero(np.diff(curve["payoff"]) > 0) + 1) <= set(np.flatnonzero(curve["accepted"]))
+    assert len(search_curve(pd.DataFrame(trace), "J_EM_prod", restart=1)) == 13
+    axes = plot_search_trace(trace, "payoff", "J_EM_prod", title="two restarts")
+    assert (axes.get_xscale(), len(axes.figure.axes)) == ("log", 2)
+    np.testing.assert_array_equal(axes.get_lines()[0].get_ydata(), curve["payoff"])
+
+
 @given(st.lists(st.floats(1, 12), min_size=1, max_size=12), st.floats(0.1, 5))
 def test_nothing_crosses_in_a_critical_difference_diagram(values, distance):
     ranks = {str(i): value for i, value in enumerate(values)}
     names = sorted(ranks, key=ranks.__getitem__)
     groups = [[other for other in names if 0 <= ranks[other] - ranks[name] <= distance] for name in names]
-    layout = critical_difference_layout(ranks, distance, groups)
-    assert [mark.rank for mark in layout.marks] == sorted(values)
-    assert layout.lowest <= min(values) <= max(values) <= layout.highest
+    marks, bars = _rank_layout(ranks, groups)
+    assert [ranks[name] for name, _, _ in marks] == sorted(values)
     for on_left in (True, False):
         # A stem that starts nearer to its end of the axis must turn off above the others.
-        side = [mark.level for mark in layout.marks if mark.on_left is on_left]
+        side = [level for _, is_left, level in marks if is_left is on_left]
         assert side == (list(range(len(side))) if on_left else list(range(len(side)))[::-1])
-    for first, second in [(a, b) for a in layout.bars for b in layout.bars if a is not b and a.level == b.level]:
-        assert first.end < second.start or second.end < first.start
-
-
-def test_a_diagram_needs_a_rank_of_everything():
-    with pytest.raises(ValueError, match="'X'"):
-        critical_difference_layout(RANKS, 1.0, [("A", "X")])
-    with pytest.raises(ValueError, match="finite"):
-        critical_difference_layout({"A": np.nan}, 1.0)
-    with pytest.raises(ValueError, match="no ranks"):
-        critical_difference_layout({}, 1.0)
+    for first, second in [(a, b) for a in bars for b in bars if a is not b and a[2] == b[2]]:
+        assert first[1] < second[0] or second[1] < first[0]
 
 
 def test_the_diagram_draws_the_layout(agg):
@@ -99,3 +75,16 @@ def test_methods_without_a_time_are_left_out(agg):
     axes = plot_time_against_accuracy(points, score="exact match")
     assert axes.get_lines()[0].get_xdata().tolist() == [0.2]
     assert (axes.get_xscale(), axes.get_ylabel()) == ("log", "exact match")
+
+
+def test_what_cannot_be_drawn_is_refused(trace):
+    for call, error, message in (
+        (lambda: search_curve(trace, "J_Ham"), ValueError, r"OrderSearch\(record=\['J_Ham'\]\)"),
+        (lambda: search_curve(trace, restart=7), ValueError, "restart=7"),
+        (lambda: search_curve([1, 2]), TypeError, "search_trace_"),
+        (lambda: plot_critical_difference(RANKS, 1.0, [("A", "X")]), ValueError, "'X'"),
+        (lambda: plot_critical_difference({"A": np.nan}, 1.0), ValueError, "finite"),
+        (lambda: plot_critical_difference({}, 1.0), ValueError, "finite"),
+    ):
+        with pytest.raises(error, match=message):
+            call()

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-__all__ = [
-    "RankBar",
-    "RankDiagram",
-    "RankMark",
-    "SearchCurve",
-    "critical_difference_layout",
-    "plot_critical_difference",
-    "plot_search_trace",
-    "plot_time_against_accuracy",
-    "search_curve",
-]
+__all__ = ["plot_critical_difference", "plot_search_trace", "plot_time_against_accuracy", "search_curve"]
 
 LABELS = {
     "J_EM": r"$J_{\mathrm{EM}}$",
@@ -28,16 +19,8 @@ LABELS = {
 COLOURS = ("#0b5394", "#b45f06")
 
 
-class SearchCurve(NamedTuple):
-    """Iterations of a search, the payoff held after each, and where a new order was accepted."""
-
-    iteration: np.ndarray
-    payoff: np.ndarray
-    accepted: np.ndarray
-
-
-def search_curve(trace: Sequence[Mapping[str, Any]], payoff: str = "payoff", restart: int = 0) -> SearchCurve:
-    """Return the numbers behind `plot_search_trace`.
+def search_curve(trace: Any, payoff: str = "payoff", restart: int = 0) -> pd.DataFrame:
+    """Return the numbers behind `plot_search_trace`: the columns `iteration`, `payoff` held after it, and `accepted`.
 
     Parameters
     ----------
@@ -51,22 +34,20 @@ def search_curve(trace: Sequence[Mapping[str, Any]], payoff: str = "payoff", res
     Examples
     --------
     >>> steps = [{"restart": 0, "iteration": t, "payoff": p, "accepted": p > 1} for t, p in enumerate([1, 3, 3])]
-    >>> search_curve(steps).payoff.tolist()
+    >>> search_curve(steps)["payoff"].tolist()
     [1.0, 3.0, 3.0]
     """
-    rows = [row for row in _rows(trace) if row["restart"] == restart]
-    if not rows:
-        raise ValueError(f"`restart={restart}` is not in the trace: it has {len({row['restart'] for row in trace})}.")
-    if payoff not in rows[0]:
-        known = [name for name in rows[0] if name == "payoff" or name in LABELS]
+    steps = _steps(trace)
+    own = steps[steps["restart"] == restart]
+    if own.empty:
+        raise ValueError(f"`restart={restart}` is not in the trace: it has {steps['restart'].nunique()}.")
+    if payoff not in own:
+        known = [name for name in own if name == "payoff" or name in LABELS]
         raise ValueError(
             f"`payoff={payoff!r}` was not recorded; the trace has {known}. Use OrderSearch(record=[{payoff!r}])."
         )
-    return SearchCurve(
-        np.array([row["iteration"] for row in rows]),
-        np.array([row[payoff] for row in rows], dtype=float),
-        np.array([row["accepted"] for row in rows], dtype=bool),
-    )
+    found = own[["iteration", payoff, "accepted"]].set_axis(["iteration", "payoff", "accepted"], axis=1)
+    return found.astype({"payoff": float, "accepted": bool}).reset_index(drop=True)
 
 
 def plot_search_trace(
@@ -93,8 +74,7 @@ def plot_search_trace(
     -------
     matplotlib axes
     """
-    trace = _rows(trace)
-    restarts = sorted({row["restart"] for row in trace})
+    restarts = sorted(_steps(trace)["restart"].unique())
     sides = [(name, [search_curve(trace, name, restart) for restart in restarts]) for name in (left, right) if name]
     ax = _axes(ax, (5.5, 3.6))
     lines = []
@@ -103,84 +83,17 @@ def plot_search_trace(
         for i, curve in enumerate(curves):
             # A logarithmic axis has no place for iteration 0, so everything moves on by one.
             (line,) = axes.step(
-                curve.iteration + 1, curve.payoff, where="post", color=colour, linestyle="--" if side else "-",
+                curve["iteration"] + 1, curve["payoff"], where="post", color=colour, linestyle="--" if side else "-",
                 linewidth=1.4, alpha=0.35 if i else 1.0, label=label,
             )  # fmt: skip
-            accepted = curve.iteration[curve.accepted] + 1, curve.payoff[curve.accepted]
-            axes.plot(*accepted, ".", color=colour, markersize=5)
+            accepted = curve[curve["accepted"]]
+            axes.plot(accepted["iteration"] + 1, accepted["payoff"], ".", color=colour, markersize=5)
             lines += [line] if i == 0 else []
         axes.set_ylabel(label, color=colour)
         axes.tick_params(axis="y", labelcolor=colour)
     _against_log(ax, "iteration + 1", title)
     ax.legend(handles=lines, loc="lower right", frameon=False)
     return ax
-
-
-class RankMark(NamedTuple):
-    """A method in a critical-difference diagram; its name stands at the left or right end of line `level`."""
-
-    name: str
-    rank: float
-    on_left: bool
-    level: int
-
-
-class RankBar(NamedTuple):
-    """Methods from rank `start` to rank `end` that do not differ, drawn on line `level` below the axis."""
-
-    start: float
-    end: float
-    level: int
-
-
-class RankDiagram(NamedTuple):
-    """Layout of a critical-difference diagram: the ends of its axis, the methods (best first), and the bars."""
-
-    lowest: int
-    highest: int
-    marks: list[RankMark]
-    bars: list[RankBar]
-    critical_difference: float
-
-
-def critical_difference_layout(
-    average_ranks: Any, critical_difference: float, groups: Iterable[Sequence[Hashable]] = ()
-) -> RankDiagram:
-    """Return the layout behind `plot_critical_difference`, with the same parameters.
-
-    Lines never cross: the better half of the methods is on the left, best on top; the others are on the right, worst on
-    top. Bars that would touch are on different lines.
-
-    Examples
-    --------
-    >>> layout = critical_difference_layout({"A": 1.2, "B": 1.9, "C": 2.9}, 1.1, [("A", "B"), ("B", "C")])
-    >>> [(mark.name, mark.on_left, mark.level) for mark in layout.marks]
-    [('A', True, 0), ('B', True, 1), ('C', False, 0)]
-    >>> layout.bars
-    [RankBar(start=1.2, end=1.9, level=0), RankBar(start=1.9, end=2.9, level=1)]
-    """
-    groups = [tuple(group) for group in groups]
-    ranks = {name: float(rank) for name, rank in dict(average_ranks).items()}
-    unknown = [name for group in groups for name in group if name not in ranks]
-    if unknown or not ranks:
-        raise ValueError(f"`groups` names {unknown[0]!r}, which has no average rank." if unknown else "no ranks.")
-    if not np.isfinite([*ranks.values(), critical_difference]).all():
-        raise ValueError("average ranks and the critical difference must be finite: leave out methods without one.")
-    names = sorted(ranks, key=ranks.__getitem__)
-    half = (len(names) + 1) // 2
-    marks = [
-        RankMark(str(name), ranks[name], i < half, i if i < half else len(names) - 1 - i)
-        for i, name in enumerate(names)
-    ]
-    bars: list[RankBar] = []
-    ends: list[float] = []  # of the last bar on each line
-    for start, end in sorted((min(held), max(held)) for held in ([ranks[name] for name in group] for group in groups)):
-        level = next((i for i, last in enumerate(ends) if last < start), len(ends))
-        ends[level : level + 1] = [end]
-        bars.append(RankBar(start, end, level))
-    lowest = min(1, int(np.floor(min(ranks.values()))))
-    highest = max(lowest + 1, len(names), int(np.ceil(max(ranks.values()))))
-    return RankDiagram(lowest, highest, marks, bars, float(critical_difference))
 
 
 def plot_critical_difference(
@@ -214,27 +127,55 @@ def plot_critical_difference(
     >>> [text.get_text() for text in axes.texts][:2]
     ['CD = 1.10', 'A  1.20']
     """
-    layout = critical_difference_layout(average_ranks, critical_difference, groups)
-    ax = _axes(ax, (6.5, 1.2 + 0.2 * len(layout.marks)))
-    lines = max(bar.level for bar in layout.bars) + 1 if layout.bars else 0
-    wide = layout.highest - layout.lowest
-    ax.plot([layout.lowest, layout.lowest + layout.critical_difference], [1.2, 1.2], "|-", color="black", linewidth=1.2)
-    ax.text(layout.lowest, 1.5, f"CD = {layout.critical_difference:.2f}", va="bottom")
-    for mark in layout.marks:
-        end, side = (layout.lowest - 0.06 * wide, "right") if mark.on_left else (layout.highest + 0.06 * wide, "left")
-        y = -(1.0 + 0.6 * lines + mark.level)
-        ax.plot([mark.rank, mark.rank, end], [0.0, y, y], color="black", linewidth=0.8)
-        ax.text(end, y, f"{mark.name}  {mark.rank:.2f}", ha=side, va="center")
-    for bar in layout.bars:
-        y = -0.6 * (bar.level + 1)
-        ax.plot([bar.start - 0.01 * wide, bar.end + 0.01 * wide], [y, y], color=COLOURS[0], linewidth=4)
+    ranks = {name: float(rank) for name, rank in dict(average_ranks).items()}
+    if not ranks or not np.isfinite([*ranks.values(), critical_difference]).all():
+        raise ValueError("average ranks and the critical difference must be finite: leave out methods without one.")
+    marks, bars = _rank_layout(ranks, groups)
+    low = min(1, int(np.floor(min(ranks.values()))))
+    high = max(low + 1, len(ranks), int(np.ceil(max(ranks.values()))))
+    wide, lines = high - low, 1 + max((level for _, _, level in bars), default=-1)
+    ax = _axes(ax, (6.5, 1.2 + 0.2 * len(marks)))
+    ax.plot([low, low + critical_difference], [1.2, 1.2], "|-", color="black", linewidth=1.2)
+    ax.text(low, 1.5, f"CD = {critical_difference:.2f}", va="bottom")
+    for name, on_left, level in marks:
+        end, side = (low - 0.06 * wide, "right") if on_left else (high + 0.06 * wide, "left")
+        y = -(1.0 + 0.6 * lines + level)
+        ax.plot([ranks[name], ranks[name], end], [0.0, y, y], color="black", linewidth=0.8)
+        ax.text(end, y, f"{name}  {ranks[name]:.2f}", ha=side, va="center")
+    for start, end, level in bars:
+        y = -0.6 * (level + 1)
+        ax.plot([start - 0.01 * wide, end + 0.01 * wide], [y, y], color=COLOURS[0], linewidth=4)
     ax.spines[["left", "right", "bottom"]].set_visible(False)
     ax.spines["top"].set_position(("data", 0.0))
-    ax.spines["top"].set_bounds(layout.lowest, layout.highest)
+    ax.spines["top"].set_bounds(low, high)
     ax.xaxis.tick_top()
-    limits = layout.lowest - 0.35 * wide, layout.highest + 0.35 * wide
-    ax.set(xticks=range(layout.lowest, layout.highest + 1), yticks=[], xlim=limits, title=title or "")
+    limits = low - 0.35 * wide, high + 0.35 * wide
+    ax.set(xticks=range(low, high + 1), yticks=[], xlim=limits, title=title or "")
     return ax
+
+
+def _rank_layout(
+    ranks: Mapping[Hashable, float], groups: Iterable[Sequence[Hashable]]
+) -> tuple[list[tuple[Hashable, bool, int]], list[tuple[float, float, int]]]:
+    """Return the methods (name, on the left, line), best first, and the bars (from, to, line) under their groups.
+
+    Lines never cross: the better half of the methods is on the left, best on top; the others are on the right, worst on
+    top. Bars that would touch are on different lines.
+    """
+    names = sorted(ranks, key=ranks.__getitem__)
+    half = (len(names) + 1) // 2
+    marks = [(name, i < half, i if i < half else len(names) - 1 - i) for i, name in enumerate(names)]
+    spans = []
+    for group in groups:
+        if unknown := [name for name in group if name not in ranks]:
+            raise ValueError(f"`groups` names {unknown[0]!r}, which has no average rank.")
+        spans.append((min(ranks[name] for name in group), max(ranks[name] for name in group)))
+    bars, ends = [], list[float]()  # where the last bar on each line ends
+    for start, end in sorted(spans):
+        level = next((i for i, last in enumerate(ends) if last < start), len(ends))
+        ends[level : level + 1] = [end]
+        bars.append((start, end, level))
+    return marks, bars
 
 
 def plot_time_against_accuracy(points: Any, *, score: str = "score", title: str | None = None, ax: Any = None) -> Any:
@@ -288,11 +229,12 @@ def _axes(ax: Any, size: tuple[float, float]) -> Any:
     return plt.subplots(figsize=size, layout="constrained")[1]
 
 
-def _rows(trace: Any) -> Sequence[Mapping[str, Any]]:
-    """Return the trace as a list of dicts; an estimator or a data frame is accepted, too."""
-    trace = getattr(trace, "search_trace_", trace)
-    if hasattr(trace, "to_dict"):
-        trace = trace.to_dict("records")
-    if not isinstance(trace, Sequence) or not trace or not isinstance(trace[0], Mapping):
+def _steps(trace: Any) -> pd.DataFrame:
+    """Return the trace as a data frame; an estimator or a list of dicts is accepted, too."""
+    try:
+        steps = pd.DataFrame(getattr(trace, "search_trace_", trace))
+    except (TypeError, ValueError):
+        steps = pd.DataFrame()
+    if not {"restart", "iteration", "payoff", "accepted"} <= set(steps):
         raise TypeError("`trace` must be the `search_trace_` of an estimator whose `order` is an OrderSearch.")
-    return trace
+    return steps
