@@ -38,27 +38,20 @@ def tiny(monkeypatch):
 def test_ratio_and_target_of_a_row():
     row = Measurement("fit", "some", ours=0.002, peer=0.02, against="peer", target=5.0)
     assert row.ratio == pytest.approx(10.0)
-    assert row.reached is True
-    assert replace(row, target=20.0).reached is False
-    assert replace(row, correct=False).reached is False
-    assert replace(row, target=None).reached is None
-    assert replace(row, target=None, correct=False).reached is False
     at_most = replace(row, ours=0.05, target=3.0, at_least=False)
     assert at_most.ratio == pytest.approx(2.5)
-    assert at_most.reached is True
-    assert replace(at_most, target=2.0).reached is False
     alone = Measurement("import", "some", ours=0.2, target=0.3, at_least=False)
-    assert alone.reached is True
-    assert alone.wanted == "≤ 300 ms"
-    assert replace(alone, ours=0.4).reached is False
     nothing = Measurement("compiled", "some", ours=0, target=0.0, at_least=False, unit="functions")
-    assert nothing.reached is True
-    assert nothing.wanted == "≤ 0 functions"
-
-
-def test_a_row_is_read_back_as_it_was():
-    row = Measurement("fit", "some", 0.5, 1.0, "peer", 5.0, note="checked", more={"bytes": "1 MB"})
-    assert Measurement.from_dict(json.loads(json.dumps(row.as_dict()))) == row
+    for reached, rows in {
+        True: [row, at_most, alone, nothing],
+        False: [replace(row, target=20.0), replace(row, correct=False), replace(row, target=None, correct=False)],
+        None: [replace(row, target=None)],
+    }.items():
+        assert [one.reached for one in rows] == [reached] * len(rows)
+    assert replace(at_most, target=2.0).reached is replace(alone, ours=0.4).reached is False
+    assert (alone.wanted, nothing.wanted) == ("≤ 300 ms", "≤ 0 functions")
+    whole = replace(row, note="checked", more={"bytes": "1 MB"})
+    assert Measurement.from_dict(json.loads(json.dumps(whole.as_dict()))) == whole  # read back as it was
 
 
 @pytest.mark.parametrize(
@@ -110,24 +103,16 @@ def test_work_is_interleaved_after_a_first_call(monkeypatch):
     timing.interleaved(lambda: calls.append("peer"), lambda: calls.append("ours"), 3)
     # Once to warm up, once to see how many runs a turn takes, then in turn.
     assert calls == ["ours", "peer", "peer", "ours", *["peer", "ours"] * 3]
-
-
-def test_a_turn_of_short_work_is_several_runs(monkeypatch):
-    monkeypatch.setattr(timing, "LEAST_SECONDS", 0.0)
+    calls.clear()
     monkeypatch.setattr(timing, "TURN_SECONDS", 0.1)
-    calls = []
     _, ours = timing.interleaved(lambda: time.sleep(0.3), lambda: (calls.append("ours"), time.sleep(0.01)), 2)
     turns, left = divmod(len(calls) - 2, 2)
-    assert left == 0
-    assert turns > 1
+    assert (left, turns > 1) == (0, True)  # a turn of short work is several runs
     assert ours >= 0.01  # of one run, not of a turn
-
-
-def test_a_slow_peer_runs_once(monkeypatch):
+    calls.clear()
     monkeypatch.setattr(timing, "LONG_SECONDS", 0.0)
-    calls = []
     peer, _ = timing.interleaved(lambda: (calls.append("peer"), time.sleep(0.01)), lambda: calls.append("ours"), 3)
-    assert calls == ["ours", "peer", "ours", "ours", "ours"]
+    assert calls == ["ours", "peer", "ours", "ours", "ours"]  # a slow peer runs once
     assert peer >= 0.01
 
 
@@ -189,7 +174,7 @@ def test_an_objective_that_is_higher_is_noticed(tiny, monkeypatch):
     assert next(iter(fit.measure(1, [tiny]))).reached is False
 
 
-def test_a_plain_chain_as_peer(tiny):
+def test_a_plain_chain_as_peer_and_one_that_is_missing(tiny):
     for strategy in (BranchAndBound(), MonteCarlo(n_samples=100)):
         row = libraries._compare("predict", tiny, "naive", libraries._naive, 10, strategy, 1)
         assert row.correct
@@ -198,14 +183,11 @@ def test_a_plain_chain_as_peer(tiny):
     )
     assert not wrong.correct
 
-
-def test_a_library_that_is_not_installed_is_passed_over(tiny):
     def missing(name):
         raise ImportError("no such module")
 
     row = libraries._compare("predict", tiny, "peer", missing, 10, BranchAndBound(), 1, target=1000.0)
-    assert row.peer is None
-    assert row.reached is None
+    assert (row.peer, row.reached) == (None, None)
     assert "no such module" in row.note
 
 

@@ -70,31 +70,27 @@ def test_the_papers_fourteen():
 
 
 def test_the_papers_parameters():
-    made = {name: make_method(name) for name in METHODS}
-    assert made["ECC"].n_chains == 10
-    assert made["ECC"].bootstrap
-    assert made["ECC"].combine == "vote"
-    assert isinstance(made["PCC"].inference, BranchAndBound)
-    assert isinstance(made["PCC-epsilon"].inference, EpsilonApproximate)
-    assert made["PCC-epsilon"].inference.epsilon == 0.25
-    assert isinstance(made["PCC-Beam"].inference, Beam)
-    assert isinstance(made["PCC-Beam"].order, BeamOrder)
-    assert (made["PCC-Beam"].inference.width, made["PCC-Beam"].order.width) == (5, 1)
-    assert (made["IC"].parents, made["CC"].parents, made["BCC"].parents) == ("none", "all", "tree")
-    assert all(isinstance(made[name].inference, Greedy) for name in ("IC", "CC", "BCC", "ECC"))
-    assert (made["CDN"].n_iterations, made["CDN"].n_collected) == (1000, 100)
-    assert made["RF-PCT"].n_estimators == 100
-    for name in ("MCC", "MsCC", "PMsCC", "PtMsCC"):
-        assert isinstance(made[name].inference, MonteCarlo)
-        assert (made[name].inference.n_samples, made[name].inference.decision) == (100, "best_sampled")
-    for name in ("MsCC", "PMsCC", "PtMsCC"):
-        assert isinstance(made[name].order, OrderSearch)
-        assert made[name].order.n_iterations == 50
-    for name in ("PMsCC", "PtMsCC"):
-        assert (made[name].order.keep, made[name].combine.n_orders, made[name].combine.n_samples) == (10, 50, 100)
-    assert isinstance(made["PtMsCC"].order.proposal, TemperedSwap)
-    assert made["PtMsCC"].order.proposal.beta == 0.03
-    assert made["PMsCC"].order.proposal == "swap"
+    drawn = {"inference": MonteCarlo, "inference__n_samples": 100, "inference__decision": "best_sampled"}
+    searched = drawn | {"order": OrderSearch, "order__n_iterations": 50}
+    population = searched | {"order__keep": 10, "combine__n_orders": 50, "combine__n_samples": 100}
+    for name, expected in {
+        "IC": {"parents": "none", "inference": Greedy},
+        "CC": {"parents": "all", "inference": Greedy},
+        "BCC": {"parents": "tree", "inference": Greedy},
+        "ECC": {"n_chains": 10, "bootstrap": True, "combine": "vote", "inference": Greedy},
+        "PCC": {"inference": BranchAndBound},
+        "PCC-epsilon": {"inference": EpsilonApproximate, "inference__epsilon": 0.25},
+        "PCC-Beam": {"inference": Beam, "inference__width": 5, "order": BeamOrder, "order__width": 1},
+        "CDN": {"n_iterations": 1000, "n_collected": 100},
+        "RF-PCT": {"n_estimators": 100},
+        "MCC": drawn,
+        "MsCC": searched,
+        "PMsCC": population | {"order__proposal": "swap"},
+        "PtMsCC": population | {"order__proposal": TemperedSwap, "order__proposal__beta": 0.03},
+    }.items():
+        made = make_method(name).get_params()
+        for key, value in expected.items():
+            assert isinstance(made[key], value) if isinstance(value, type) else made[key] == value, (name, key)
 
 
 @pytest.mark.parametrize(
@@ -107,12 +103,13 @@ def test_spellings(spelling, name):
 
 
 def test_a_name_that_does_not_exist():
-    with pytest.raises(ValueError, match=r"no method 'PtMSC'; did you mean 'PtMsCC'\? There are 'IC', 'LP'"):
-        make_method("PtMSC")
-    with pytest.raises(ValueError, match=r"no method 'quantum'. There are"):
-        make_method("quantum")
-    with pytest.raises(TypeError, match="`name=3` is not the name of a method"):
-        make_method(3)
+    for name, error, message in (
+        ("PtMSC", ValueError, r"no method 'PtMSC'; did you mean 'PtMsCC'\? There are 'IC', 'LP'"),
+        ("quantum", ValueError, r"no method 'quantum'. There are"),
+        (3, TypeError, "`name=3` is not the name of a method"),
+    ):
+        with pytest.raises(error, match=message):
+            make_method(name)
 
 
 def test_a_method_stands_for_itself():

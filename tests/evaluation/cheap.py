@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from montechain.datasets import Dataset
 
-__all__ = ["Failing", "Greedy", "Guess", "Killed", "Leaving", "Logged", "Sleeping", "small_dataset"]
+__all__ = ["Counting", "Failing", "Greedy", "Guess", "Killed", "Leaving", "Logged", "Sleeping", "small_dataset"]
 
 
 def small_dataset(n_rows: int = 40, name: str = "small", seed: int = 0, **changes: Any) -> Dataset:
@@ -40,6 +40,20 @@ class Guess(ClassifierMixin, BaseEstimator):
     def predict(self, X):
         rows = np.random.default_rng(self.random_state).integers(len(self.y_), size=len(X))
         return self.y_.iloc[rows].reset_index(drop=True) if hasattr(self.y_, "iloc") else self.y_[rows]
+
+
+class Counting(Guess):
+    """Counts what all instances are asked."""
+
+    calls: list[str]
+
+    def fit(self, X, y):
+        self.calls.append("fit")
+        return super().fit(X, y)
+
+    def predict(self, X):
+        self.calls.append("predict")
+        return super().predict(X)
 
 
 class Logged(Guess):

@@ -55,7 +55,7 @@ def test_agrees_with_the_algorithm_as_printed(problem):
 
 
 def test_agrees_with_the_unlimited_algorithm_where_its_folds_are_even():
-    """Folds that are full are the only departure from the paper: where none fills up early, nopair differs."""
+    """Folds that are full are the only departure from the paper: where none fills up early, nothing differs."""
     agreements = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -95,8 +95,7 @@ def test_rare_labels_are_balanced_better_than_by_plain_folds(seed):
 
 def test_a_label_with_as_many_rows_as_folds_has_one_in_each():
     Y = np.zeros((50, 2), dtype=int)
-    Y[[3, 4, 5, 6, 7], 0] = 1
-    Y[[3, 14, 25, 36, 47], 1] = 1
+    Y[[3, 4, 5, 6, 7], 0] = Y[[3, 14, 25, 36, 47], 1] = 1
     fold = LabelStratifiedKFold(5, random_state=0).assign(Y)
     assert [Y[fold == j].sum(axis=0).tolist() for j in range(5)] == [[1, 1]] * 5
 
@@ -112,42 +111,38 @@ def test_classes_of_any_kind_are_balanced_and_unknown_cells_ignored():
             assert max(counts) - min(counts) <= 2
 
 
-def test_the_container_does_not_matter():
+def test_folds_are_fixed_by_their_seed_whatever_the_container():
     Y = (np.random.default_rng(0).random((60, 8)) < 0.2).astype(int)
-    folds = LabelStratifiedKFold(3, random_state=1)
-    expected = folds.assign(Y)
-    for other in (Y.tolist(), sp.csr_array(Y), pd.DataFrame(Y), Y.astype(float)):
-        assert np.array_equal(folds.assign(other), expected)
-
-
-def test_folds_are_fixed_by_their_seed():
-    Y = (np.random.default_rng(0).random((60, 8)) < 0.2).astype(int)
-    one = LabelStratifiedKFold(3, random_state=1)
-    assert np.array_equal(one.assign(Y), one.assign(Y))
-    assert not np.array_equal(one.assign(Y), LabelStratifiedKFold(3, random_state=2).assign(Y))
-    plain = LabelStratifiedKFold(3, shuffle=False)
-    assert np.array_equal(plain.assign(Y), plain.assign(Y))
+    for folds in (LabelStratifiedKFold(3, random_state=1), LabelStratifiedKFold(3, shuffle=False)):
+        for same in (Y, Y.tolist(), sp.csr_array(Y), pd.DataFrame(Y), Y.astype(float)):
+            assert np.array_equal(folds.assign(same), folds.assign(Y))
+    one, other = (LabelStratifiedKFold(3, random_state=seed).assign(Y) for seed in (1, 2))
+    assert not np.array_equal(one, other)
 
 
 @pytest.mark.parametrize("Y", [np.ones((10, 3), int), np.full((10, 3), np.nan), np.zeros(10, int)])
-def test_labels_that_tell_nopair_give_even_folds(Y):
+def test_labels_that_tell_nothing_give_even_folds(Y):
     sizes = np.bincount(LabelStratifiedKFold(4, random_state=0).assign(Y))
     assert sorted(sizes.tolist()) == [2, 2, 3, 3]
 
 
-def test_bad_arguments_say_what_to_type():
-    with pytest.raises(ValueError, match=r"`n_splits=5` is more than the 3 rows of `y`. Try .*n_splits=3"):
-        next(LabelStratifiedKFold(5).split(None, [[0], [1], [0]]))
-    with pytest.raises(ValueError, match="At least 2 rows"):
-        next(LabelStratifiedKFold(5).split(None, [[0]]))
-    with pytest.raises(ValueError, match=r"`n_splits=1` must be an integer of at least 2"):
-        LabelStratifiedKFold(1)
-    with pytest.raises(ValueError, match="no effect without shuffling"):
-        LabelStratifiedKFold(5, shuffle=False, random_state=0)
-    with pytest.raises(ValueError, match=r"Pass split\(X, Y\)"):
-        next(LabelStratifiedKFold(5).split(np.zeros((9, 1))))
-    with pytest.raises(ValueError, match="`X` has 9 rows but `y` has 8"):
-        next(LabelStratifiedKFold(2).split(np.zeros((9, 1)), np.zeros(8, int)))
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: next(LabelStratifiedKFold(5).split(None, [[0], [1], [0]])),
+            r"the 3 rows of `y`. Try .*n_splits=3",
+        ),
+        (lambda: next(LabelStratifiedKFold(5).split(None, [[0]])), "At least 2 rows"),
+        (lambda: LabelStratifiedKFold(1), r"`n_splits=1` must be an integer of at least 2"),
+        (lambda: LabelStratifiedKFold(5, shuffle=False, random_state=0), "no effect without shuffling"),
+        (lambda: next(LabelStratifiedKFold(5).split(np.zeros((9, 1)))), r"Pass split\(X, Y\)"),
+        (lambda: next(LabelStratifiedKFold(2).split(np.zeros((9, 1)), np.zeros(8, int))), "9 rows but `y` has 8"),
+    ],
+)
+def test_bad_arguments_say_what_to_type(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
 
 
 def test_it_is_a_splitter_of_scikit_learn():

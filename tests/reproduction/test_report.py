@@ -37,14 +37,8 @@ def invented() -> Findings:
         cells.loc[group.index, "rank"] = ranks(group["ours"], measure)
     scores = cells.query("measure == 'exact_match'").pivot(index="dataset", columns="method", values="ours")
     steps = [{"iteration": t, "order": [1, 0], "payoff": t, "accepted": True, "J_Ham": -t} for t in range(4)]
-    trace = {
-        "figure": "x",
-        "dataset": "music",
-        "payoff": "J_EM",
-        "on": "truth",
-        "estimator": "svm",
-        "record": ["J_Ham"],
-    }
+    trace = {"figure": "x", "dataset": "music", "payoff": "J_EM", "on": "truth", "estimator": "svm"}
+    trace["record"] = ["J_Ham"]
     prefixes = [prefix for k in (1, 2, 3) for prefix in itertools.product((0, 1), repeat=k)]
     example = {
         "dataset": NASTY, "row": 7, "labels": [NASTY, "b", "c"], "order": [0, 1, 2], "classes": [["0", "1"]] * 3,

@@ -14,20 +14,6 @@ from montechain.evaluation.jobs import Job, Limits, ResultStore, library_version
 from montechain.evaluation.measures import MEASURES, Measure, warm_up
 
 __all__ = [
-    "MEASURES",
-    "Job",
-    "LabelStratifiedKFold",
-    "Limits",
-    "Measure",
-    "ResultStore",
-    "describe_parameters",
-    "evaluate",
-    "fingerprint",
-    "fold_jobs",
-    "fold_seed",
-    "library_versions",
-    "results_table",
-    "run_jobs",
-    "summarise",
-    "warm_up",
-]
+    "MEASURES", "Job", "LabelStratifiedKFold", "Limits", "Measure", "ResultStore", "describe_parameters", "evaluate",
+    "fingerprint", "fold_jobs", "fold_seed", "library_versions", "results_table", "run_jobs", "summarise", "warm_up",
+]  # fmt: skip
