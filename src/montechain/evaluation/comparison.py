@@ -135,13 +135,12 @@ def fold_jobs(
 ) -> list[Job]:
     """Return the jobs of `evaluate`, fold by fold, for `run_jobs`; parameters as there."""
     wanted, named = check_measures(measures), _check_methods(methods)
-    if isinstance(folds, str) and folds == "official":
-        if dataset.split is None:
-            raise ValueError(
-                f"the data set {dataset.name!r} was published without a split. Pass a number, as in folds=5."
-            )
-        contents = "".join(fingerprint(part)[:8] for part in dataset.split)
-        splits = [tuple(np.arange(len(part.Y)) for part in dataset.split)]
+    published = dataset.split if isinstance(folds, str) and folds == "official" else None
+    if published is not None:
+        contents = "".join(fingerprint(part)[:8] for part in published)
+        splits = [(np.arange(len(published.train.Y)), np.arange(len(published.test.Y)))]
+    elif isinstance(folds, str) and folds == "official":
+        raise ValueError(f"the data set {dataset.name!r} was published without a split. Pass a number, as in folds=5.")
     else:
         folds = _check_folds(folds, seed)
         contents = fingerprint(dataset)
@@ -160,8 +159,8 @@ def fold_jobs(
         model = method_of(name, fold_seed(seed, contents, fold))
         if encoder != "passthrough":
             model = TableClassifier(model, encoder=None if encoder is None else clone(encoder))
-        parts = dataset.split if folds == "official" else map(dataset.take, splits[fold])
-        return FoldWork(model, *parts, wanted)
+        train, test = published or map(dataset.take, splits[fold])
+        return FoldWork(model, train, test, wanted)
 
     jobs = []
     parameters = {name: describe_parameters(method_of(name, None)) for name in named}

@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
@@ -234,7 +234,7 @@ def _run_here(work: Any) -> dict[str, Any]:
 
 def _run_in_children(
     jobs: Sequence[Job], waiting: list[int], limits: Limits, n_jobs: int
-) -> Iterator[tuple[int, dict[str, Any]]]:
+) -> Generator[tuple[int, dict[str, Any]], None, None]:
     """Yield the number and the outcome of each job as it ends."""
     running = dict[int, _Child]()
     try:
