@@ -8,20 +8,12 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from link_problems import N_CLASSES, PROBLEMS, make_data
 from montechain.links.base import LinkProblem
 from montechain.links.linear import FittedLinearLink
 from montechain.links.logistic import LogisticLink
 from montechain.links.svm import SVMLink
 
-N_CLASSES = [2, 3, 2, 1, 4]
-PROBLEMS = [
-    LinkProblem(0, ()),
-    LinkProblem(1, (0,)),
-    LinkProblem(2, (1, 0, 3)),
-    LinkProblem(4, (2, 1)),
-    LinkProblem(0, (4, 2)),
-    LinkProblem(3, (0,)),
-]
 # A learner as exact as it gets, and how far probabilities may be off.
 LEARNERS = [pytest.param(LogisticLink(tol=1e-10), 1e-6, id="logistic"), pytest.param(SVMLink(tol=1e-6), 1e-3, id="svm")]
 both = pytest.mark.parametrize(("learner", "atol"), LEARNERS)
@@ -29,15 +21,7 @@ both = pytest.mark.parametrize(("learner", "atol"), LEARNERS)
 
 @pytest.fixture
 def data():
-    rng = np.random.default_rng(0)
-    scale = np.array([1.0, 30.0, 0.2, 1.0])
-    X = rng.normal(size=(120, 4)) * scale + [0.0, 10.0, 0.0, 5.0]
-    X[:, 2] = np.maximum(X[:, 2], 0.0)  # for a sparse column
-    codes = np.zeros((120, 5), dtype=np.int32)
-    for label, k in enumerate(N_CLASSES):
-        codes[:, label] = (0.7 * X / scale @ rng.normal(size=(4, k)) + rng.gumbel(size=(120, k))).argmax(axis=1)
-        codes[:k, label] = range(k)
-    return X, codes
+    return make_data()
 
 
 def assert_alike(links, expected, X, codes, atol, problems=PROBLEMS):

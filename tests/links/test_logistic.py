@@ -11,22 +11,13 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
+from link_problems import N_CLASSES, PROBLEMS
 from montechain import ChainClassifier
 from montechain.errors import NonFiniteError
 from montechain.links.base import LinkProblem
 from montechain.links.logistic import LogisticLink
 from montechain.links.svm import SVMLink
 from reference.solver import gradient, inputs, objective
-
-N_CLASSES = [2, 3, 2, 1, 4]
-PROBLEMS = [
-    LinkProblem(0, ()),
-    LinkProblem(1, (0,)),
-    LinkProblem(2, (1, 0, 3)),
-    LinkProblem(4, (2, 1)),
-    LinkProblem(0, (4, 2)),
-    LinkProblem(3, (0,)),
-]
 
 
 @pytest.fixture

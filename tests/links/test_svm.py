@@ -6,34 +6,16 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
+from link_problems import N_CLASSES, PROBLEMS, make_data
 from montechain.links.base import LinkProblem
 from montechain.links.linear import PAIRWISE, SOFTMAX
 from montechain.links.svm import RIDGE, SVMLink, fit_sigmoid
 from reference.solver import inputs
 
-N_CLASSES = [2, 3, 2, 1, 4]
-PROBLEMS = [
-    LinkProblem(0, ()),
-    LinkProblem(1, (0,)),
-    LinkProblem(2, (1, 0, 3)),
-    LinkProblem(4, (2, 1)),
-    LinkProblem(0, (4, 2)),
-    LinkProblem(3, (0,)),
-]
-
 
 @pytest.fixture
 def data():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(120, 4)) * [1.0, 30.0, 0.2, 1.0] + [0.0, 10.0, 0.0, 5.0]
-    X[:, 2] = np.maximum(X[:, 2], 0.0)  # for a sparse column
-    codes = np.zeros((120, 5), dtype=np.int32)
-    for label, k in enumerate(N_CLASSES):
-        codes[:, label] = (
-            0.7 * X / [1.0, 30.0, 0.2, 1.0] @ rng.normal(size=(4, k)) + rng.gumbel(size=(120, k))
-        ).argmax(axis=1)
-        codes[:k, label] = range(k)
-    return X, codes
+    return make_data()
 
 
 def scaled_inputs(X, codes, problem, rows):
