@@ -233,25 +233,11 @@ class TestDates:
         assert not notes
 
 
-def test_identifiers_and_rare_words_are_named(tmp_path):
-    rows = range(1000)
-    frame = pd.DataFrame(
-        {
-            "row": rows,
-            "key": [f"k{row}" for row in rows],
-            "zip": [f"z{row % 300}" for row in rows],
-            "colour": [f"c{row % 9}" for row in rows],
-            "size": [row * row % 997 for row in rows],
-        }
-    )
-    frame.to_csv(tmp_path / "a.csv", index=False)
-    assert read_table(tmp_path / "a.csv").attrs["notes"] == [
-        "column 'row' counts the rows. Leave it out with drop=['row'] if it is an identifier.",
-        "column 'key' looks like an identifier: each of its 1000 values occurs once. Leave it out with drop=['key'], "
-        "or name it as text with text=['key'].",
-        "column 'zip' has 300 different words in 1000 rows.",
-    ]
-    assert read_dataset(tmp_path / "a.csv", targets=["colour"]).notes == []  # `TableEncoder` says it
+def test_codes_are_found_after_any_delimiter(tmp_path):
+    for delimiter in ",;|\t":
+        for cell in ("007", "-01", '"00501"', " 012"):
+            path = write(tmp_path, f"name{delimiter}code\nx{delimiter}{cell}\ny{delimiter}12\n")
+            assert read_table(path)["code"].tolist() == [cell.strip(' "'), "12"]
 
 
 class TestExcel:

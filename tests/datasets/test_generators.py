@@ -61,10 +61,6 @@ def test_log_joint_is_the_product_along_the_chain_and_sums_to_one(n_classes, den
     X, Y = numbers(dataset.X), dataset.Y.to_numpy()
     slow = [slow_log_joint(truth, x, y) for x, y in zip(X, Y, strict=True)]
     np.testing.assert_allclose(truth.log_joint(dataset.X, dataset.Y), slow, atol=1e-9)
-    by_label = [
-        truth.conditional(dataset.X, dataset.Y, label)[range(6), Y[:, label]] for label in range(len(n_classes))
-    ]
-    np.testing.assert_allclose(np.sum(by_label, axis=0), slow, atol=1e-9)
     np.testing.assert_allclose(np.exp(table_of(truth, dataset.X)[1]).sum(axis=1), 1)
 
 
@@ -285,12 +281,12 @@ def test_the_data_set_is_complete():
         ({"n_classes": [2, 3]}, r"`n_classes` names 2 labels, but `n_labels=6`"),
         ({"density": 0}, r"`density=0` must be a number above 0 and at most 1. Try `density=0.05`"),
         ({"density": "thin"}, r"`density='thin'` must be a number"),
-        ({"dependence": -1}, r"`dependence=-1` must be a number not below 0"),
+        ({"dependence": -1}, r"`dependence=-1` must be a number at least 0"),
         ({"dependence": float("nan")}, r"`dependence=nan` must be a number"),
-        ({"tail": -0.5}, r"`tail=-0.5` must be a number not below 0"),
-        ({"n_informative": 21}, r"`n_informative=21` is more than `n_features=20`"),
-        ({"cardinality": 5.5}, r"`cardinality=5.5` must be above 0 and at most 4.8"),
-        ({"cardinality": 0}, r"`cardinality=0` must be above 0"),
+        ({"tail": -0.5}, r"`tail=-0.5` must be a number at least 0"),
+        ({"n_informative": 21}, r"`n_informative=21` must be a number at least 1 and at most 20"),
+        ({"cardinality": 5.5}, r"`cardinality=5.5` must be a number above 0 and at most 4.8"),
+        ({"cardinality": 0}, r"`cardinality=0` must be a number above 0"),
     ],
 )
 def test_bad_arguments(arguments, message):

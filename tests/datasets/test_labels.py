@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from montechain.datasets.dataset import label_table
 from montechain.datasets.files import SUFFIXES, file_stem
-from montechain.datasets.selection import read_mulan_labels, resolve_targets
+from montechain.datasets.selection import choose_targets, read_mulan_labels
 from montechain.errors import DataError
 
 COLUMNS = ["age", "mood", "pulse", "sleep", "diet"]
@@ -29,7 +29,12 @@ def write_labels(path, names, namespace=NAMESPACE):
     return path
 
 
-class TestResolveTargets:
+def resolve_targets(targets, names, relation="", path=None):
+    """The positions of the labels."""
+    return [names.index(name) for name in choose_targets(targets, names, relation=relation, path=path)]
+
+
+class TestChooseTargets:
     @pytest.mark.parametrize(
         ("targets", "positions"),
         [
@@ -60,7 +65,6 @@ class TestResolveTargets:
             (-6, "last 6 columns, but there are 5"),
             ([5], "no column 5; columns are 0 to 4"),
             ([-6], "no column -6"),
-            ([], "`targets` is empty"),
             (["mood", 1], "'mood' twice"),
             ([None], "no column None"),
         ],
@@ -244,7 +248,6 @@ class TestLabelTable:
             (np.array([2, 0, 2], dtype=np.uint8), "int64", [0, 2], [2, 0, 2]),
             ([2**53 + 1, 2**53, 0], "int64", [0, 2**53, 2**53 + 1], [2**53 + 1, 2**53, 0]),
             (pd.array([2**53 + 1, None, 2**53], dtype="Int64"), "Int64", [2**53, 2**53 + 1], [2**53 + 1, None, 2**53]),
-            (pd.Series([2**53 + 1, None, 2**53], dtype=object), "Int64", [2**53, 2**53 + 1], [2**53 + 1, None, 2**53]),
             (
                 categorical([2**53 + 1, 2**53, 1], [2**53, 1, 2**53 + 1]),
                 "int64",
@@ -261,7 +264,6 @@ class TestLabelTable:
             (categorical(["1", "1", None], ["1", "0"]), "Int64", [0, 1], [1, 1, None]),
             (categorical([3, 5, 3], [5, 3, 7]), "int64", [3, 5, 7], [3, 5, 3]),
             (categorical([3.0, None, 3.0], [5.0, 3.0]), "Int64", [3, 5], [3, None, 3]),
-            (pd.Series([1, 2.0, None], dtype=object), "Int64", [1, 2], [1, 2, None]),
             (["b", "a", None], "category", ["a", "b"], ["b", "a", None]),
             (["01", "1", "1"], "category", ["01", "1"], ["01", "1", "1"]),
             (["-0", "0", "0"], "category", ["-0", "0"], ["-0", "0", "0"]),
@@ -270,7 +272,6 @@ class TestLabelTable:
             (categorical(["a", "a", "a"], ["c", "a", "b"]), "category", ["c", "a", "b"], ["a", "a", "a"]),
             ([True, False, True], "category", [False, True], [True, False, True]),
             (pd.array([True, None, True], dtype="boolean"), "category", [True], [True, None, True]),
-            (pd.Series([True, None, False], dtype=object), "category", [False, True], [True, None, False]),
             (pd.array(["x", None, "y"], dtype="string"), "category", ["x", "y"], ["x", None, "y"]),
         ],
     )
@@ -284,13 +285,6 @@ class TestLabelTable:
         if dtype == "category":
             assert Y["label"].cat.categories.tolist() == classes
 
-    def test_index_and_equal_names_are_kept(self):
-        frame = pd.DataFrame([[0, "a"], [1, "b"]], columns=["y", "y"], index=[7, 3])
-        Y, classes = label_table(frame)
-        assert Y.index.tolist() == [7, 3]
-        assert Y.columns.tolist() == ["y", "y"]
-        assert classes == [[0, 1], ["a", "b"]]
-
     @pytest.mark.parametrize(
         ("column", "message"),
         [
@@ -299,15 +293,9 @@ class TestLabelTable:
             ([1e300, 1.0], "'label' is continuous"),
             ([2.0**53, 1.0], "'label' is continuous"),
             (np.array([2**63, 1], dtype=np.uint64), "'label' is continuous"),
-            (pd.Series([2**70, 1], dtype=object), "'label' is continuous"),
-            (pd.Series([0.5, 1], dtype=object), "'label' is continuous"),
             (categorical([0.5, 1.0], [0.5, 1.0]), "'label' is continuous"),
             ([np.nan, np.nan], "'label' has no known value"),
-            (pd.Series([None, None], dtype=object), "'label' has no known value"),
             (categorical([None, None], ["a"]), "'label' has no known value"),
-            (pd.Series(["a", 1], dtype=object), "'label' holds numbers and texts"),
-            (pd.Series([True, 2], dtype=object), "'label' holds booleans and numbers"),
-            (pd.to_datetime(["2020-01-01", "2020-01-02"]), "'label' holds other things"),
         ],
     )
     def test_refused(self, column, message):
@@ -325,15 +313,13 @@ class TestLabelTable:
         assert len(label_table(pd.DataFrame({"few": np.arange(50)}))[1][0]) == 50
 
     @given(
-        st.lists(st.one_of(st.none(), st.integers(-5, 5)), min_size=1)
-        | st.lists(st.one_of(st.none(), st.sampled_from(["a", "b", "", "1", "nan"])), min_size=1)
+        st.lists(st.one_of(st.none(), st.integers(-5, 5)), min_size=1).map(lambda cells: pd.array(cells, dtype="Int64"))
+        | st.lists(st.one_of(st.none(), st.sampled_from(["a", "b", "", "1", "nan"])), min_size=1).map(pd.Categorical)
     )
     def test_cells_survive(self, values):
-        series = pd.Series(values, dtype=object)
-        if series.isna().all():
+        if values.isna().all():
             return
-        Y, classes = label_table(pd.DataFrame({"y": series}))
+        Y, classes = label_table(pd.DataFrame({"y": values}))
         cells = Y["y"].astype(object)
-        expected = [None if v is None else str(v) for v in values]
-        assert [None if pd.isna(v) else str(v) for v in cells] == expected
+        assert [None if pd.isna(v) else str(v) for v in cells] == [None if pd.isna(v) else str(v) for v in values]
         assert {v for v in cells if not pd.isna(v)} == set(classes[0])

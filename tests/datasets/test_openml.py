@@ -135,7 +135,7 @@ def test_what_is_asked_wrongly(home):
         read_dataset("openml:words", data_home=home)
     with pytest.raises(DataError, match="there is no column 'modo'; did you mean 'mood'"):
         read_dataset("openml:songs", data_home=home, targets=["modo"])
-    with pytest.raises(DataError, match="a sparse file holds numbers, so there is no column for `text`"):
+    with pytest.raises(DataError, match="a sparse file holds numbers, so there are no columns of `text`"):
         read_dataset("openml:words", data_home=home, targets=-2, text=["cat"])
     for address in ("openml:", "openml:songs/first", "openml:a b", "openml:songs/2/3"):
         with pytest.raises(ValueError, match='must be "openml:NAME" or "openml:NAME/VERSION"'):

@@ -122,7 +122,7 @@ def test_sparse_files_that_lack_some_targets(tmp_path):
     data = read_dataset(path, targets=["farm"], partial=True)
     assert data.Y.shape == (3, 0)
     assert data.X.shape == (3, 4)
-    with pytest.raises(DataError, match="a sparse file holds numbers, so there is no column for `text`"):
+    with pytest.raises(DataError, match="a sparse file holds numbers, so there are no columns of `text`"):
         read_dataset(path, targets=["pets"], text=["cat"])
 
 
@@ -132,9 +132,9 @@ def test_libsvm(tmp_path):
     data = read_dataset(path, targets=["label_3"], drop=["feature_1"])
     assert (data.label_names, data.feature_names, data.name) == (["label_3"], ["feature_2"], "songs")
     for parameter in ("text", "nominal"):
-        with pytest.raises(DataError, match=f"a LIBSVM file holds numbers, so there is no column for `{parameter}`"):
+        with pytest.raises(DataError, match="a LIBSVM file holds numbers, so there are no columns of `text`"):
             read_dataset(path, **{parameter: ["feature_1"]})
-    with pytest.raises(DataError, match="line 1: '1' is not @relation"):
+    with pytest.raises(DataError, match="line 1: '1,3' is not @relation"):
         read_dataset(path, format="arff")
 
 

@@ -13,7 +13,6 @@ import pyarrow.parquet
 import pytest
 
 from montechain.datasets.reading import read_dataset
-from montechain.datasets.selection import table_dataset
 from montechain.datasets.tables import read_table
 from montechain.preparation import TableEncoder
 
@@ -32,13 +31,11 @@ def songs() -> pd.DataFrame:
 
 
 def test_the_parts_of_a_data_set():
-    data = table_dataset(
-        songs(), targets=["mood", "loud"], drop=["id"], text=["title"], name="songs", description="Invented."
-    )
+    data = read_dataset(songs(), targets=["mood", "loud"], drop=["id"], text=["title"], name="songs")
     assert data.label_names == ["loud", "mood"]  # in the order of the table
     assert data.feature_names == ["tempo", "live", "title"]
     assert data.classes == [[0, 1], ["calm", "happy"]]
-    assert data.description == "Invented."
+    assert data.name == "songs"
     assert data.notes == ["1 of 4 rows is left out: all of its labels are unknown."]
     assert data.Y["loud"].dtype == "Int64"
     assert data.Y["loud"].isna().tolist() == [False, False, True]
@@ -51,20 +48,20 @@ def test_the_parts_of_a_data_set():
 
 @pytest.mark.parametrize("targets", [["loud", "mood"], [4, 5], [-1, -2], -2])
 def test_ways_to_name_targets(targets):
-    assert table_dataset(songs(), targets=targets).label_names == ["loud", "mood"]
-    assert table_dataset(songs(), targets=targets, drop=["id", 3]).feature_names == ["tempo", "live"]
+    assert read_dataset(songs(), targets=targets).label_names == ["loud", "mood"]
+    assert read_dataset(songs(), targets=targets, drop=["id", 3]).feature_names == ["tempo", "live"]
 
 
 def test_no_targets_and_partial_tables():
-    data = table_dataset(songs(), targets=[])
+    data = read_dataset(songs(), targets=[])
     assert data.Y.shape == (4, 0)
     assert data.X.shape == (4, 6)
     frame = songs().drop(columns="mood").assign(loud=pd.array([None] * 4, dtype="Int64"))
     options = {"targets": ["loud", "mood"], "drop": ["id", "other"], "text": ["title", "more"]}
-    data = table_dataset(frame, **options, partial=True)
+    data = read_dataset(frame, **options, partial=True)
     assert data.label_names == []  # nothing is known of the one that is there
     assert data.feature_names == ["tempo", "live", "title"]
-    data = table_dataset(songs(), **options, partial=True)
+    data = read_dataset(songs(), **options, partial=True)
     assert data.label_names == ["loud", "mood"]
     assert len(data.X) == len(data.Y) == 4  # also the row without labels
 
@@ -79,21 +76,21 @@ def test_columns_that_are_asked_for_wrongly():
         ({"targets": 6}, "no column is left as an input"),
     ]:
         with pytest.raises(ValueError, match=message):
-            table_dataset(songs(), **options)
+            read_dataset(songs(), **options)
     with pytest.raises(TypeError, match="`drop='id'` is a string"):
-        table_dataset(songs(), targets=-1, drop="id")
+        read_dataset(songs(), targets=-1, drop="id")
 
 
 def test_identifiers_are_remarked_upon_once_and_by_the_encoder():
     frame = pd.DataFrame({"key": [f"k{row}" for row in range(51)], "size": range(2, 53), "label": [0, 1, 0] * 17})
-    data = table_dataset(frame, targets=-1)  # a warning would be an error here
+    data = read_dataset(frame, targets=-1)  # a warning would be an error here
     assert "'key' looks like an identifier (51 different values" in TableEncoder().fit(data.X).notes_[0]
 
 
 def test_dates_are_dates_as_inputs_and_words_as_labels():
     days = pd.to_datetime(["1970-01-02T00:00", None, "1970-01-04T12:00"])
     frame = pd.DataFrame({"day": days, "zoned": days.tz_localize("UTC"), "label": [0, 1, 0]})
-    data = table_dataset(frame, targets=["label"])
+    data = read_dataset(frame, targets=["label"])
     numbers = TableEncoder(missing="keep", scale=None).set_output(transform="pandas").fit_transform(data.X)
     np.testing.assert_array_equal(numbers[["day", "zoned"]], [[1, 1], [np.nan, np.nan], [3.5, 3.5]])
     data = read_dataset(frame, targets=["day", "label"])

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from montechain.datasets import delimited
 from montechain.datasets.delimited import sniff_delimiter
 from montechain.datasets.files import SUFFIXES
-from montechain.datasets.selection import table_dataset
+from montechain.datasets.reading import read_dataset
 from montechain.datasets.tables import MISSING_VALUES, read_table
 from montechain.errors import DataError
 
@@ -140,7 +140,7 @@ def test_the_fast_and_the_careful_way_agree(rows, decimal):
     for ways in ("fast", "careful"):
         with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
             if ways == "careful":
-                patch.setattr(delimited._Source, "read_fast", lambda self, names, typer, as_written: None)
+                patch.setattr(delimited, "_read_fast", lambda *arguments, **options: None)
             path = Path(folder) / "table.csv"
             path.write_bytes("\n".join(rows).encode())
             try:
@@ -184,7 +184,7 @@ def test_columns_that_change_far_down_the_file(last, tmp_path, monkeypatch):
     rows = [f"{row % 9},{row % 7}.5,{row % 5},{'true' if row % 2 else 'false'},z" for row in range(40_000)]
     path = write(tmp_path, "\n".join(["a,b,c,d,e", *rows, *[last] * 3000]))
     fast = read_table(path)
-    monkeypatch.setattr(delimited._Source, "read_fast", lambda *arguments: None)
+    monkeypatch.setattr(delimited, "_read_fast", lambda *arguments, **options: None)
     careful = read_table(path)
     pd.testing.assert_frame_equal(fast, careful, check_exact=True)
     assert fast.attrs == careful.attrs
@@ -366,7 +366,7 @@ def test_bridges_with_and_without_a_header(data_folder):
         read_table(folder / "bridges.data.version2", format="csv")
     with pytest.raises(DataError, match=r"'.version2' is not a known format.*format=\"csv\""):
         read_table(folder / "bridges.data.version2")
-    data = table_dataset(first, targets=-5, drop=["IDENTIF"], name="bridges")
+    data = read_dataset(first, targets=-5, drop=["IDENTIF"])
     assert data.label_names == names[-5:]
     assert data.X.shape == (108, 7)
     assert [len(classes) for classes in data.classes] == [2, 3, 3, 3, 7]  # with NIL, which one bridge has

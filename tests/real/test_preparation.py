@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from montechain.datasets.reading import dataset_from_arff
+from montechain.datasets.reading import read_dataset
 from montechain.preparation import TableEncoder
 
 
 @pytest.mark.real_data
 def test_bridges(data_folder):
-    X = dataset_from_arff(data_folder / "bridges" / "bridges.arff", targets=-5).X
+    X = read_dataset(data_folder / "bridges" / "bridges.arff", targets=-5).X
     encoder = TableEncoder(drop=["IDENTIF"]).fit(X)
     result = encoder.transform(X)
     assert not np.isnan(result).any()
@@ -32,7 +32,7 @@ def test_bridges(data_folder):
 
 @pytest.mark.real_data
 def test_thyroid(data_folder):
-    X = dataset_from_arff(data_folder / "thyroid" / "thyroid.arff.gz").X
+    X = read_dataset(data_folder / "thyroid" / "thyroid.arff.gz").X
     assert X.shape == (9172, 29)
     assert X["age"].max() == 65526
     encoder = TableEncoder(scale=None).set_output(transform="pandas").fit(X)
@@ -49,7 +49,7 @@ def test_thyroid(data_folder):
 
 @pytest.mark.real_data
 def test_genbase(data_folder):
-    X = dataset_from_arff(data_folder / "genbase" / "genbase.arff.gz").X
+    X = read_dataset(data_folder / "genbase" / "genbase.arff.gz").X
     result = TableEncoder(drop="protein").fit_transform(X)
     assert result.shape == (662, 1185)
     constant = result.min(axis=0) == result.max(axis=0)

@@ -206,14 +206,14 @@ def _read_known_columns(file: str, model: Model, targets: list[str], reading: di
     import pandas as pd
 
     from montechain.datasets.files import find_format
-    from montechain.datasets.sparse_text import dataset_from_libsvm
+    from montechain.datasets.libsvm import read_libsvm
 
     if not file.startswith(OPENML):
         check_input_path(file)
         if find_format(file, reading["format"]) == "libsvm":
             # Such a file does not say how many inputs there are, nor whether they are counted from 0: the model does.
             counted_from_0 = model.input_names[:1] == ["feature_0"]
-            return dataset_from_libsvm(
+            return read_libsvm(
                 file, targets=targets, zero_based=counted_from_0, n_features=len(model.input_names) or None,
                 encoding=reading["encoding"], partial=True,
             )  # fmt: skip

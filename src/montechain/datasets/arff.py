@@ -1,41 +1,75 @@
-"""Read ARFF, the format of Weka, MEKA and Mulan, into tables.
-
-Rows are read a block of lines at a time, in a fast and a careful way. The fast way takes a block in which nothing is
-quoted or odd, and either reads all of it or leaves it alone; the careful way then reads it row by row and names the
-line of what is wrong. Whatever the fast way reads, the careful way would read alike.
-"""
+"""Read ARFF, the format of Weka, MEKA and Mulan, into tables."""
 
 from __future__ import annotations
 
-import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from math import isinf, nan
+from functools import cached_property, lru_cache
+from itertools import chain
+from math import inf, isinf, nan
+from operator import lt
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
 from montechain._messages import nearest
-from montechain.datasets.arff_syntax import Attribute, Cursor, Token, cursors, read_header, shortened
-from montechain.datasets.files import EXACT_FLOATS, text_blocks
+from montechain.datasets.files import read_text
 from montechain.errors import DataError
 
-__all__ = ["ArffTable", "Attribute", "arff_columns", "read_arff"]
+__all__ = ["ArffTable", "Attribute", "read_arff"]
 
-MISSING = "?"
-BATCH = 1 << 23
-"""Number of characters that are read in one go."""
+KINDS = {"numeric": "numeric", "real": "numeric", "integer": "numeric", "string": "string", "date": "date"}
+KEYWORDS = ("@relation", "@attribute", "@data")
+FORM = (
+    "Declare an attribute as @attribute name type; the type is numeric, string, date, or its values {in, braces}. "
+    "Quote names and values that hold a space, a comma or a brace."
+)
+BATCH = 1 << 22
+"""Number of characters that are converted in one go."""
 SHOWN = 12
 """Maximum number of declared values listed in an error."""
 
-_NUMBER = re.compile(r"[+-]?+(?:nan|(?:\d++(?:\.\d*+)?+|\.\d++)(?:e[+-]?+\d++)?+)", re.ASCII | re.IGNORECASE)
-_NO_SEPARATORS = bytes(set(range(256)) - set(b" ,"))
-_ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f'\"%]")
+# Possessive throughout, so that no line, however long or wrong, is looked at twice.
+TOKEN = re.compile(
+    r"""[ \t]*+(?: (?P<quoted> '[^'\\]*+(?:\\.[^'\\]*+)*+' | "[^"\\]*+(?:\\.[^"\\]*+)*+" ) (?=[ \t,{}%]|$)
+    | (?P<sign> [{},]) | (?P<end> % | $) | (?P<word> [^ \t,{}%'"][^ \t,{}]*+) )""",
+    re.VERBOSE,
+)
+ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|[0-3]?[0-7]{1,2}|.)")
+CONTROL = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "a": "\a", "v": "\v"}
+NUMBER = re.compile(r"[+-]?+(?:nan|(?:\d++(?:\.\d*+)?+|\.\d++)(?:e[+-]?+\d++)?+)", re.ASCII | re.IGNORECASE)
+NOT_IN_NUMBERS = re.compile(r"[^0-9+\-.enaENA\n]")
+INDEX = re.compile(r"[0-9]{1,9}")
+SEPARATOR = re.compile(r"[ \t]*+,[ \t]*+|[ \t]++")
+CELL = r"""[ \t]*+[0-9]++[ \t]++[^ \t,{}'"%?_\x00-\x1f\x7f-\U0010ffff]++[ \t]*+"""
+PLAIN_SPARSE_ROW = re.compile(rf"\{{[ \t]*+(?:{CELL}(?:,{CELL})*+)?+\}}")
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A column as the header of an ARFF file declares it.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"numeric", "nominal", "string", "date"}
+    categories : tuple of str, or None
+        The declared values of a nominal attribute. For texts and dates of a sparse file: the texts that occur, after
+        an empty one, which omitted cells have. None for all others.
+    """
+
+    name: str
+    kind: str
+    categories: tuple[str, ...] | None = None
+
+    @cached_property
+    def codes(self) -> dict[str, int]:
+        """The position of each declared value."""
+        return {category: code for code, category in enumerate(self.categories or ())}
 
 
 @dataclass(frozen=True)
@@ -57,6 +91,31 @@ class ArffTable:
     relation: str
     attributes: list[Attribute]
     data: pd.DataFrame | sp.csr_array
+
+
+class Line(NamedTuple):
+    """A line that is neither blank nor a comment."""
+
+    text: str
+    number: int
+    path: str | Path
+
+    def refuse(self, message: str) -> NoReturn:
+        """Raise an error that names the file and the line."""
+        raise DataError(message, path=self.path, line=self.number)
+
+    def tokens(self, start: int = 0) -> list[tuple[str, str]]:
+        """Return the quoted texts, words and signs of the line, up to a comment, each with its kind."""
+        tokens: list[tuple[str, str]] = []
+        while True:
+            match = TOKEN.match(self.text, start)
+            if match is None or match.lastgroup is None:
+                self.refuse(f"a quote is not closed, or not followed by a comma: {shortened(self.text[start:])!r}.")
+            if match.lastgroup == "end":
+                return tokens
+            text = match[match.lastgroup]
+            tokens.append((match.lastgroup, ESCAPE.sub(_escaped, text[1:-1]) if match["quoted"] else text))
+            start = match.end()
 
 
 def read_arff(path: str | Path, *, encoding: str = "utf-8") -> ArffTable:
@@ -93,34 +152,33 @@ def read_arff(path: str | Path, *, encoding: str = "utf-8") -> ArffTable:
     0  21.5  yes
     1   NaN   no
     """
-    blocks = text_blocks(path, encoding)
-    relation, attributes, number, rest = read_header(blocks, path)
-    rows: DenseRows | SparseRows | None = None
-    parts: list[Any] = []
-    for batch in _batches([(number + 1, rest)] if rest else [], blocks):
-        text = "".join(block for _, block in batch)
-        if rows is None and (row := re.search(r"^[ \t]*([^ \t\n%])", text, re.MULTILINE)):
-            rows = SparseRows(attributes) if row[1] == "{" else DenseRows(attributes)
-        if rows is None:
-            continue
-        part = rows.read_fast(text)
-        if part is not None:
-            parts.append(part)
-            continue
-        for first, block in batch:
-            part = rows.read_fast(block)
-            parts.append(rows.read_carefully(cursors(block, path, first)) if part is None else part)
-    if rows is None:
-        raise DataError("there are no rows after @data.", path=path, line=number)
-    return ArffTable(relation, rows.attributes, rows.join(parts))
+    lines = _lines(read_text(path, encoding), path)
+    relation, attributes, last = _header(lines, path)
+    batches = _batches(lines)
+    first = next(batches, [])
+    if not first:
+        last.refuse("there are no rows after @data.")
+    if not first[0].text.startswith("{"):
+        frame = pd.concat([_dense(batch, attributes) for batch in chain([first], batches)], ignore_index=True)
+        return ArffTable(relation, attributes, frame)
+    rows = SparseRows(attributes)
+    array = sp.csr_array(sp.vstack([rows.read(batch) for batch in chain([first], batches)], format="csr"))
+    array.eliminate_zeros()
+    return ArffTable(relation, rows.attributes, array)
 
 
-def _batches(first: list[tuple[int, str]], blocks: Iterator[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
-    """Yield blocks several at a time: pandas is slow to begin, and fast once it reads."""
-    batch, size = first, 0
-    for block in blocks:
-        batch.append(block)
-        size += len(block[1])
+def _lines(text: str, path: str | Path) -> Iterator[Line]:
+    for number, line in enumerate(text.split("\n"), 1):
+        content = line.strip(" \t")
+        if content and content[0] != "%":
+            yield Line(content, number, path)
+
+
+def _batches(lines: Iterator[Line]) -> Iterator[list[Line]]:
+    batch, size = [], 0
+    for line in lines:
+        batch.append(line)
+        size += len(line.text)
         if size > BATCH:
             yield batch
             batch, size = [], 0
@@ -128,122 +186,135 @@ def _batches(first: list[tuple[int, str]], blocks: Iterator[tuple[int, str]]) ->
         yield batch
 
 
-def arff_columns(path: str | Path, *, encoding: str = "utf-8") -> list[str]:
-    """Return the names of the columns of an ARFF file; only its header is read."""
-    return [attribute.name for attribute in read_header(text_blocks(path, encoding), path)[1]]
+def _header(lines: Iterator[Line], path: str | Path) -> tuple[str, list[Attribute], Line]:
+    """Return the relation, the attributes, and the line of ``@data``."""
+    relation: str | None = None
+    attributes: dict[str, Attribute] = {}
+    for line in lines:
+        word = re.split(r"[ \t]", line.text, maxsplit=1)[0]
+        match word.lower():
+            case "@relation":
+                if relation is not None:
+                    line.refuse("a second @relation.")
+                relation = line.text[len(word) :].strip(" \t")
+                if relation.startswith(("'", '"')):
+                    relation = line.tokens(len(word))[0][1]
+            case "@attribute":
+                attribute = _attribute(line, line.tokens(len(word)))
+                if attribute.name in attributes:
+                    line.refuse(f"the attribute {attribute.name!r} is declared twice. Rename one.")
+                attributes[attribute.name] = attribute
+            case "@data":
+                if line.tokens(len(word)):
+                    line.refuse(f"{shortened(line.text)!r}: rows begin on the line after @data.")
+                if not attributes:
+                    line.refuse("@data without an @attribute before it.")
+                return relation or "", list(attributes.values()), line
+            case _:
+                hint = nearest(word[:40], KEYWORDS) if word.startswith("@") else ""
+                line.refuse(f"{shortened(word)!r} is not @relation, @attribute or @data{hint or '.'}")
+    raise DataError("the file is empty, or ends without a line @data: it is not ARFF, or is cut off.", path=path)
 
 
-class DenseRows:
-    """Rows with a cell for each attribute, as frames of numbers, categoricals and texts."""
+def _attribute(line: Line, tokens: list[tuple[str, str]]) -> Attribute:
+    if len(tokens) < 2 or tokens[0][0] == "sign":
+        line.refuse(FORM)
+    (_, name), (kind, word), *rest = tokens
+    if (kind, word) == ("sign", "{"):
+        end = rest.index(("sign", "}")) if ("sign", "}") in rest else line.refuse(f"there is no closing brace. {FORM}")
+        categories = _separated(line, rest[:end], f"a value of the attribute {name!r}")
+        if len(set(categories)) < len(categories):
+            line.refuse(f"the attribute {name!r} declares a value twice.")
+        attribute, rest = Attribute(name, "nominal", tuple(categories)), rest[end + 1 :]
+    elif word.lower() in KINDS:
+        attribute = Attribute(name, KINDS[word.lower()])
+        if attribute.kind == "date" and rest and rest[0][0] != "sign":
+            rest = rest[1:]  # the format
+        elif attribute.kind == "numeric" and rest and rest[0][1].startswith("["):
+            rest = []  # a range such as [0, 1], as in old files
+    elif word.lower() == "relational":
+        line.refuse(f"{name!r} is a relational attribute: tables within tables are not supported.")
+    else:
+        hint = nearest(word[:40], KINDS) or "."
+        line.refuse(f"the attribute {name!r} has the unknown type {shortened(word)!r}{hint} {FORM}")
+    if rest:
+        what = "weights are not supported" if rest[0] == ("sign", "{") else FORM
+        line.refuse(f"{shortened(rest[0][1])!r} follows the type of the attribute {name!r}: {what}")
+    return attribute
 
-    def __init__(self, attributes: Sequence[Attribute]):
-        self.attributes = list(attributes)
 
-    def join(self, parts: list[pd.DataFrame]) -> pd.DataFrame:
-        """Return the rows of all blocks."""
-        return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
+def _separated(line: Line, tokens: list[tuple[str, str]], what: str) -> list[Any]:
+    """Return values that commas or spaces separate; None for a question mark without quotes, if `what` is a cell."""
+    values: list[Any] = []
+    is_open = True
+    for kind, text in tokens:
+        if kind != "sign":
+            values.append(None if text == "?" and kind == "word" and what == "a cell" else text)
+        elif is_open or text != ",":
+            line.refuse(f"{what} is absent before {text!r}. Write ? for missing; quote values with a comma or a brace.")
+        is_open = kind == "sign"
+    if is_open:
+        line.refuse(f"{what} is absent at the end: {shortened(line.text[-40:])!r}.")
+    return values
 
-    def read_fast(self, block: str) -> pd.DataFrame | None:
-        """Return the rows of a block in which nothing is odd, as pandas reads them; None otherwise."""
-        width = len(self.attributes)
-        if width == 1 or _ODD.search(block) or "{" in block or "}" in block:
-            return None
-        if "\t" in block or " " in block:
-            block = block.replace("\t", " ").replace(", ", ",").replace(" ,", ",")
-            block = "\n".join(line.strip(" ") for line in block.split("\n"))
-        block = f"\n{block}"
-        if " " in block or any(sign in block for sign in (",,", "\n,", ",\n")) or not block.strip("\n"):
-            return None
-        dtypes = {j: str for j, attribute in enumerate(self.attributes) if attribute.kind != "numeric"}
+
+def _dense(lines: list[Line], attributes: list[Attribute]) -> pd.DataFrame:
+    """Return rows with a cell for each attribute."""
+    columns = zip(*[_cells(line, len(attributes)) for line in lines], strict=True)
+    frame = {}
+    for attribute, cells in zip(attributes, columns, strict=True):
         try:
-            frame = pd.read_csv(
-                io.StringIO(block),
-                header=None,
-                names=range(width),
-                dtype=dtypes,
-                keep_default_na=False,
-                na_values=[MISSING],
-                **EXACT_FLOATS,
-            )
-        except (ValueError, OverflowError):
-            return None
-        if not isinstance(frame.index, pd.RangeIndex) or block.count(",") != len(frame) * (width - 1):
-            return None
-        columns: dict[int, Any] = {}
-        for j, attribute in enumerate(self.attributes):
-            column = frame[j]
-            if attribute.kind == "numeric":
-                if column.dtype.kind not in "iuf" or np.isinf(column).any():
-                    return None
-                column = column.astype(np.float64)
-            elif attribute.categories is not None:
-                codes, values = pd.factorize(column)
-                if not attribute.codes.keys() >= set(values):
-                    return None
-                place = np.array([*map(attribute.codes.__getitem__, values), -1])
-                column = pd.Categorical.from_codes(place[codes], dtype=_dtype(attribute.categories))
-            columns[j] = column
-        return self._named(columns)
+            frame[attribute.name] = _column(cells, attribute)
+        except (KeyError, ValueError):
+            for cell, line in zip(cells, lines, strict=True):
+                _check(cell, attribute, line)
+            raise
+    return pd.DataFrame(frame)
 
-    def read_carefully(self, lines: Iterator[Cursor]) -> pd.DataFrame:
-        """Return the rows at these places."""
-        rows = []
-        for cursor in lines:
-            pairs = zip(self._split(cursor), self.attributes, strict=True)
-            rows.append([_value(cell, attribute, cursor) for cell, attribute in pairs])
-        columns: dict[int, Any] = {}
-        for j, attribute in enumerate(self.attributes):
-            cells = [row[j] for row in rows]
-            if attribute.categories is not None:
-                codes = [-1 if cell is None else attribute.codes[cell] for cell in cells]
-                columns[j] = pd.Categorical.from_codes(codes, dtype=_dtype(attribute.categories))
-            else:
-                columns[j] = pd.Series(cells, dtype=np.float64 if attribute.kind == "numeric" else "str")
-        return self._named(columns)
 
-    def _named(self, columns: dict[int, Any]) -> pd.DataFrame:
-        return pd.DataFrame({attribute.name: columns[j] for j, attribute in enumerate(self.attributes)})
+def _cells(line: Line, width: int) -> list[Any]:
+    cells: list[Any]
+    text = line.text
+    if "'" in text or '"' in text or "%" in text or "{" in text or "}" in text:
+        tokens = line.tokens()
+        if ("sign", "{") in tokens:
+            line.refuse("a brace in a dense row: sparse rows cannot follow dense ones; weights are not supported.")
+        cells = _separated(line, tokens, "a cell")
+    else:
+        cells = SEPARATOR.split(text) if " " in text or "\t" in text else text.split(",")
+        if "" in cells:
+            line.refuse(f"cell {cells.index('') + 1} is empty: write ? for missing, '' for an empty text.")
+        cells = [None if cell == "?" else cell for cell in cells] if "?" in text else cells
+    if len(cells) != width:
+        line.refuse(
+            f"the row has {len(cells)} cells, but there are {width} attributes. Quote values with a space or a comma."
+        )
+    return cells
 
-    def _split(self, cursor: Cursor) -> list[Token]:
-        """Take the cells of a row: a comma or white space separates them."""
-        width = len(self.attributes)
-        if cursor.next == "{":
-            cursor.refuse("a row in braces in a file whose first row is not sparse.")
-        cells = [cursor.token("a value")]
-        while not cursor.at_end and len(cells) <= width:
-            if cursor.take(","):
-                if cursor.next == ",":
-                    cursor.refuse(f"cell {len(cells) + 1} is empty: write ? for missing, '' for an empty text.")
-                if cursor.next == "{":
-                    cursor.refuse_end_of_row()
-            elif cursor.next in ("{", "}"):
-                cursor.refuse_end_of_row()
-            elif not cursor.after_space:
-                cursor.refuse(f"there is no comma before {cursor.rest!r}.")
-            cells.append(cursor.token(f"cell {len(cells) + 1}"))
-        if len(cells) != width:
-            count = f"more than {width}" if len(cells) > width else str(len(cells))
-            cursor.refuse(
-                f"the row has {count} cells, but there are {width} attributes. Quote values with a space or a comma."
-            )
-        return cells
+
+def _column(cells: Sequence[str | None], attribute: Attribute) -> Any:
+    """Return a typed column; an error if a cell does not fit."""
+    if attribute.kind == "numeric":
+        if NOT_IN_NUMBERS.search("\n".join(filter(None, cells))):
+            raise ValueError
+        numbers = np.array(cells, dtype=object).astype(np.float64)
+        if np.isinf(numbers).any():
+            raise ValueError
+        return numbers
+    if attribute.categories is None:
+        return pd.Series(cells, dtype="str")
+    places: dict[Any, int] = {**attribute.codes, None: -1}
+    return pd.Categorical.from_codes([places[cell] for cell in cells], dtype=_dtype(attribute.categories))
 
 
 class SparseRows:
-    r"""Rows that name only some cells, as ``{index value, index value}``; nominal cells and texts become codes.
+    """Rows that name only some cells, as ``{index value, index value}``; nominal cells and texts become codes."""
 
-    >>> rows = SparseRows([Attribute("x", "numeric"), Attribute("c", "nominal", ("red", "blue"))])
-    >>> rows.read_fast("{0 1.5, 1 blue}\n{}\n").toarray().tolist()
-    [[1.5, 1.0], [0.0, 0.0]]
-    """
-
-    def __init__(self, attributes: Sequence[Attribute]):
-        self._declared = list(attributes)
+    def __init__(self, attributes: list[Attribute]):
+        self._declared = attributes
         self._texts = {j: _TextCodes() for j, a in enumerate(attributes) if a.kind in ("string", "date")}
-        self._has_numbers = any(attribute.kind == "numeric" for attribute in attributes)
-        self._convert: list[Callable[[str], float]] = [
-            float if a.kind == "numeric" else self._texts[j].__getitem__ if j in self._texts else _lookup(a.categories)
-            for j, a in enumerate(attributes)
+        self._convert = [
+            float if a.kind == "numeric" else self._texts.get(j, a.codes).__getitem__ for j, a in enumerate(attributes)
         ]
 
     @property
@@ -252,92 +323,52 @@ class SparseRows:
         texts = self._texts
         return [Attribute(a.name, a.kind, tuple(texts[j])) if j in texts else a for j, a in enumerate(self._declared)]
 
-    def join(self, parts: list[sp.csr_array]) -> sp.csr_array:
-        """Return the rows of all blocks; zeros that the file names are not stored."""
-        array = sp.csr_array(sp.vstack(parts, format="csr"))
-        array.eliminate_zeros()
-        return array
+    def read(self, lines: list[Line]) -> sp.csr_array:
+        """Return the rows in these lines."""
+        indices: list[int] = []
+        values: list[float] = []
+        starts = [0]
+        for line in lines:
+            row_indices, row_values = self._plain_row(line.text) or self._odd_row(line)
+            if not all(map(lt, row_indices, row_indices[1:])):
+                line.refuse("the indices of a row must increase.")
+            indices += row_indices
+            values += row_values
+            starts.append(len(indices))
+        content = (np.array(values, dtype=np.float64), np.array(indices, dtype=np.int64), np.array(starts))
+        return sp.csr_array(content, shape=(len(lines), len(self._declared)))
 
-    def read_fast(self, block: str) -> sp.csr_array | None:
-        """Return the rows of a block in which nothing is odd; None otherwise."""
-        if _ODD.search(block) or ((self._has_numbers or self._texts) and MISSING in block):
+    def _plain_row(self, text: str) -> tuple[list[int], list[float]] | None:
+        """Return the indices and values of a row in which nothing is quoted, missing or odd; None otherwise."""
+        if PLAIN_SPARSE_ROW.fullmatch(text) is None:
             return None
-        if self._has_numbers and ("_" in block or not block.isascii()):  # Python reads 1_000 and digits of all scripts
-            return None
-        block = block.replace("\t", " ").replace(", ", ",").replace("{ ", "{").replace(" }", "}")
-        lines = [line for line in block.split("\n") if line]
-        if not block.count("{") == block.count("}") == len(lines):
-            return None
-        if any(line[0] != "{" or line[-1] != "}" for line in lines):
-            return None
-        rows = [line[1:-1] for line in lines]
-        lengths = [row.count(",") + 1 if row else 0 for row in rows]
-        joined = ",".join(filter(None, rows))
-        if not joined:
-            return self._array([], [], lengths)
-        # Each cell must be an index, one space, a value.
-        separators = joined.encode(errors="surrogatepass").translate(None, _NO_SEPARATORS)
-        if separators != (b" ," * sum(lengths))[:-1]:
-            return None
-        cells = joined.replace(" ", ",").split(",")
-        digits = "".join(cells[::2])
-        if not (digits.isascii() and digits.isdigit()) or (self._texts and "" in cells):
-            return None
+        cells = text[1:-1].replace(",", " ").split()
         try:
-            indices = [*map(int, cells[::2])]
-            values = [self._convert[j](text) for j, text in zip(indices, cells[1::2], strict=True)]
+            indices = [int(cell) for cell in cells[::2]]
+            values = [self._convert[j](cell) for j, cell in zip(indices, cells[1::2], strict=True)]
         except (KeyError, ValueError, IndexError):
             return None
-        array = self._array(indices, values, lengths)
-        rises = np.diff(array.indices) > 0
-        starts = array.indptr[1:-1]
-        rises[starts[(starts > 0) & (starts < len(indices))] - 1] = True
-        return array if rises.all() and not np.isinf(array.data).any() else None
+        return None if inf in values or -inf in values else (indices, values)
 
-    def read_carefully(self, lines: Iterator[Cursor]) -> sp.csr_array:
-        """Return the rows at these places."""
-        rows = [self._row(cursor) for cursor in lines]
-        cells = [cell for row in rows for cell in row]
-        return self._array([j for j, _ in cells], [value for _, value in cells], [len(row) for row in rows])
-
-    def _array(self, indices: list[int], values: list[float], lengths: list[int]) -> sp.csr_array:
-        starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-        content = (np.array(values, dtype=np.float64), np.array(indices, dtype=np.int64), starts)
-        return sp.csr_array(content, shape=(len(lengths), len(self._declared)))
-
-    def _row(self, cursor: Cursor) -> list[tuple[int, float]]:
-        if not cursor.take("{"):
-            cursor.refuse("a row without braces in a file whose first row is sparse: {index value, …}.")
-        row: list[tuple[int, float]] = []
-        more = not cursor.take("}")
-        while more:
-            j = self._index(cursor, row[-1][0] if row else -1)
-            attribute = self._declared[j]
-            if not cursor.after_space:
-                cursor.refuse(f"there is no space between the index {j} and its value.")
-            value = _value(cursor.token(f"the value of the attribute {attribute.name!r}"), attribute, cursor)
-            codes = self._texts.get(j, attribute.codes)
-            row.append((j, nan if value is None else codes[value] if isinstance(value, str) else value))
-            more = cursor.take(",")
-            if not more and not cursor.take("}"):
-                cursor.refuse(f"the value of the attribute {attribute.name!r} is not followed by a comma or a brace.")
-        if not cursor.at_end:
-            cursor.refuse_end_of_row()
-        return row
-
-    def _index(self, cursor: Cursor, last: int) -> int:
-        text, quoted = cursor.token("an index")
-        if quoted or not (text.isascii() and text.isdigit()):
-            cursor.refuse(f"{shortened(text)!r} is not the index of an attribute: sparse rows are {{index value, …}}.")
-        n = len(self._declared)
-        # Long strings of digits are refused before they become numbers.
-        if len(text.lstrip("0")) > 9 or int(text) >= n:
-            cursor.refuse(f"the index {shortened(text)} is too large: the attributes are 0 to {n - 1}.")
-        if int(text) == last:
-            cursor.refuse(f"the index {last} is given twice.")
-        if int(text) < last:
-            cursor.refuse(f"the index {int(text)} follows {last}: indices of a row must increase.")
-        return int(text)
+    def _odd_row(self, line: Line) -> tuple[list[int], list[float]]:
+        first, *inner = line.tokens()
+        last = inner.pop() if inner else first
+        signs = {place: text for place, (kind, text) in enumerate(inner) if kind == "sign"}
+        is_complete = (first, last) == (("sign", "{"), ("sign", "}")) and len(inner) % 3 == (2 if inner else 0)
+        if not is_complete or signs != dict.fromkeys(range(2, len(inner), 3), ","):
+            line.refuse("the row is not of the form {index value, …}; weights of rows are not supported.")
+        indices, values = [], []
+        for (kind, text), value in zip(inner[::3], inner[1::3], strict=True):
+            if kind != "word" or INDEX.fullmatch(text) is None or int(text) >= len(self._declared):
+                line.refuse(f"{shortened(text)!r} is not the index of an attribute: 0 to {len(self._declared) - 1}.")
+            indices.append(int(text))
+            if value == ("word", "?"):
+                values.append(nan)
+            else:
+                if int(text) not in self._texts:
+                    _check(value[1], self._declared[int(text)], line)
+                values.append(self._convert[int(text)](value[1]))
+        return indices, values
 
 
 class _TextCodes(dict[str, int]):
@@ -350,39 +381,33 @@ class _TextCodes(dict[str, int]):
         return self.setdefault(text, len(self))
 
 
+def _check(text: str | None, attribute: Attribute, line: Line) -> None:
+    """Refuse a cell that does not fit its attribute."""
+    if text is None:
+        return
+    if attribute.categories is not None and text not in attribute.codes:
+        declared = ", ".join(attribute.categories[:SHOWN]) + (", …" if len(attribute.categories) > SHOWN else "")
+        hint = nearest(shortened(text), attribute.categories[:1000]) or "."
+        line.refuse(
+            f"{shortened(text)!r} is not a declared value of {attribute.name!r}: {declared}{hint} ? means missing."
+        )
+    if attribute.kind == "numeric" and (NUMBER.fullmatch(text) is None or isinf(float(text))):
+        line.refuse(f"{shortened(text)!r} is not a finite number, but {attribute.name!r} is numeric. ? means missing.")
+
+
 @lru_cache(maxsize=1000)
 def _dtype(categories: tuple[str, ...]) -> pd.CategoricalDtype:
     """Return the type of a nominal attribute; thousands of attributes may share one declaration."""
     return pd.CategoricalDtype(pd.Index(categories, dtype="str"))
 
 
-@lru_cache(maxsize=1000)
-def _lookup(categories: tuple[str, ...]) -> Callable[[str], float]:
-    """Return a function from an unquoted cell to its code; an empty cell, which is an error, has none."""
-    codes: dict[str, float] = {category: code for code, category in enumerate(categories)}
-    codes.pop("", None)
-    return {**codes, MISSING: nan}.__getitem__
+def _escaped(match: re.Match[str]) -> str:
+    code = match.group(1)
+    if code[0] == "u" and len(code) == 5:
+        return chr(int(code[1:], 16))
+    return chr(int(code, 8)) if code[0] in "01234567" else CONTROL.get(code, code)
 
 
-def _value(cell: Token, attribute: Attribute, cursor: Cursor) -> Any:
-    """Return a cell: a number, a declared value or a text; None if it is missing."""
-    text = cell.text
-    if text == MISSING and not cell.quoted:
-        return None
-    if attribute.kind == "numeric":
-        if _NUMBER.fullmatch(text) is None:
-            if text.lstrip("+-").lower() in ("inf", "infinity"):
-                cursor.refuse(f"the attribute {attribute.name!r} is infinite: write ? if its value is not known.")
-            cursor.refuse(f"{shortened(text)!r} is not a number, but {attribute.name!r} is numeric. ? means missing.")
-        if isinf(float(text)):
-            cursor.refuse(f"{shortened(text)} in the attribute {attribute.name!r} is larger than the largest float.")
-        return float(text)
-    categories = attribute.categories
-    if categories is not None and text not in attribute.codes:
-        declared = ", ".join(categories[:SHOWN]) + (", …" if len(categories) > SHOWN else "")
-        hint = nearest(shortened(text), categories) if len(categories) <= 1000 else ""
-        cursor.refuse(
-            f"{shortened(text)!r} is not a declared value of the attribute {attribute.name!r}: {declared}{hint or '.'} "
-            "? means missing."
-        )
-    return text
+def shortened(text: str) -> str:
+    """Return a text as a message shows it."""
+    return text if len(text) <= 40 else text[:40] + "…"

@@ -10,15 +10,13 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files as package_files
 from pathlib import Path
-from typing import IO, Any, NamedTuple
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from montechain._messages import nearest
 from montechain.datasets.dataset import Dataset, Split
 from montechain.datasets.digits import load_digits_facts
-from montechain.datasets.files import COMPRESSIONS, open_binary, read_chunk
-from montechain.datasets.reading import dataset_from_arff
+from montechain.datasets.files import COMPRESSIONS, read_bytes
+from montechain.datasets.reading import read_dataset
 from montechain.errors import DataError
 
 __all__ = ["DATASETS", "CatalogueEntry", "Figures", "StoredFile", "figures", "list_datasets", "load_dataset"]
@@ -34,14 +32,10 @@ class Figures(NamedTuple):
 
     Attributes
     ----------
-    N : int
-        Rows.
-    L : int
-        Labels.
+    N, L, d : int
+        Rows, labels and inputs.
     K : tuple of two ints
         The smallest and the largest number of classes that are declared for a label.
-    d : int
-        Inputs.
     LC : float or None
         Label cardinality: the mean number of relevant labels in a row. None unless all labels have two classes.
     """
@@ -65,7 +59,7 @@ class Figures(NamedTuple):
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file of the catalogue: its path in the data folder, its source, and its checksums as stored and unpacked."""
+    """A file of the catalogue: its path in the data folder, its source, its checksum and that of its content."""
 
     path: str
     source: str
@@ -75,25 +69,22 @@ class StoredFile:
     @property
     def names(self) -> list[str]:
         """The paths where it may be, the usual one first: it may also be unpacked, or compressed otherwise."""
-        stem = next(
-            (self.path.removesuffix(packing) for packing in COMPRESSIONS if self.path.endswith(packing)), self.path
-        )
-        if not stem.endswith(".arff"):
-            return [stem]
+        if ".arff" not in self.path:
+            return [self.path]
+        stem = self.path[: self.path.index(".arff") + len(".arff")]
         return list(dict.fromkeys([self.path, stem, *(stem + packing for packing in COMPRESSIONS)]))
 
     @property
     def shown(self) -> str:
         """The usual path, and the plain one if that is compressed."""
-        usual, *others = self.names
-        return f"{usual} (or {others[0]})" if usual.endswith(tuple(COMPRESSIONS)) else usual
+        return f"{self.path} (or {self.names[1]})" if self.path.endswith(tuple(COMPRESSIONS)) else self.path
 
     def find(self, folder: Path) -> Path | None:
         """Return where the file is; None if it is absent."""
         return next((folder / name for name in self.names if (folder / name).is_file()), None)
 
     def get(self, folder: Path, *, verify: bool) -> Path:
-        """Return where the file is; an error if it is absent or, with `verify`, has another checksum."""
+        """Return where the file is; an error if it is absent or, with `verify`, its content is another."""
         path = self.find(folder)
         if path is None:
             raise DataError(
@@ -101,22 +92,15 @@ class StoredFile:
                 path=folder / self.path,
             )
         if verify:
-            self._check(path)
+            found = hashlib.sha256(read_bytes(path)).hexdigest()  # how it is compressed does not matter
+            if found != self.content_sha256:
+                raise DataError(
+                    f"is not the file in the catalogue: the sha256 of its content is {found}, and "
+                    f"{self.content_sha256} was expected. Fetch it again ({self.source}, on GitHub), or read it as it "
+                    "is with `verify=False`.",
+                    path=path,
+                )
         return path
-
-    def _check(self, path: Path) -> None:
-        """Refuse a file with another checksum; how it is compressed does not matter."""
-        found = _sha256(path.open("rb"), path)
-        expected = self.sha256 if path.name == Path(self.path).name else self.content_sha256
-        if found in (self.sha256, self.content_sha256):
-            return
-        if path.name.endswith(tuple(COMPRESSIONS)) and _sha256(open_binary(path), path) == self.content_sha256:
-            return
-        raise DataError(
-            f"is not the file in the catalogue: its sha256 is {found}, and {expected} was expected. Fetch it "
-            f"again ({self.source}, on GitHub), or read it as it is with `verify=False`.",
-            path=path,
-        )
 
 
 @dataclass(frozen=True)
@@ -125,24 +109,18 @@ class CatalogueEntry:
 
     Attributes
     ----------
-    name : str
-        Its name for `load_dataset`.
-    title, field : str
-        Its name in the paper, and its subject.
+    name, title, field, citation, note : str
+        Its name for `load_dataset`, its name in the paper, its subject, whom to cite, and what to know.
     paper, found : Figures or None
         The figures in the paper, and those of the files.
-    citation, note : str
-        Whom to cite, and what to know.
     parts : dict of str to tuple of StoredFile
         The files of "all" and, where there is an official split, of "train" and "test".
     label_list : StoredFile or None
         The Mulan file that names the labels.
     n_targets : int or None
         Without a label list: how many columns, the first or, if negative, the last ones, are labels.
-    drop : tuple of str
-        Columns that identify a row.
-    missing : tuple of str
-        Files that are not in the data folder.
+    drop, missing : tuple of str
+        Columns that identify a row, and files that are not in the data folder.
     """
 
     name: str
@@ -204,18 +182,13 @@ class CatalogueEntry:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the entry as plain values, for a table or JSON."""
+        plain = {key: getattr(self, key) for key in ("name", "title", "field", "present", "state", "note", "citation")}
         return {
-            "name": self.name,
-            "title": self.title,
-            "field": self.field,
+            **plain,
             "paper": self.paper and self.paper._asdict(),
             "found": self.found and self.found._asdict(),
             "official_split": self.has_split,
-            "present": self.present,
             "missing": list(self.missing),
-            "state": self.state,
-            "note": self.note,
-            "citation": self.citation,
             "files": [{"path": file.path, "source": file.source, "sha256": file.sha256} for file in self.files],
         }
 
@@ -227,20 +200,12 @@ def _catalogue() -> dict[str, CatalogueEntry]:
 
 
 def _entry(given: dict[str, Any]) -> CatalogueEntry:
-    words = {name: given[name] for name in ("name", "title", "field", "citation", "note")}
+    figures = {key: given[key] and Figures(*given[key])._replace(K=tuple(given[key][2])) for key in ("paper", "found")}
+    parts = {part: tuple(StoredFile(**file) for file in files) for part, files in given["parts"].items()}
+    label_list = StoredFile(**given["label_list"]) if given["label_list"] else None
     return CatalogueEntry(
-        **words,
-        paper=_figures(given["paper"]),
-        found=_figures(given["found"]),
-        parts={part: tuple(StoredFile(**file) for file in files) for part, files in given["parts"].items()},
-        label_list=StoredFile(**given["labels"]) if given["labels"] else None,
-        n_targets=given["targets"],
-        drop=tuple(given["drop"]),
+        **{**given, **figures, "parts": parts, "label_list": label_list, "drop": tuple(given["drop"])}
     )
-
-
-def _figures(given: list | None) -> Figures | None:
-    return None if given is None else Figures(given[0], given[1], (given[2][0], given[2][1]), given[3], given[4])
 
 
 DATASETS = tuple(_catalogue())
@@ -338,16 +303,13 @@ def load_dataset(name: str, *, data: str | Path | None = None, part: str = "all"
 def _load(entry: CatalogueEntry, folder: Path, part: str, verify: bool) -> Dataset:
     paths = [file.get(folder, verify=verify) for file in entry.parts[part]]
     targets = entry.n_targets if entry.label_list is None else entry.label_list.get(folder, verify=verify)
-    first, *others = (dataset_from_arff(path, targets=targets, drop=entry.drop) for path in paths)
-    dataset = replace(first.join(*others) if others else first, name=entry.name, description=entry.description)
+    first, *others = (read_dataset(path, targets=targets, drop=entry.drop) for path in paths)
+    dataset = first.join(*others) if others else first
     if part != "all":
-        word = "training" if part == "train" else "test"
-        return replace(
-            dataset, name=f"{entry.name}-{part}", description=f"{dataset.description} The official {word} part."
-        )
-    if not entry.has_split:
-        return dataset
-    return replace(dataset, _load_split=partial(_load_split, entry, folder, verify))
+        note = f" The official {'training' if part == 'train' else 'test'} part."
+        return replace(dataset, name=f"{entry.name}-{part}", description=entry.description + note)
+    split = partial(_load_split, entry, folder, verify) if entry.has_split else None
+    return replace(dataset, name=entry.name, description=entry.description, _load_split=split)
 
 
 def _load_split(entry: CatalogueEntry, folder: Path, verify: bool) -> Split:
@@ -371,14 +333,6 @@ def _data_folder(data: str | Path | None, name: str, files: Iterable[StoredFile]
     )
 
 
-def _sha256(stream: IO[bytes], path: Path) -> str:
-    digest = hashlib.sha256()
-    with stream:
-        while block := read_chunk(stream, path):
-            digest.update(block)
-    return digest.hexdigest()
-
-
 def figures(dataset: Dataset) -> Figures:
     """Return the size of a data set: rows, labels, classes, inputs, label cardinality.
 
@@ -389,10 +343,8 @@ def figures(dataset: Dataset) -> Figures:
     cardinality = None
     if all(k == 2 for k in n_classes):
         # As in the measures: of two classes, the one that sorts last is the relevant one.
-        counts = [
-            int((dataset.Y.iloc[:, label] == max(classes)).sum()) for label, classes in enumerate(dataset.classes)
-        ]
-        cardinality = float(np.sum(counts)) / max(1, len(dataset.Y))
+        is_relevant = dataset.Y.eq([max(classes) for classes in dataset.classes])
+        cardinality = float(is_relevant.to_numpy().sum()) / max(1, len(dataset.Y))
     return Figures(
         len(dataset.Y), len(n_classes), (min(n_classes), max(n_classes)), len(dataset.feature_names), cardinality
     )

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +25,7 @@ MANY = 100
 SHOWN = 12
 """Maximum number of names or values listed in an error."""
 
-_WHOLE = re.compile(r"0|-?[1-9]\d{0,14}", re.ASCII)
+WHOLE = re.compile(r"0|-?[1-9]\d{0,14}", re.ASCII)
 
 
 class Split(NamedTuple):
@@ -57,7 +56,7 @@ class Dataset:
     description : str
         Where the data come from.
     notes : list of str
-        What reading the data found, in plain sentences: stray cells, dates, likely identifiers, rows left out.
+        What reading the data found, in plain sentences: stray cells, dates, rows left out.
     date_formats : dict of str to str
         The format of each column of dates that was read from text.
     """
@@ -139,7 +138,7 @@ class Dataset:
 
 
 def label_table(columns: pd.DataFrame, *, path: str | Path | None = None) -> tuple[pd.DataFrame, list[list[Any]]]:
-    """Turn columns into labels: whole numbers become integers, everything else categoricals.
+    """Turn typed columns into labels: whole numbers become integers, everything else categoricals.
 
     Returns
     -------
@@ -152,7 +151,7 @@ def label_table(columns: pd.DataFrame, *, path: str | Path | None = None) -> tup
     Raises
     ------
     DataError
-        If a label is continuous, or entirely unknown, or mixes numbers and texts.
+        If a label is continuous or entirely unknown.
 
     Examples
     --------
@@ -160,93 +159,39 @@ def label_table(columns: pd.DataFrame, *, path: str | Path | None = None) -> tup
     >>> Y.dtypes.astype(str).tolist(), classes
     (['Int64', 'category'], [[0, 1], ['glad', 'sad']])
     """
-    pairs = [_label(columns.iloc[:, j], name, path) for j, name in enumerate(columns.columns)]
-    Y = pd.DataFrame(dict(enumerate(label for label, _ in pairs)), index=columns.index)
-    Y.columns = columns.columns
-    return Y, [classes for _, classes in pairs]
+    pairs = {name: _label(columns[name], name, path) for name in columns}
+    Y = pd.DataFrame({name: label for name, (label, _) in pairs.items()}, index=columns.index)
+    return Y, [classes for _, classes in pairs.values()]
 
 
 def _label(series: pd.Series, name: Any, path: str | Path | None) -> tuple[Any, list[Any]]:
     """Return one label and its classes."""
-    unknown = series.isna().to_numpy()
-    if unknown.all():
+    if series.isna().all():
         raise DataError(f"the label {name!r} has no known value: leave it out of the targets.", path=path)
+    unknown = series.isna().to_numpy(dtype=bool)
+    declared = None
     if types.is_numeric_dtype(series.dtype) and not types.is_bool_dtype(series.dtype):
-        return _whole_numbers(_numbers(series, unknown), unknown, None, name, path)
-    if isinstance(series.dtype, pd.CategoricalDtype):
-        codes, classes = series.cat.codes.to_numpy(), series.cat.categories.tolist()
-        kinds = {_kind(value) for value in classes}
-    else:
-        codes, distinct = pd.factorize(series)
-        classes = [value.item() if isinstance(value, np.generic) else value for value in distinct]
-        kinds = {_kind(value) for value in classes}
-        if len(kinds) > 1 or "other things" in kinds:
-            raise DataError(
-                f"the label {name!r} holds {' and '.join(sorted(kinds))}, such as {shown(classes)}: "
-                "make them all text, or leave it out of the targets.",
-                path=path,
-            )
-        order = sorted(range(len(classes)), key=classes.__getitem__)
-        codes, classes = np.append(np.argsort(order), -1)[codes], [classes[place] for place in order]
-    whole = _as_whole(classes)
-    if whole is not None:
-        return _whole_numbers(np.array([*whole, 0])[codes], unknown, sorted(whole), name, path)
-    if kinds == {"numbers"}:
-        return _whole_numbers(np.array([*classes, 0], dtype=np.float64)[codes], unknown, None, name, path)
-    return pd.Categorical.from_codes(codes, categories=classes), classes
-
-
-def _numbers(series: pd.Series, unknown: np.ndarray) -> np.ndarray:
-    """Return numbers as int64 if they are whole by type and fit, else as float64."""
-    if types.is_integer_dtype(series.dtype):
         values = (series.fillna(0) if unknown.any() else series).to_numpy()
-        if values.dtype != np.uint64 or values.max() < 2**63:
-            return values.astype(np.int64)
-    return series.to_numpy(dtype=np.float64, na_value=np.nan)
-
-
-def _whole_numbers(
-    numbers: np.ndarray, unknown: np.ndarray, declared: list[int] | None, name: Any, path: str | Path | None
-) -> tuple[Any, list[int]]:
-    """Return a label of whole numbers and its classes, or refuse measurements."""
-    known = numbers[~unknown]
-    broken = np.zeros(len(known), dtype=bool)
-    if known.dtype != np.int64:
-        broken = (known != np.floor(known)) | (np.abs(known) >= LARGEST_WHOLE)
-    classes = np.unique(known)
-    if broken.any() or (declared is None and len(classes) > max(MANY, len(known) / 2)):
-        example = known[np.argmax(broken)].item()
+    else:
+        words = series.array if isinstance(series.dtype, pd.CategoricalDtype) else pd.Categorical(series)
+        declared = words.categories.tolist()
+        if all(isinstance(word, str) and WHOLE.fullmatch(word) for word in declared):
+            declared = [int(word) for word in declared]
+        elif types.is_bool_dtype(words.categories) or not types.is_numeric_dtype(words.categories):
+            return words, declared
+        values = np.array([*declared, 0])[words.codes]
+    classes = np.unique(values[~unknown]) if declared is None else np.sort(declared)
+    limit = LARGEST_WHOLE if classes.dtype.kind == "f" else 2**63
+    broken = (classes != np.floor(classes)) | (np.abs(classes) >= limit)
+    if broken.any() or (declared is None and len(classes) > max(MANY, np.sum(~unknown) / 2)):
         raise DataError(
-            f"the label {name!r} is continuous (it holds {example:g}): a label has classes. Bin it first, for example "
-            "with pandas.cut, or leave it out of the targets.",
+            f"the label {name!r} is continuous (it holds {classes[np.argmax(broken)]:g}): a label has classes. Bin it "
+            "first, for example with pandas.cut, or leave it out of the targets.",
             path=path,
         )
-    found = classes.astype(np.int64).tolist() if declared is None else declared
-    integers = np.where(unknown, 0, numbers).astype(np.int64)
-    return pd.arrays.IntegerArray(integers, unknown) if unknown.any() else integers, found
-
-
-def _as_whole(values: list[Any]) -> list[int] | None:
-    """Return values that are whole numbers, or texts of such, as integers; None if one is not."""
-    if all(isinstance(value, str) and _WHOLE.fullmatch(value) for value in values):
-        return [int(value) for value in values]
-    if all(_kind(value) == "numbers" and _is_whole(value) for value in values):
-        return [int(value) for value in values]
-    return None
-
-
-def _is_whole(value: Any) -> bool:
-    if isinstance(value, Integral):
-        return -(2**63) <= int(value) < 2**63
-    return bool(abs(value) < LARGEST_WHOLE and value == int(value))
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, bool):
-        return "booleans"
-    if isinstance(value, Real):
-        return "numbers"
-    return "texts" if isinstance(value, str) else "other things"
+    integers = values.astype(np.int64)
+    label = pd.arrays.IntegerArray(integers, unknown) if unknown.any() else integers
+    return label, classes.astype(np.int64).tolist()
 
 
 def shown(values: Sequence[Any]) -> str:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-import warnings
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -21,7 +20,7 @@ import pandas as pd
 from pandas.api import types
 
 from montechain.datasets.columns import LARGEST_WHOLE, NUMBER, ColumnTyper
-from montechain.datasets.files import EXACT_FLOATS, read_text
+from montechain.datasets.files import read_text
 from montechain.errors import DataError
 
 __all__ = ["column_names", "read_delimited", "sniff_delimiter"]
@@ -29,9 +28,10 @@ __all__ = ["column_names", "read_delimited", "sniff_delimiter"]
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_ROWS = 20
 SAMPLE_CHARACTERS = 1 << 16
-SCANNED = 1 << 16
-LARGEST_EXACT = 2.0**62
-"""Numbers above this size are looked at as text: whole ones may not fit into 64 bits."""
+EXACT_FLOATS: dict[str, Any] = {}
+"""Makes `pandas.read_csv` read numbers exactly; from 3.1 on it always does."""
+if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
+    EXACT_FLOATS["float_precision"] = "round_trip"
 
 
 def read_delimited(
@@ -46,34 +46,24 @@ def read_delimited(
     if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n\0'):
         raise ValueError(f"`delimiter={delimiter!r}` must be one character, such as delimiter=';'.")
     text = read_text(path, encoding)
+    if "\0" in text:
+        message = 'there is a NUL byte: this is not a text file, or it has an encoding such as encoding="utf-16".'
+        raise DataError(message, path=path, line=1 + text[: text.index("\0")].count("\n"))
     delimiter = sniff_delimiter(text[:SAMPLE_CHARACTERS]) if delimiter is None else delimiter
-    source = _Source(text, delimiter, path)
-    line, first = next(source.records(), (0, []))
+    records = _records(text, delimiter, path)
+    line, first = next(records, (0, []))
     if not first:
         raise DataError("the file is empty.", path=path)
     names = column_names(first, header, typer.missing, path, line)
-    source.width, source.has_header = len(names), header is not False
-    typer.line_of = source.line_of
+    n_before = 0 if header is False else 1
     typer.start(names)
-    frame = None
-    if len(names) > 1 and _pandas_agrees(delimiter, typer):
-        as_written = [name for name in names if typer.kinds.get(name) in ("nominal", "text", "date")]
-        frame = source.read_fast(names, typer, as_written)
+    typer.line_of = lambda row: next(islice(_records(text, delimiter, path, len(names)), n_before + row, None))[0]
+    frame = _read_fast(text, delimiter, names, typer, has_header=header is not False)
     if frame is None:
-        frame = source.read_carefully(names)
+        frame = _read_carefully(islice(_records(text, delimiter, path, len(names)), n_before, None), names, path)
     if not len(frame):
         raise DataError("the file has a header line and no rows.", path=path)
     return pd.DataFrame({name: _column(frame[name], name, typer) for name in names})
-
-
-def _pandas_agrees(delimiter: str, typer: ColumnTyper) -> bool:
-    """Return whether pandas understands delimiter, marks and numbers as we do."""
-    return (
-        delimiter.isascii()
-        and delimiter != " "
-        and typer.numbers.thousands is None
-        and not any(NUMBER.fullmatch(mark) for mark in typer.missing)
-    )
 
 
 def sniff_delimiter(sample: str) -> str:
@@ -84,7 +74,16 @@ def sniff_delimiter(sample: str) -> str:
     >>> sniff_delimiter("height;width\n1,5;2,5\n")
     ';'
     """
-    return max(DELIMITERS, key=lambda delimiter: _agreement(sample, delimiter))  # the first of equal ones
+
+    def agreement(delimiter: str) -> tuple[float, int]:
+        widths: list[int] = []
+        with suppress(DataError):  # the sample may end inside a quoted cell
+            widths.extend(len(row) for _, row in islice(_records(sample, delimiter, ""), SAMPLE_ROWS))
+        if not widths or widths[0] == 1:
+            return 0.0, 1
+        return widths.count(widths[0]) / len(widths), widths[0]
+
+    return max(DELIMITERS, key=agreement)  # the first of equal ones
 
 
 def column_names(
@@ -99,7 +98,7 @@ def column_names(
         return [f"column_{position}" for position in range(len(first))]
     names = [name.strip() or f"column_{position}" for position, name in enumerate(first)]
     without = "If the file has no header line, say header=False (on the command line: --no-header)."
-    for name in names:
+    for position, name in enumerate(names):
         if header is None and (name in missing or (NUMBER.fullmatch(name) and not name.isdigit())):
             raise DataError(
                 f"the first line looks like data: {name!r} is an odd name for a column. {without} If it is a header, "
@@ -107,201 +106,112 @@ def column_names(
                 path=path,
                 line=line,
             )
-    if len(set(names)) < len(names):
-        twice = next(name for position, name in enumerate(names) if name in names[:position])
-        raise DataError(f"the column {twice!r} occurs more than once. {without}", path=path, line=line)
+        if name in names[:position]:
+            raise DataError(f"the column {name!r} occurs more than once. {without}", path=path, line=line)
     return names
 
 
-class _Source:
-    """The text of a delimited file, of which every line ends in a line feed, read in two ways."""
-
-    def __init__(self, text: str, delimiter: str, path: str | Path):
-        self.text, self.delimiter, self.path = text, delimiter, path
-        self.width = 0
-        self._signs = [ord(sign) for sign in f'{delimiter}\n"']
-        self.has_header = False
-
-    def records(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the rows that are not blank, each with the line it begins in."""
-        reader = _reader(_lines(self.text), self.delimiter)
-        while True:
-            start = reader.line_num + 1
-            try:
-                row = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                raise DataError(_explained(str(error)), path=self.path, line=start) from None
-            if row and (len(row) == self.width or not _is_blank(row)):
-                yield start, row
-
-    def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the rows after the header, if there is one."""
-        return islice(self.records(), int(self.has_header), None)
-
-    def line_of(self, row: int) -> int:
-        """Return the line that a row of the table begins in."""
-        return next(islice(self.rows(), row, None))[0]
-
-    def read_carefully(self, names: list[str]) -> pd.DataFrame:
-        """Return the cells as strings, or raise an error that names the line of the first faulty row."""
-        cells = []
-        for line, row in self.rows():
-            if len(row) != self.width:
-                raise DataError(
-                    f"the row has {len(row)} cell{'s' * (len(row) != 1)} where there are {self.width} columns; "
-                    "quote cells that contain the delimiter, and check that no cell is missing.",
-                    path=self.path,
-                    line=line,
-                )
-            cells.append(row)
-        return pd.DataFrame(cells, columns=names, dtype=object)
-
-    def read_fast(self, names: list[str], typer: ColumnTyper, as_written: Collection[str]) -> pd.DataFrame | None:
-        """Return the columns as pandas reads them, numbers only where nothing is lost; None if the file is odd."""
-        data = self.text[self._data_start() :]
-        header = self.delimiter.join("x" * self.width) + "\n"
+def _records(text: str, delimiter: str, path: str | Path, width: int = 0) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows that are not blank, each with the line it begins in; a blank cell is a row of one column."""
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=delimiter != " ", strict=True)
+    while True:
+        start = reader.line_num + 1
         try:
-            content = (header + data).encode()
-        except UnicodeEncodeError:
-            return None
-        bytes_ = np.frombuffer(content, dtype=np.uint8)[len(header) :]
-        if not data or not self._is_regular(bytes_):
-            return None
-        spaces = bytes_ == ord(" ")
-        has_spaces = bool(spaces.any() and (spaces[0] or np.isin(bytes_[:-1][spaces[1:]], self._signs).any()))
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise DataError(_explained(str(error)), path=path, line=start) from None
+        if row and (len(row) == width or len(row) > 1 or row[0].strip()):
+            yield start, row
 
-        def read(**options: Any) -> pd.DataFrame:
-            return pd.read_csv(
-                io.BytesIO(content),
-                sep=self.delimiter,
-                header=0,  # pandas is slower without a header line
-                names=names,
-                skipinitialspace=has_spaces,
-                keep_default_na=False,
-                na_values=sorted(typer.missing),
-                decimal=typer.numbers.decimal,
-                **EXACT_FLOATS,
-                **options,
+
+def _read_carefully(records: Iterator[tuple[int, list[str]]], names: list[str], path: str | Path) -> pd.DataFrame:
+    """Return the cells as strings, or raise an error that names the line of the first faulty row."""
+    cells = []
+    for line, row in records:
+        if len(row) != len(names):
+            raise DataError(
+                f"the row has {len(row)} cell{'s' * (len(row) != 1)} where there are {len(names)} columns; "
+                "quote cells that contain the delimiter, and check that no cell is missing.",
+                path=path,
+                line=line,
             )
+        cells.append(row)
+    return pd.DataFrame(cells, columns=names, dtype=object)
 
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # about columns that are read again below
-                frame = read(dtype=dict.fromkeys(as_written, str))
-            if not isinstance(frame.index, pd.RangeIndex):  # rows longer than the header
-                return None
-            n_delimiters = np.count_nonzero(bytes_ == ord(self.delimiter))
-            if '"' in data:
-                n_delimiters -= sum(_count(frame[name], self.delimiter) for name in names)
-            # pandas refuses rows that are too long. If there is none and the sum is right, none is too short either.
-            if n_delimiters != len(frame) * (self.width - 1):
-                return None
-            if lossy := self._lossy_columns(frame, bytes_):
-                frame[lossy] = read(dtype=str, usecols=lossy)
-        except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, OverflowError):
+
+def _read_fast(
+    text: str, delimiter: str, names: list[str], typer: ColumnTyper, *, has_header: bool
+) -> pd.DataFrame | None:
+    """Return the columns as pandas reads them, numbers only where nothing is lost; None if the file is odd.
+
+    A file is regular if quotes stand around whole cells only, and there are as many delimiters outside them as there
+    must be. pandas refuses rows that are too long; if the sum is right, none is too short either.
+    """
+    marks_are_words = not any(map(NUMBER.fullmatch, typer.missing))
+    if len(names) == 1 or not delimiter.isascii() or delimiter == " " or typer.thousands or not marks_are_words:
+        return None
+    signs = re.escape(delimiter) + r"\n"
+    outside = text if '"' not in text else re.sub(rf'(?<![^{signs}])\ *+"(?:[^"]++|"")*+"(?=[{signs}]|\Z)', "", text)
+    content = f"\n{text}\n".encode(errors="surrogatepass")
+    characters = np.frombuffer(content, dtype=np.uint8)
+    if '"' in outside or np.diff(np.flatnonzero(characters == ord("\n"))).max() > csv.field_size_limit():
+        return None
+
+    def read(**options: Any) -> pd.DataFrame:
+        return pd.read_csv(
+            io.BytesIO(content),
+            sep=delimiter,
+            header=0 if has_header else None,
+            names=names,
+            skipinitialspace=True,
+            keep_default_na=False,
+            na_values=sorted(typer.missing),
+            decimal=typer.decimal,
+            low_memory=False,  # else a column could get another type in each piece of a large file
+            **EXACT_FLOATS,
+            **options,
+        )
+
+    try:
+        frame = read(dtype={name: str for name in names if typer.kinds.get(name) in ("nominal", "text", "date")})
+        is_complete = outside.count(delimiter) == (len(frame) + has_header) * (len(names) - 1)
+        if not is_complete or not isinstance(frame.index, pd.RangeIndex):  # rows longer than the header
             return None
-        return frame
+        may_have_codes = _may_have_codes(characters, delimiter)
+        if lossy := [name for name in names if _is_lossy(frame[name], may_have_codes)]:
+            frame[lossy] = read(dtype=str, usecols=lossy)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, OverflowError, UnicodeError):
+        return None
+    return frame
 
-    def _data_start(self) -> int:
-        """Return where the line after the header begins."""
-        if not self.has_header:
-            return 0
-        reader = _reader(_lines(self.text), self.delimiter)
-        next(row for row in reader if not _is_blank(row))
-        place = 0
-        for _ in range(reader.line_num):
-            place = self.text.index("\n", place) + 1
-        return place
 
-    def _is_regular(self, content: np.ndarray) -> bool:
-        """Return whether quotes open and close cells and nothing else, and no cell can be too long."""
-        half = csv.field_size_limit() // 2
-        if any((content[start : start + half] != ord("\n")).all() for start in range(0, len(content) - half, half)):
-            return False  # a line may be longer than the limit
-        if '"' not in self.text:
-            return True
-        quotes = np.flatnonzero(content == ord('"'))
-        if len(quotes) % 2:
-            return False
-        before = content[quotes[::2][quotes[::2] > 0] - 1]
-        after = content[quotes[1::2] + 1]
-        return bool(np.isin(before, [*self._signs, ord(" ")]).all() and np.isin(after, self._signs).all())
+def _may_have_codes(content: np.ndarray, delimiter: str) -> bool:
+    """Return whether some cell begins with 0 and another digit, as codes such as 007 do."""
+    digits = (content - np.uint8(ord("0"))) < 10
+    before = np.flatnonzero(~digits[:-2] & (content[1:-1] == ord("0")) & digits[2:])
+    for _ in range(2):
+        before = before - np.isin(content[before], [*b" +-"])
+    return bool(np.isin(content[before], [ord(sign) for sign in f'{delimiter}\n"']).any())
 
-    def _lossy_columns(self, frame: pd.DataFrame, content: np.ndarray) -> list[str]:
-        """Return the columns of numbers whose cells could not be written back: codes such as 007, and large ones."""
-        codes = self._columns_with_codes(content)
-        lossy = []
-        for position, name in enumerate(frame.columns):
-            kind = frame[name].dtype.kind
-            limit = LARGEST_WHOLE if kind == "f" and frame[name].isna().any() else LARGEST_EXACT
-            is_large = kind == "u" or (kind == "f" and frame[name].abs().max() >= limit)
-            is_mixed = kind == "O" and types.infer_dtype(frame[name], skipna=True) not in ("string", "boolean", "empty")
-            if is_mixed or is_large or (kind in "iuf" and (codes is None or position in codes)):
-                lossy.append(name)
-        return lossy
 
-    def _columns_with_codes(self, content: np.ndarray) -> set[int] | None:
-        """Return the columns in which a cell begins with 0 and another digit; None if any column may have one."""
-        found = []
-        for start in range(0, len(content) - 2, SCANNED):  # small pieces stay in the processor's cache
-            piece = content[start : start + SCANNED + 2]
-            second = (piece[2:] - np.uint8(48)) < 10
-            found.append(start + 1 + np.flatnonzero((piece[1:-1] == 48) & second & (piece[:-2] < 46)))
-        places = np.concatenate([[0] if bytes(content[:1]) == b"0" and bytes(content[1:2]).isdigit() else [], *found])
-        before = places.astype(np.int64) - 1
-        while (inner := (before >= 0) & np.isin(content[before], [ord(" "), ord("+"), ord("-")])).any():
-            before[inner] -= 1
-        before = before[(before < 0) | np.isin(content[before], self._signs)]
-        if not len(before):
-            return set()
-        if '"' in self.text:
-            return None
-        delimiters = np.flatnonzero(content == ord(self.delimiter))
-        position = np.searchsorted(delimiters, before, side="right") % (self.width - 1)
-        is_last = (position == 0) & (before >= 0) & (content[before] != ord("\n"))
-        return set(np.where(is_last, self.width - 1, position).tolist())
+def _is_lossy(series: pd.Series, may_have_codes: bool) -> bool:
+    """Return whether cells may have lost something: codes their zeros, large whole numbers their last digits."""
+    kind = series.dtype.kind
+    if kind == "O":
+        return types.infer_dtype(series, skipna=True) not in ("string", "boolean", "empty")
+    is_large = kind == "f" and series.abs().max() >= (LARGEST_WHOLE if series.hasnans else 2.0**62)
+    return is_large or kind == "u" or (kind in "if" and may_have_codes)
 
 
 def _column(series: pd.Series, name: str, typer: ColumnTyper) -> Any:
-    is_object = types.is_object_dtype(series.dtype)  # pandas also gives truth values with gaps as objects
     if series.dtype == np.float64:
-        return typer.whole_if_gaps(typer.finite(series.to_numpy(), name))
-    if types.is_string_dtype(series.dtype) and not (is_object and types.infer_dtype(series) == "boolean"):
+        return typer.whole_if_gaps(series.to_numpy())
+    is_truth = types.is_object_dtype(series.dtype) and types.infer_dtype(series) == "boolean"  # with gaps
+    if types.is_string_dtype(series.dtype) and not is_truth:
         return typer.from_strings(series, name)
     return typer.from_typed(series, name)
-
-
-def _count(series: pd.Series, delimiter: str) -> int:
-    """Return how often the delimiter occurs inside the cells of a column."""
-    return int(series.str.count(re.escape(delimiter)).sum()) if types.is_string_dtype(series) else 0
-
-
-def _lines(text: str) -> Iterator[str]:
-    """Yield the lines of a text, without the copy that `io.StringIO` makes."""
-    start = 0
-    while (end := text.find("\n", start) + 1) > 0:
-        yield text[start:end]
-        start = end
-
-
-def _agreement(sample: str, delimiter: str) -> tuple[float, int]:
-    widths: list[int] = []
-    with suppress(csv.Error):  # the sample may end inside a quoted cell
-        rows = (row for row in _reader(_lines(sample), delimiter) if not _is_blank(row))
-        widths.extend(len(row) for row in islice(rows, SAMPLE_ROWS))
-    if not widths or widths[0] == 1:
-        return 0.0, 1
-    return widths.count(widths[0]) / len(widths), widths[0]
-
-
-def _reader(lines: Iterable[str], delimiter: str) -> Any:
-    return csv.reader(lines, delimiter=delimiter, skipinitialspace=delimiter != " ", strict=True)
-
-
-def _is_blank(row: list[str]) -> bool:
-    return not row or (len(row) == 1 and not row[0].strip())
 
 
 def _explained(message: str) -> str:

@@ -75,7 +75,11 @@ def load_digits_facts(*, hidden: str = "left half", random_state: int = 0) -> Da
         raise ValueError(f"`hidden={hidden!r}` is not one of {allowed}{nearest(str(hidden), HIDDEN)}")
     of_halves, of_split = (np.random.default_rng(seed) for seed in np.random.SeedSequence(random_state).spawn(2))
     images, digit = load_digits(return_X_y=True)
-    images = _hide(images.reshape(-1, SIDE, SIDE) / images.max(), hidden, of_halves)
+    images = images.reshape(-1, SIDE, SIDE) / images.max()
+    halves = list(HALVES)
+    which = of_halves.integers(len(halves), size=len(images)) if hidden == "random half" else np.zeros(len(images))
+    for half, (rows, columns) in HALVES.items():
+        images[(hidden == half) | ((hidden == "random half") & (which == halves.index(half))), rows, columns] = 0.0
     names = [f"pixel_{row}_{column}" for row in range(SIDE) for column in range(SIDE)]
     Y = {
         fact: np.array(values)[digit]
@@ -101,19 +105,3 @@ def load_digits_facts(*, hidden: str = "left half", random_state: int = 0) -> Da
 
 def _split(dataset: Dataset, train: np.ndarray, test: np.ndarray) -> Split:
     return Split(dataset.take(train), dataset.take(test))
-
-
-def _hide(images: np.ndarray, hidden: str, rng: np.random.Generator) -> np.ndarray:
-    """Return the images with blank parts."""
-    halves = list(HALVES)
-    if hidden == "random half":
-        which = rng.integers(len(halves), size=len(images))
-    elif hidden == "nothing":
-        which = np.full(len(images), -1)
-    else:
-        which = np.full(len(images), halves.index(hidden))
-    seen = images.copy()
-    for half, name in enumerate(halves):
-        rows, columns = HALVES[name]
-        seen[which == half, rows, columns] = 0.0
-    return seen

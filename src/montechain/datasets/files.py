@@ -5,12 +5,11 @@ from __future__ import annotations
 import bz2
 import codecs
 import gzip
-import io
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pandas as pd
 
@@ -18,7 +17,7 @@ from montechain._files import atomic_write, check_input_path, check_output_path
 from montechain._messages import nearest
 from montechain.errors import DataError
 
-__all__ = ["SUFFIXES", "check_table_path", "file_stem", "find_format", "text_blocks", "write_table"]
+__all__ = ["SUFFIXES", "check_table_path", "file_stem", "find_format", "read_bytes", "read_text", "write_table"]
 
 SUFFIXES = {
     "arff": (".arff",),
@@ -33,14 +32,6 @@ SUFFIXES = {
 COMPRESSIONS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 NEEDS = {"parquet": ("pyarrow", "parquet"), "feather": ("pyarrow", "parquet"), "excel": ("openpyxl", "excel")}
 """The library that a format needs, and the extra that installs it."""
-BLOCK = 1 << 18
-"""Bytes read at a time."""
-EXACT_FLOATS: dict[str, Any] = {}
-"""Makes `pandas.read_csv` read numbers exactly; from 3.1 on it always does."""
-if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
-    EXACT_FLOATS["float_precision"] = "round_trip"
-LONGEST_LINE = 1 << 26
-"""Maximum length of a line; without it, a small compressed file could fill the memory."""
 
 
 def find_format(path: str | Path, format: str | None = None) -> str:
@@ -99,119 +90,53 @@ def require_library(format: str) -> None:
             raise ImportError(f"{format.capitalize()} files need {library}: {install}") from error
 
 
-def open_binary(path: str | Path) -> IO[bytes]:
-    """Open a file for reading; gzip and bzip2, recognised by their first bytes, are decompressed.
+def read_bytes(path: str | Path, most: int = -1) -> bytes:
+    """Return the content of a file, at most `most` bytes; gzip and bzip2 are recognised by their first bytes.
 
     Raises
     ------
     DataError
-        If the file does not exist or cannot be opened.
+        If the file does not exist, cannot be opened, is cut off or is damaged.
     """
     path = Path(path)
+    check_input_path(path)
     try:
-        check_input_path(path)
-        raw = path.open("rb")
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror or error}.", path=path) from error
-    start = raw.peek(3)[:3]
-    if start.startswith(b"\x1f\x8b"):
-        return _Decompressed(gzip.GzipFile(fileobj=raw), raw)
-    return _Decompressed(bz2.BZ2File(raw), raw) if start == b"BZh" else raw
-
-
-class _Decompressed(io.BufferedReader):
-    """A reader of a compressed stream that also closes the file below it."""
-
-    def __init__(self, unpacked: gzip.GzipFile | bz2.BZ2File, below: IO[bytes]):
-        super().__init__(unpacked, BLOCK)
-        self._below = below
-
-    def close(self) -> None:
-        super().close()
-        self._below.close()
-
-
-def read_chunk(stream: IO[bytes], path: str | Path, size: int | None = None) -> bytes:
-    """Read at most `size` bytes, one block by default; raise a `DataError` if the file is cut off or damaged."""
-    try:
-        return stream.read(BLOCK if size is None else size)
+        with path.open("rb") as raw:
+            start = raw.peek(3)[:3]
+            is_gzip, is_bzip2 = start.startswith(b"\x1f\x8b"), start == b"BZh"
+            stream: Any = gzip.GzipFile(fileobj=raw) if is_gzip else bz2.BZ2File(raw) if is_bzip2 else raw
+            return stream.read(most)
     except EOFError as error:
         raise DataError("the compressed file is cut off: fetch or copy it again.", path=path) from error
     except (OSError, zlib.error, ValueError) as error:
-        raise DataError(f"cannot be read, or is damaged: {error}. Fetch or copy it again.", path=path) from error
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"cannot be read, or is damaged: {reason}. Fetch or copy it again.", path=path) from error
 
 
-def text_blocks(path: str | Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
-    r"""Yield the text of a file in blocks of whole lines, each with the number of its first line.
-
-    Lines may end in ``\n``, ``\r\n`` or ``\r``; every line that is returned ends in ``\n``, the last one included. A
-    byte order mark is removed.
+def read_text(path: str | Path, encoding: str = "utf-8") -> str:
+    r"""Return the text of a file without a byte order mark, its lines ending in ``\n``.
 
     Raises
     ------
     DataError
-        If the file cannot be read, is damaged, or is not in this encoding.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "note.txt"
-    ...     _ = path.write_bytes(b"one\r\ntwo")
-    ...     list(text_blocks(path))
-    [(1, 'one\n'), (2, 'two\n')]
+        If the file cannot be read, or is not in this encoding.
     """
-    decoder = _decoder(encoding)
-    line = 1
-    pieces: list[str] = []  # of a line that is not complete yet
-    with open_binary(path) as stream:
-        while True:
-            chunk = read_chunk(stream, path)
-            try:
-                text = decoder.decode(chunk, final=not chunk)
-            except UnicodeDecodeError as error:
-                raise _wrong_encoding(error, path, line, encoding) from error
-            except UnicodeError as error:
-                raise DataError(f"is not {encoding} text: {error}.", path=path, line=line) from error
-            end = text.rfind("\n") + 1
-            if end:
-                block = "".join([*pieces, text[:end]])
-                yield line, block
-                line += block.count("\n")
-                pieces = []
-            pieces.append(text[end:])
-            if sum(map(len, pieces)) > LONGEST_LINE:
-                raise DataError(f"the line is longer than {LONGEST_LINE} characters.", path=path, line=line)
-            if not chunk:
-                break
-    if rest := "".join(pieces):
-        yield line, rest + "\n"
-
-
-def read_text(path: str | Path, encoding: str = "utf-8") -> str:
-    """Return the whole text of a file as `text_blocks` gives it, only faster; a NUL byte is refused."""
-    chunks: list[bytes] = []
-    tail = 0  # bytes since the last end of a line
-    with open_binary(path) as stream:
-        while chunk := read_chunk(stream, path, 64 * BLOCK):
-            chunks.append(chunk)
-            end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
-            tail = tail + len(chunk) if end < 0 else len(chunk) - end
-            if tail > LONGEST_LINE:
-                break
+    content = read_bytes(path)
     try:
-        text = "" if tail > LONGEST_LINE else _decoder(encoding).decode(b"".join(chunks), final=True)
-    except UnicodeError:
-        text = ""
-    if not text:
-        text = "".join(block for _, block in text_blocks(path, encoding))  # says what is wrong, and where
-    if "\0" in text:
+        text = content.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
+    except LookupError as error:
+        raise ValueError(f'`encoding={encoding!r}` is not a text encoding. Try encoding="latin-1".') from error
+    except UnicodeError as error:
+        place = getattr(error, "start", 0)
+        before = content[:place].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        guess = "utf-16" if content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "latin-1"
         raise DataError(
-            'there is a NUL byte: this is not a text file, or it has an encoding such as encoding="utf-16".',
+            f"byte 0x{content[place]:02x} is not {encoding}. Name the encoding of the file, for example "
+            f"encoding={guess!r} (on the command line: --encoding {guess}).",
             path=path,
-            line=1 + text[: text.index("\0")].count("\n"),
-        )
-    return text if text.endswith("\n") or not text else f"{text}\n"
+            line=1 + before.count(b"\n"),
+        ) from error
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def write_table(frame: pd.DataFrame, path: str | Path) -> None:
@@ -266,24 +191,3 @@ WRITERS: dict[str, Callable[[pd.DataFrame, Any], Any]] = {
     ".parquet": lambda frame, stream: frame.to_parquet(stream, index=False),
     ".feather": lambda frame, stream: frame.reset_index(drop=True).to_feather(stream),
 }
-
-
-def _decoder(encoding: str) -> io.IncrementalNewlineDecoder:
-    try:
-        name = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
-        decoder = codecs.getincrementaldecoder(name)("strict")
-        "@".encode(name)  # codecs of bytes, such as "hex", are no text encodings
-    except (LookupError, TypeError) as error:
-        raise ValueError(f'`encoding={encoding!r}` is not a text encoding. Try encoding="latin-1".') from error
-    return io.IncrementalNewlineDecoder(decoder, translate=True)
-
-
-def _wrong_encoding(error: UnicodeDecodeError, path: str | Path, line: int, encoding: str) -> DataError:
-    before = error.object[: error.start].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    guess = "utf-16" if error.object[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "latin-1"
-    return DataError(
-        f"byte 0x{error.object[error.start]:02x} is not {encoding}. Name the encoding of the file, for example "
-        f"encoding={guess!r} (on the command line: --encoding {guess}).",
-        path=path,
-        line=line + before.count(b"\n"),
-    )

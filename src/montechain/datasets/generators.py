@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ import scipy.sparse as sp
 
 from montechain._messages import check_positive_argument
 from montechain.datasets.dataset import Dataset
-from montechain.datasets.truth import CELLS_AT_ONCE, ChainTruth, log_softmax
+from montechain.datasets.truth import CELLS_AT_ONCE, ChainTruth, draw, log_softmax
 
 __all__ = ["InventedData", "delicious_like", "make_chain_data", "mediamill_like"]
 
@@ -97,12 +98,20 @@ def make_chain_data(
     n_rows = check_positive_argument("n_rows", n_rows, "n_rows=1000")
     n_features = check_positive_argument("n_features", n_features, "n_features=20")
     n_labels = check_positive_argument("n_labels", n_labels, "n_labels=6")
-    classes = _check_classes(n_classes, n_labels)
-    density = _check_number("density", density, "above 0 and at most 1", 0.05, lambda value: 0 < value <= 1)
-    dependence = _check_number("dependence", dependence, "not below 0", 1.0, lambda value: value >= 0)
-    tail = _check_number("tail", tail, "not below 0", 1.0, lambda value: value >= 0)
-    n_informative = _check_informative(n_informative, n_features)
-    _check_cardinality(cardinality, n_labels)
+    n_informative = n_features if n_informative is None else n_informative
+    check_positive_argument("n_informative", n_informative, f"n_informative={n_features}")
+    given: list[Any] = [n_classes] * n_labels if isinstance(n_classes, Integral) else list(n_classes)  # type: ignore[arg-type]
+    if len(given) != n_labels:
+        raise ValueError(f"`n_classes` names {len(given)} labels, but `n_labels={n_labels}`.")
+    if any(not isinstance(k, Integral) or k < 2 for k in given):
+        raise ValueError(f"`n_classes={n_classes!r}`: a label has at least two classes, as in `n_classes=2`.")
+    classes = tuple(map(int, given))
+    _check_number("n_informative", n_informative, 1, n_features, n_features)
+    _check_number("density", density, np.nextafter(0, 1), 1, 0.05)
+    _check_number("dependence", dependence, 0, np.inf, 1.0)
+    _check_number("tail", tail, 0, np.inf, 1.0)
+    if cardinality is not None:  # no label is relevant in more than the largest share of the rows
+        _check_number("cardinality", cardinality, np.nextafter(0, 1), LARGEST_SHARE * n_labels, 1.0)
 
     of_weights, of_calibration, of_inputs, of_labels = (
         np.random.default_rng(seed) for seed in np.random.SeedSequence(random_state).spawn(4)
@@ -149,10 +158,8 @@ def mediamill_like(n_rows: int = 30_000, *, random_state: int | None = None) -> 
     >>> mediamill_like(n_rows=100, random_state=0).dataset.Y.shape
     (100, 101)
     """
-    return _named(
-        "mediamill-like",
-        make_chain_data(n_rows, 120, 101, cardinality=4.38, tail=1.2, random_state=random_state),
-    )
+    data = make_chain_data(n_rows, 120, 101, cardinality=4.38, tail=1.2, random_state=random_state)
+    return data._replace(dataset=replace(data.dataset, name="mediamill-like"))
 
 
 def delicious_like(n_rows: int = 12_920, *, random_state: int | None = None) -> InventedData:
@@ -175,14 +182,8 @@ def delicious_like(n_rows: int = 12_920, *, random_state: int | None = None) -> 
     >>> delicious_like(n_rows=50, random_state=0).dataset.Y.shape
     (50, 983)
     """
-    return _named(
-        "delicious-like",
-        make_chain_data(n_rows, 500, 983, density=0.036, cardinality=19.02, tail=0.8, random_state=random_state),
-    )
-
-
-def _named(name: str, data: InventedData) -> InventedData:
-    return data._replace(dataset=replace(data.dataset, name=name))
+    data = make_chain_data(n_rows, 500, 983, density=0.036, cardinality=19.02, tail=0.8, random_state=random_state)
+    return data._replace(dataset=replace(data.dataset, name="delicious-like"))
 
 
 def _weights(
@@ -212,15 +213,9 @@ def _inputs(n_rows: int, n_features: int, density: float, rng: np.random.Generat
     if density == 1:
         return rng.normal(size=(n_rows, n_features))
     # In blocks, so that the whole table is never there with its zeros.
-    step = max(1, CELLS_AT_ONCE // n_features)
-    counts, columns = [np.zeros(1, dtype=np.int64)], []
-    for start in range(0, n_rows, step):
-        occurs = rng.random((min(step, n_rows - start), n_features)) < density
-        counts.append(occurs.sum(axis=1))
-        columns.append(np.nonzero(occurs)[1].astype(np.int32))
-    indices = np.concatenate(columns)
-    starts = np.concatenate(counts).cumsum()
-    return sp.csr_array((np.ones(len(indices)), indices, starts), shape=(n_rows, n_features))
+    sizes = [len(block) for block in np.array_split(range(n_rows), -(-n_rows * n_features // CELLS_AT_ONCE))]
+    blocks = [sp.csr_array(rng.random((size, n_features)) < density, dtype=np.float64) for size in sizes]
+    return sp.csr_array(sp.vstack(blocks, format="csr"))
 
 
 def _relevant_shares(classes: tuple[int, ...], cardinality: float | None, tail: float) -> np.ndarray:
@@ -240,14 +235,15 @@ def _relevant_shares(classes: tuple[int, ...], cardinality: float | None, tail: 
 
 def _intercept(truth: ChainTruth, shares: np.ndarray, X: Any, rng: np.random.Generator) -> np.ndarray:
     """Return the intercepts with which each label is relevant as often as wanted, its relevant classes alike."""
-    scores = X @ truth.coef
     intercept = np.zeros_like(truth.intercept)
-    for label in truth.order:
-        columns = truth.active(label)
-        relevant = np.full(truth.n_classes[label] - 1, shares[label] / (truth.n_classes[label] - 1))
-        intercept[columns] = _offsets(scores[:, columns], relevant)
-        scores[:, columns] += intercept[columns]
-        truth.draw(scores, label, rng.random(len(scores)))
+
+    def choose(label: int, scores: np.ndarray) -> np.ndarray:
+        n_relevant = truth.n_classes[label] - 1
+        offsets = _offsets(scores, np.full(n_relevant, shares[label] / n_relevant))
+        intercept[truth.active[label]] = offsets
+        return draw(scores + offsets, rng.random(len(scores)))
+
+    truth.walk(X, choose)
     return intercept
 
 
@@ -265,42 +261,9 @@ def _offsets(scores: np.ndarray, shares: np.ndarray) -> np.ndarray:
     return offsets
 
 
-def _check_classes(n_classes: int | Sequence[int], n_labels: int) -> tuple[int, ...]:
-    given = [n_classes] * n_labels if isinstance(n_classes, Integral) else list(n_classes)  # type: ignore[arg-type]
-    if len(given) != n_labels:
-        raise ValueError(f"`n_classes` names {len(given)} labels, but `n_labels={n_labels}`.")
-    for value in given:
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < 2:
-            raise ValueError(f"`n_classes={n_classes!r}`: a label has at least two classes, as in `n_classes=2`.")
-    return tuple(int(value) for value in given)
-
-
-def _check_informative(n_informative: int | None, n_features: int) -> int:
-    if n_informative is None:
-        return n_features
-    n_informative = check_positive_argument("n_informative", n_informative, f"n_informative={n_features}")
-    if n_informative > n_features:
-        raise ValueError(
-            f"`n_informative={n_informative}` is more than `n_features={n_features}`. "
-            f"Try `n_informative={n_features}`, or leave it out."
-        )
-    return n_informative
-
-
-def _check_cardinality(cardinality: float | None, n_labels: int) -> None:
-    most = LARGEST_SHARE * n_labels
-    if cardinality is not None and not (_is_number(cardinality) and 0 < cardinality <= most):
-        raise ValueError(
-            f"`cardinality={cardinality!r}` must be above 0 and at most {most:g}, since no label is relevant in more "
-            f"than {LARGEST_SHARE:.0%} of the rows. Try `cardinality={min(2.0, most / 2):g}`, or leave it out."
-        )
-
-
-def _check_number(name: str, value: Any, allowed: str, example: float, holds: Callable[[float], bool]) -> float:
-    if not (_is_number(value) and holds(value)):
-        raise ValueError(f"`{name}={value!r}` must be a number {allowed}. Try `{name}={example}`.")
-    return float(value)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
+def _check_number(name: str, value: Any, least: float, most: float, example: float) -> None:
+    is_number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not is_number or not least <= value <= most:
+        low = "above 0" if 0 < least < 1 else f"at least {least:g}"
+        high = "" if most == np.inf else f" and at most {most:g}"
+        raise ValueError(f"`{name}={value!r}` must be a number {low}{high}. Try `{name}={example}`.")

@@ -18,23 +18,16 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.datasets import fetch_openml, get_data_home
 
-from montechain.datasets.arff import ArffTable, Attribute, arff_columns, read_arff
+from montechain.datasets.arff import ArffTable, Attribute, read_arff
 from montechain.datasets.columns import MISSING_VALUES, ColumnTyper, Kind
 from montechain.datasets.dataset import Dataset
 from montechain.datasets.files import file_stem, find_format
-from montechain.datasets.selection import (
-    Targets,
-    check_names,
-    known_labels,
-    labelled_rows,
-    split_columns,
-    table_dataset,
-)
-from montechain.datasets.sparse_text import dataset_from_libsvm
+from montechain.datasets.libsvm import read_libsvm
+from montechain.datasets.selection import Selection, Targets, check_names, table_dataset
 from montechain.datasets.tables import make_typer, typed_table
 from montechain.errors import DataError
 
-__all__ = ["dataset_from_arff", "read_dataset"]
+__all__ = ["read_dataset"]
 
 OPENML = re.compile(r"openml:(?P<name>[^/\s]+)(?:/(?P<version>[0-9]{1,9}))?\Z")
 
@@ -112,116 +105,80 @@ def read_dataset(
     """
     for parameter, names in (("drop", drop), ("text", text), ("nominal", nominal)):
         check_names(parameter, names)
-    words: dict[str, Any] = {"drop": drop, "text": text, "nominal": nominal, "partial": partial}
+    selection = Selection(targets, drop, text, nominal, partial)
     if isinstance(source, str) and source.startswith("openml:"):
-        return _from_openml(source, targets, name, data_home, words)
+        return _from_openml(source, selection, name, data_home)
     path = Path(source) if isinstance(source, str | os.PathLike) else None
-    found = "frame" if path is None else find_format(path, format)
-    if path is not None and found == "arff":
-        return dataset_from_arff(path, targets=targets, name=name, encoding=encoding, **words)
-    if path is not None and found == "libsvm":
-        for parameter, names in (("text", text), ("nominal", nominal)):
-            if names:
-                raise DataError(f"a LIBSVM file holds numbers, so there is no column for `{parameter}`.", path=path)
-        return dataset_from_libsvm(path, targets=targets, drop=drop, name=name, encoding=encoding, partial=partial)
+    about = {"name": name or "", "description": ""}
+    if path is not None:
+        about = {"name": file_stem(path) if name is None else name, "description": f"Read from {path.name}."}
+        found = find_format(path, format)
+        if found == "arff":
+            return _from_arff(read_arff(path, encoding=encoding), selection, path, about)
+        if found == "libsvm":
+            if text or nominal:
+                raise DataError(
+                    "a LIBSVM file holds numbers, so there are no columns of `text` or `nominal`.", path=path
+                )
+            return read_libsvm(path, targets=targets, drop=drop, name=name, encoding=encoding, partial=partial)
 
     def plan(names: list[str]) -> dict[str, Kind]:
-        labels, inputs = split_columns(names, targets, drop, text, nominal, path, partial=partial)
+        labels, inputs = selection.split(names, path)
         kinds: dict[str, Kind] = {name: "nominal" for name in names if typed is not None and name not in typed}
         kinds |= dict.fromkeys(labels, "label")
         return kinds | {name: "nominal" for name in names if name not in {*labels, *inputs}}  # need not make sense
 
-    typer = make_typer(missing_values, decimal, thousands, text, nominal, numeric, dates, stray)
-    typer.plan, typer.note_identifiers = plan, False
+    numbers = {"missing_values": missing_values, "decimal": decimal, "thousands": thousands, "stray": stray}
+    typer = make_typer(text=text, nominal=nominal, numeric=numeric, dates=dates, plan=plan, **numbers)
     table = typed_table(source, typer, format=format, delimiter=delimiter, header=header, encoding=encoding)
-    data = table_dataset(
-        table,
-        targets=targets,
-        name=name if name is not None else "" if path is None else file_stem(path),
-        description="" if path is None else f"Read from {path.name}.",
-        path=path,
-        **words,
-    )
+    data = table_dataset(table, selection, path=path, **about)
     return replace(data, notes=[*typer.notes, *data.notes], date_formats=typer.date_formats)
 
 
-def dataset_from_arff(
-    path: str | Path,
-    *,
-    targets: Targets = None,
-    drop: Collection[str | int] = (),
-    text: Collection[str] = (),
-    nominal: Collection[str] = (),
-    name: str | None = None,
-    encoding: str = "utf-8",
-    partial: bool = False,
-) -> Dataset:
-    """Read an ARFF file as a data set; `read_dataset` describes the parameters.
+def _from_arff(table: ArffTable, selection: Selection, path: Path, about: dict[str, str]) -> Dataset:
+    """Return the data set of an ARFF file.
 
     The inputs of a dense file are a frame. Those of a sparse file are a CSR array: a nominal input {0, 1} is that
     number; of any other, each declared value but the first, which omitted cells have, is a column of zeros and ones
     named ``attribute=value``.
     """
-    table = read_arff(path, encoding=encoding)
-    kind = "dense" if isinstance(table.data, pd.DataFrame) else "sparse"
-    relation = f", relation {table.relation!r}" if table.relation else ""
-    about: dict[str, Any] = {
-        "name": file_stem(path) if name is None else name,
-        "description": f"Read from the {kind} ARFF file {Path(path).name}{relation}.",
-    }
-    columns: dict[str, Any] = {
-        "targets": targets,
-        "drop": drop,
-        "text": text,
-        "nominal": nominal,
-        "path": path,
-        "partial": partial,
-    }
     if isinstance(table.data, pd.DataFrame):
-        frame = _typed_arff(table, text, nominal)
-        return table_dataset(frame, relation=table.relation, **columns, **about)
-    names = [attribute.name for attribute in table.attributes]
-    labels, inputs = split_columns(names, relation=table.relation, **columns)
-    declared = {attribute.name for attribute in table.attributes if attribute.kind == "nominal"}
-    for parameter, given in (("text", text), ("nominal", [column for column in nominal if column not in declared])):
-        if any(column in names for column in given):
-            raise DataError(f"a sparse file holds numbers, so there is no column for `{parameter}`.", path=path)
-    X, feature_names = _sparse_inputs(table, [names.index(column) for column in inputs], path)
-    Y = _sparse_labels(table, [names.index(column) for column in labels], path)
-    Y, classes = known_labels(Y, partial=partial, path=path)
-    data = Dataset(X=X, Y=Y, feature_names=feature_names, classes=classes, **about)
-    return data if partial else labelled_rows(data)
-
-
-def _typed_arff(table: ArffTable, text: Collection[str], nominal: Collection[str]) -> pd.DataFrame:
-    """Return a dense table in which dates are dates, and what was asked for as words is words."""
-    typer = ColumnTyper(kinds=dict.fromkeys(nominal, "nominal"))
-    columns = {}
-    for attribute in table.attributes:
-        name = attribute.name
-        if name in nominal and name not in text and attribute.kind != "nominal":
-            columns[name] = typer.from_typed(table.data[name], name)
-        elif attribute.kind == "date" and name not in text:
-            columns[name] = typer.from_strings(table.data[name], name)
-    return table.data.assign(**columns)
-
-
-def _sparse_inputs(table: ArffTable, inputs: list[int], path: str | Path) -> tuple[sp.csr_array, list[str]]:
-    """Return the inputs of a sparse file as numbers, and their names."""
-    attributes = [table.attributes[j] for j in inputs]
-    for attribute in attributes:
-        if attribute.kind in ("string", "date"):
+        typer = ColumnTyper(kinds={str(name): "nominal" for name in selection.nominal})
+        columns = {}
+        for attribute in table.attributes:
+            if attribute.name in selection.text or attribute.kind == "nominal":
+                continue
+            if attribute.name in selection.nominal:
+                columns[attribute.name] = typer.from_typed(table.data[attribute.name], attribute.name)
+            elif attribute.kind == "date":
+                columns[attribute.name] = typer.from_strings(table.data[attribute.name], attribute.name)
+        return table_dataset(table.data.assign(**columns), selection, path=path, relation=table.relation, **about)
+    attributes = {attribute.name: attribute for attribute in table.attributes}
+    names = list(attributes)
+    labels, inputs = selection.split(names, path, table.relation)
+    words = [
+        *selection.text,
+        *(name for name in selection.nominal if name in names and attributes[name].kind != "nominal"),
+    ]
+    if any(name in names for name in words):
+        raise DataError("a sparse file holds numbers, so there are no columns of `text` or `nominal`.", path=path)
+    for name in (*inputs, *labels):
+        if attributes[name].kind in ("string", "date"):
             raise DataError(
-                f"the input {attribute.name!r} is a {attribute.kind}, which a sparse table cannot hold. "
-                f"Leave it out: drop=[{attribute.name!r}].",
+                f"column {name!r} is a {attributes[name].kind}, which a sparse table cannot hold. Leave it out with "
+                f"drop=[{name!r}], or declare its values: @attribute {name} {{…}}.",
                 path=path,
             )
-    X = table.data[:, inputs]
-    names = [_column_names(attribute) for attribute in attributes]
-    widths = np.array([len(columns) for columns in names], dtype=np.int64)
+    feature_names = [_column_names(attributes[name]) for name in inputs]
+    widths = np.array([len(columns) for columns in feature_names], dtype=np.int64)
     if not widths.any():
         raise DataError("no input has more than one declared value: there is nothing to learn from.", path=path)
-    return X if (widths == 1).all() else _spread(X, widths), [name for columns in names for name in columns]
+    X = table.data[:, [names.index(name) for name in inputs]]
+    X = X if (widths == 1).all() else _spread(X, widths)
+    cells = table.data[:, np.array([names.index(name) for name in labels], dtype=np.int64)].toarray()
+    columns = {name: _with_classes(cells[:, j], attributes[name]) for j, name in enumerate(labels)}
+    Y = pd.DataFrame(columns, index=range(len(cells)))
+    return selection.dataset(X, Y, [name for group in feature_names for name in group], path, **about)
 
 
 def _column_names(attribute: Attribute) -> list[str]:
@@ -229,6 +186,12 @@ def _column_names(attribute: Attribute) -> list[str]:
     if categories is None or categories == ("0", "1"):
         return [attribute.name]
     return [f"{attribute.name}={category}" for category in categories[1:]]
+
+
+def _with_classes(cells: np.ndarray, attribute: Attribute) -> Any:
+    if attribute.categories is None:
+        return cells
+    return pd.Categorical.from_codes(np.where(np.isnan(cells), -1, cells).astype(np.int64), attribute.categories)
 
 
 def _spread(X: sp.csr_array, widths: np.ndarray) -> sp.csr_array:
@@ -247,27 +210,7 @@ def _spread(X: sp.csr_array, widths: np.ndarray) -> sp.csr_array:
     return sp.csr_array(sp.coo_array((spread, (row, place)), shape=(X.shape[0], int(first[-1]))))
 
 
-def _sparse_labels(table: ArffTable, labels: list[int], path: str | Path) -> pd.DataFrame:
-    """Return the labels of a sparse file as dense columns of their classes."""
-    columns: dict[str, Any] = {}
-    values = table.data[:, np.array(labels, dtype=np.int64)].toarray()
-    for j, position in enumerate(labels):
-        attribute = table.attributes[position]
-        if attribute.kind in ("string", "date"):
-            raise DataError(
-                f"the label {attribute.name!r} is a {attribute.kind} in a sparse file. Declare its values: "
-                f"@attribute {attribute.name} {{…}}.",
-                path=path,
-            )
-        codes = np.where(np.isnan(values[:, j]), -1, np.nan_to_num(values[:, j])).astype(np.int64)
-        is_number = attribute.categories is None
-        columns[attribute.name] = values[:, j] if is_number else pd.Categorical.from_codes(codes, attribute.categories)
-    return pd.DataFrame(columns, index=range(len(values)))
-
-
-def _from_openml(
-    address: str, targets: Targets, name: str | None, data_home: str | Path | None, words: dict[str, Any]
-) -> Dataset:
+def _from_openml(address: str, selection: Selection, name: str | None, data_home: str | Path | None) -> Dataset:
     """Fetch a data set of openml.org, or take it from scikit-learn's cache, without identifiers."""
     match = OPENML.match(address)
     if match is None:
@@ -281,14 +224,12 @@ def _from_openml(
     path = Path(get_data_home(data_home)) / "openml" / "openml.org" / f"{file}.gz"
     if not path.is_file():
         raise DataError(f"scikit-learn did not store the file at {path}; read it from where it is.", path=address)
-    ignored = [column for column in arff_columns(path) if column not in bunch.feature_names]
-    data = dataset_from_arff(
-        path,
-        targets=_openml_targets(bunch, address) if targets is None else targets,
-        name=match["name"] if name is None else name,
-        **{**words, "drop": [*words["drop"], *ignored]},
-    )
-    return replace(data, description=f"{bunch.DESCR.strip()}\n{bunch.url}\n{data.description}")
+    table = read_arff(path)
+    ignored = [attribute.name for attribute in table.attributes if attribute.name not in bunch.feature_names]
+    targets = _openml_targets(bunch, address) if selection.targets is None else selection.targets
+    selection = replace(selection, targets=targets, drop=[*selection.drop, *ignored])
+    about = {"name": match["name"] if name is None else name, "description": f"{bunch.DESCR.strip()}\n{bunch.url}"}
+    return _from_arff(table, selection, path, about)
 
 
 def _fetch(name: str, version: int | str, data_home: str | Path | None, address: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,9 @@ import pandas as pd
 from pandas.api import types
 
 from montechain._frames import is_frame
-from montechain.datasets.columns import MISSING_VALUES, ColumnTyper, Kind, NumberFormat, missing_marks
+from montechain.datasets.columns import MISSING_VALUES, ColumnTyper, Kind
 from montechain.datasets.delimited import column_names, read_delimited
-from montechain.datasets.files import find_format, open_binary, require_library
+from montechain.datasets.files import find_format, read_bytes, require_library
 from montechain.datasets.selection import check_names
 from montechain.errors import DataError
 
@@ -103,35 +103,27 @@ def read_table(
     >>> songs.attrs["notes"]
     ["column 'day' holds dates, such as '2024-05-31' (%Y-%m-%d)."]
     """
-    typer = make_typer(missing_values, decimal, thousands, text, nominal, numeric, dates, stray)
+    options = {"missing_values": missing_values, "decimal": decimal, "thousands": thousands, "stray": stray}
+    typer = make_typer(text=text, nominal=nominal, numeric=numeric, dates=dates, **options)
     return typed_table(source, typer, format=format, delimiter=delimiter, header=header, encoding=encoding)
 
 
 def make_typer(
-    missing_values: Iterable[str],
-    decimal: str,
-    thousands: str | None,
+    *,
     text: Collection[str],
     nominal: Collection[str],
     numeric: Collection[str],
     dates: Mapping[str, str] | Collection[str],
-    stray: str,
+    **options: Any,
 ) -> ColumnTyper:
     """Return the typing pass that these parameters of `read_table` ask for."""
     kinds: dict[str, Kind] = {}
-    given: list[tuple[str, Any, Kind]] = [
-        ("dates", dates, "date"),
-        ("numeric", numeric, "number"),
-        ("nominal", nominal, "nominal"),
-        ("text", text, "text"),
-    ]
+    given: list[tuple[str, Any, Kind]] = [("dates", dates, "date"), ("numeric", numeric, "number")]
+    given += [("nominal", nominal, "nominal"), ("text", text, "text")]
     for parameter, names, kind in given:
         check_names(parameter, names)
         kinds |= dict.fromkeys(names, kind)
-    formats = dict(dates) if isinstance(dates, Mapping) else {}
-    return ColumnTyper(
-        missing_marks(missing_values), NumberFormat(decimal, thousands), stray, kinds, date_formats=formats
-    )
+    return ColumnTyper(kinds=kinds, date_formats=dict(dates) if isinstance(dates, Mapping) else {}, **options)
 
 
 def typed_table(
@@ -169,22 +161,20 @@ def typed_table(
 
 def _typed_frame(frame: Any, typer: ColumnTyper) -> pd.DataFrame:
     """Return the typed columns of a frame of any library, which is not modified; its index is left out."""
-    if isinstance(frame, pd.DataFrame):  # may hold a name twice, or names that are not strings; narwhals refuses both
-        names = [str(name) for name in frame.columns]
-        series_of: Callable[[int], pd.Series] = lambda position: frame.iloc[:, position]  # noqa: E731
-    else:
-        table = nw.from_native(frame)
-        table = table.collect() if isinstance(table, nw.LazyFrame) else table
-        names, series_of = list(table.columns), lambda position: _pandas_series(table[:, position])
+    if not isinstance(frame, pd.DataFrame):  # which may hold a name twice, or names that are not strings
+        frame = nw.from_native(frame)
+        frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    names = [str(name) for name in frame.columns]
     typer.start(names)
+    if not len(frame):
+        raise DataError("the table has no rows.", path=typer.path)
     columns = {}
     for position, name in enumerate(names):
         try:
-            series = series_of(position)
+            is_pandas = isinstance(frame, pd.DataFrame)
+            series = frame.iloc[:, position] if is_pandas else _pandas_series(frame[:, position])
         except (OverflowError, ValueError, KeyError) as error:  # a date after the year 9999, an unknown time zone
             raise DataError(f"column {name!r} holds what cannot be read: {error}.", path=typer.path) from error
-        if len(series) == 0:
-            raise DataError("the table has no rows.", path=typer.path)
         columns[name] = typer.from_typed(series, name)
     return pd.DataFrame(columns)
 
@@ -208,7 +198,7 @@ def _pandas_series(series: Any) -> pd.Series:
 
 def _read_arrow(path: Path, format: str) -> Any:
     """Return the pyarrow table of a Parquet or Feather file, without the index of the pandas frame it came from."""
-    open_binary(path).close()  # says what is wrong with a file that cannot be opened
+    read_bytes(path, 1)  # says what is wrong with a file that cannot be opened
     require_library(format)
     import pyarrow as pa
     import pyarrow.feather
@@ -226,7 +216,7 @@ def _read_arrow(path: Path, format: str) -> Any:
 
 def _read_excel(path: Path, typer: ColumnTyper, header: bool | None) -> pd.DataFrame:
     """Return the typed table of the first sheet of a workbook; blank rows and columns are left out."""
-    open_binary(path).close()
+    read_bytes(path, 1)
     require_library("excel")
     try:
         with zipfile.ZipFile(path) as archive:
