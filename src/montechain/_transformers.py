@@ -27,17 +27,8 @@ class QuantileClip(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     than half of a column is one value, such as zero in a column of counts, the quantiles are those of the other values:
     rare values are not outliers.
 
-    Parameters
-    ----------
-    clip : float, default=0.001
-
-    Attributes
-    ----------
-    low_, high_ : ndarray of shape (n_features_in_,)
-
     Examples
     --------
-    >>> import numpy as np
     >>> ages = np.array([[20.0], [31.0], [44.0], [65526.0], [38.0]])
     >>> QuantileClip(0.25).fit_transform(ages).ravel()
     array([31., 31., 44., 44., 38.])
@@ -85,14 +76,6 @@ class WordSpelling(TransformerMixin, BaseEstimator):
     """Describe words by their spelling: character n-grams, weighted by TF-IDF and reduced to a few components.
 
     This is skrub's `StringEncoder` on distinct words, with hashing so that it never has fewer n-grams than components.
-
-    Parameters
-    ----------
-    n_components : int, default=30
-
-    Attributes
-    ----------
-    pipeline_ : Pipeline
 
     Examples
     --------

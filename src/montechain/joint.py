@@ -159,11 +159,6 @@ class JointModel(ABC):
 class ChainModel(JointModel):
     """A chain with its inference strategy. Translates between labels and the positions of the chain.
 
-    Parameters
-    ----------
-    chain : Chain
-    inference : Inference
-
     Examples
     --------
     >>> import numpy as np
@@ -246,14 +241,7 @@ def in_order(loss: Loss, order: np.ndarray) -> Loss:
 
 
 class ReorderedLoss(Loss):
-    """A loss that is bound to the order of the labels, for vectors in another order.
-
-    Parameters
-    ----------
-    loss : Loss
-    order : ndarray of shape (L,)
-        The label at each position of the vectors.
-    """
+    """A loss bound to the order of the labels, for vectors in another: `order` is the label at each position."""
 
     def __init__(self, loss: Loss, order: np.ndarray):
         self.loss = loss

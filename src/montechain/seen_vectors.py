@@ -207,8 +207,6 @@ class ForestModel(SeenVectors):
 
     Parameters
     ----------
-    vectors, counts, n_classes
-        As in `SeenVectors`.
     forest : RandomForestClassifier
         Fitted to codes.
     first_node : int64 ndarray of shape (trees + 1,)

@@ -67,6 +67,10 @@ FIT = {
     "f1 for many classes": (ChainClassifier(loss="f1"), X, Y + (X > 1), r"F1\(negative="),
     "C": (ChainClassifier(LogisticLink(C=-1.0)), X, Y, r"C=-1"),
     "C of the svm": (ChainClassifier(SVMLink(C=0)), X, Y, r"C=0"),
+    "inference class": (ChainClassifier(inference=Beam), X, Y, r"pass an instance, Beam\(\)"),
+    "estimator type": (ChainClassifier(3), X, Y, "is of type int"),
+    "order of orders": (ChainClassifier(order=[[0, 1, 2]]), X, Y, r"`order` holds \[0, 1, 2\]"),
+    "parents that are no list": (ChainClassifier(parents={0: 1}), X, Y, r"give a list, such as \[1\]"),
     "weights": (ChainClassifier(KNeighborsClassifier()), X, Y, r"`sample_weight` was given, but KNeighborsClassifier"),
 }  # fmt: skip
 
@@ -91,6 +95,7 @@ USE = {
     "given rows": (lambda: FITTED.predict(X, given=Y[:5]), r"`X` has 30 rows but `given` has 5"),
     "given columns": (lambda: FITTED.predict(X, given=Y[:, :2]), r"`given` has 2 columns for 3 labels"),
     "given name": (lambda: NAMED.predict(TABLE, given=pd.DataFrame({"z": Y[:, 0]})), r"'z', which is not a target"),
+    "given inputs": (lambda: NAMED.predict(TABLE, given=TABLE), "'a', which is not a target"),
     "unseen class": (lambda: FITTED.log_joint(X, np.where(Y == 1, 9, Y)), r"holds 9, which is not one of its classes"),
     "log_joint rows": (lambda: FITTED.log_joint(X, Y[:2]), r"`X` has 30 rows but `y` has 2"),
     "k": (lambda: FITTED.predict_top_k(X, 0), r"k=0"),
@@ -139,16 +144,12 @@ def test_exhaustive_refuses_what_would_take_for_ever():
         model.predict(X)
 
 
-@pytest.mark.parametrize("method", ["predict", "predict_proba", "decide", "predict_top_k", "sample"])
+@pytest.mark.parametrize(
+    "method", ["predict", "predict_proba", "decide", "predict_top_k", "sample", "log_joint", "score"]
+)
 def test_before_fit(method):
     with pytest.raises(NotFittedError):
-        getattr(ChainClassifier(), method)(X)
-
-
-@pytest.mark.parametrize("method", ["log_joint", "score"])
-def test_scores_before_fit(method):
-    with pytest.raises(NotFittedError):
-        getattr(ChainClassifier(), method)(X, Y)
+        getattr(ChainClassifier(), method)(X, *([Y] if method in ("log_joint", "score") else []))
 
 
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "decide"])
@@ -173,25 +174,6 @@ def test_text_in_x_says_which_columns_and_what_to_do():
     frame = pd.DataFrame({"a": X[:, 0], "kind": ["big", "small"] * 15})
     with pytest.raises(ValueError, match=r"(?s)columns \['kind'\].*OneHotEncoder"):
         ChainClassifier().fit(frame, Y)
-
-
-@pytest.mark.parametrize(
-    ("choices", "message"),
-    [
-        ({"inference": Beam}, r"pass an instance, Beam\(\)"),
-        ({"estimator": 3}, "is of type int"),
-        ({"order": [[0, 1, 2]]}, r"`order` holds \[0, 1, 2\]"),
-        ({"parents": {0: 1}}, r"give a list, such as \[1\]"),
-    ],
-)
-def test_more_mistakes(choices, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        ChainClassifier(**choices).fit(X, Y)
-
-
-def test_given_with_columns_that_are_no_targets():
-    with pytest.raises(ValueError, match="'a', which is not a target"):
-        NAMED.predict(TABLE, given=TABLE)
 
 
 def test_scores_that_overflow_name_the_label_and_the_column():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -244,13 +242,6 @@ def test_weights_reach_the_classifier(table):
     np.testing.assert_array_equal(routed.log_joint(X, Y), expected)
     with pytest.raises(TypeError, match=r"KNeighborsClassifier.fit does not take it"):
         TableClassifier(KNeighborsClassifier(), encoder=encoder()).fit(X, Y, sample_weight=weight)
-
-
-def test_a_pickle_predicts_alike_and_a_clone_starts_anew(table):
-    X, Y = table
-    model = TableClassifier(SEEDED, encoder=encoder()).fit(X, Y)
-    pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
-    assert not hasattr(clone(model), "classifier_")
 
 
 def test_a_failed_fit_keeps_what_was_learned(table):

@@ -1,6 +1,6 @@
 """Algorithm 4 of the paper: one random search through the label vectors of several chains.
 
-The chains are stacked, see `montechain.population.base.StackedScores`: ``score_start[j]``, ``response[j]``,
+The chains are stacked, see `montechain.population.search.stacked_scores`: ``score_start[j]``, ``response[j]``,
 ``n_classes[j]`` and ``active_start[j]`` belong to chain j, and their score columns lie side by side. What is known and
 what is returned is in the order of the labels.
 
@@ -29,7 +29,7 @@ def algorithm_4(
     Parameters
     ----------
     base, ..., active_start : arrays
-        See `montechain.population.base.StackedScores`.
+        See `montechain.population.search.stacked_scores`.
     given : int32 ndarray of shape (n, L) or (0, L)
         Known classes by label, -1 elsewhere; no rows if nothing is known.
     orders : int64 ndarray of shape (M, L)
