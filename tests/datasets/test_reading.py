@@ -64,19 +64,10 @@ def check(data: Dataset) -> None:
     assert data.notes == ["1 of 4 rows is left out: all of its labels are unknown."]
 
 
-ENDINGS = [
-    ".csv",
-    ".CSV.GZ",
-    ".csv.bz2",
-    ".data",
-    ".tsv",
-    ".tab.gz",
-    ".parquet",
-    ".feather",
-    ".arff",
-    ".arff.gz",
+ENDINGS = (
+    *(".csv", ".CSV.GZ", ".csv.bz2", ".data", ".tsv", ".tab.gz", ".parquet", ".feather", ".arff", ".arff.gz"),
     ".arff.bz2",
-]
+)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

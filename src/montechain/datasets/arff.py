@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -28,10 +29,8 @@ FORM = (
     "Declare an attribute as @attribute name type; the type is numeric, string, date, or its values {in, braces}. "
     "Quote names and values that hold a space, a comma or a brace."
 )
-BATCH = 1 << 22
-"""Number of characters that are converted in one go."""
-SHOWN = 12
-"""Maximum number of declared values listed in an error."""
+BATCH, SHOWN = 1 << 22, 12
+"""Number of characters that are converted in one go, and of declared values listed in an error."""
 
 # Possessive throughout, so that no line, however long or wrong, is looked at twice.
 TOKEN = re.compile(
@@ -51,15 +50,10 @@ PLAIN_SPARSE_ROW = re.compile(rf"\{{[ \t]*+(?:{CELL}(?:,{CELL})*+)?+\}}")
 
 @dataclass(frozen=True)
 class Attribute:
-    """A column as the header of an ARFF file declares it.
+    """A column as the header of an ARFF file declares it: numeric, nominal, string or date.
 
-    Attributes
-    ----------
-    name : str
-    kind : {"numeric", "nominal", "string", "date"}
-    categories : tuple of str, or None
-        The declared values of a nominal attribute. For texts and dates of a sparse file: the texts that occur, after
-        an empty one, which omitted cells have. None for all others.
+    `categories` are the declared values of a nominal attribute. For texts and dates of a sparse file, they are the
+    texts that occur, after an empty one, which omitted cells have. None for all others.
     """
 
     name: str
@@ -79,9 +73,8 @@ class ArffTable:
     Attributes
     ----------
     relation : str
-        The name of the relation, where MEKA keeps options.
+        Its name, where MEKA keeps options.
     attributes : list of Attribute
-        The columns, in the file's order.
     data : data frame or CSR array of shape (n, number of attributes)
         Of a dense file, a frame: numeric columns are float64, nominal ones categoricals with the declared values,
         texts and dates are text, and missing cells are NaN. Of a sparse file, an array of numbers: nominal cells are
@@ -126,10 +119,6 @@ def read_arff(path: str | Path, *, encoding: str = "utf-8") -> ArffTable:
     path : str or Path
     encoding : str, default="utf-8"
         Old files may need ``"latin-1"``.
-
-    Returns
-    -------
-    ArffTable
 
     Raises
     ------
@@ -312,7 +301,7 @@ class SparseRows:
 
     def __init__(self, attributes: list[Attribute]):
         self._declared = attributes
-        self._texts = {j: _TextCodes() for j, a in enumerate(attributes) if a.kind in ("string", "date")}
+        self._texts = {j: _text_codes() for j, a in enumerate(attributes) if a.kind in ("string", "date")}
         self._convert = [
             float if a.kind == "numeric" else self._texts.get(j, a.codes).__getitem__ for j, a in enumerate(attributes)
         ]
@@ -371,14 +360,11 @@ class SparseRows:
         return indices, values
 
 
-class _TextCodes(dict[str, int]):
-    """Numbers for texts in order of appearance; the empty text, of omitted cells, is 0."""
-
-    def __init__(self) -> None:
-        super().__init__({"": 0})
-
-    def __missing__(self, text: str) -> int:
-        return self.setdefault(text, len(self))
+def _text_codes() -> dict[str, int]:
+    """Return an empty numbering of texts in order of appearance; the empty text, of omitted cells, is 0."""
+    codes: defaultdict[str, int] = defaultdict(None, {"": 0})
+    codes.default_factory = codes.__len__
+    return codes
 
 
 def _check(text: str | None, attribute: Attribute, line: Line) -> None:

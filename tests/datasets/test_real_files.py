@@ -1,0 +1,294 @@
+"""The twelve public data sets: against what was counted in their files, and cell by cell against liac-arff."""
+
+from __future__ import annotations
+
+import gzip
+import pickle
+import shutil
+from functools import cache
+
+import arff as liac
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from montechain.datasets.arff import read_arff
+from montechain.datasets.catalogue import DATASETS, figures, list_datasets, load_dataset
+from montechain.datasets.reading import read_dataset
+from montechain.datasets.selection import read_mulan_labels
+from montechain.errors import DataError
+from tests.datasets.arff_text import cells
+from tests.datasets.test_catalogue import COUNTED, COUNTED_PARTS, ENTRIES
+
+FOLDERS = [name for name in DATASETS if name not in ("parkinsons", "digits", "tmc2007")]
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("folder", [*FOLDERS, pytest.param("tmc2007", marks=pytest.mark.slow)])
+def test_real_files_against_liac_arff(folder, data_folder):
+    paths = [*(data_folder / folder).glob("*.arff*")]
+    assert paths
+    for path in paths:
+        check_file(path)
+
+
+def check_file(path):
+    table = read_arff(path)
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as stream:
+        sparse = isinstance(table.data, sp.csr_array)
+        expected = liac.load(stream, return_type=liac.LOD if sparse else liac.DENSE)
+    assert table.relation == expected["relation"]
+    declared = [(a.name, list(a.categories) if a.categories else "NUMERIC") for a in table.attributes]
+    assert declared == [(name, kind if isinstance(kind, list) else "NUMERIC") for name, kind in expected["attributes"]]
+    if not sparse:
+        assert cells(table) == expected["data"]
+        return
+    assert table.data.shape == (len(expected["data"]), len(declared))
+    defaults = [0.0 if a.categories is None else a.categories[0] for a in table.attributes]
+    starts = table.data.indptr
+    for row, start, stop in zip(expected["data"], starts[:-1], starts[1:], strict=True):
+        found = {
+            int(j): float(v) if declared[j][1] == "NUMERIC" else declared[j][1][int(v)]
+            for j, v in zip(table.data.indices[start:stop], table.data.data[start:stop], strict=True)
+        }
+        assert found == {j: value for j, value in row.items() if value != defaults[j]}
+
+
+@pytest.fixture(scope="module")
+def load(data_folder):
+    """Return a loader that reads each part of each data set once."""
+
+    @cache
+    def load(name, part="all"):
+        return load_dataset(name, data=data_folder, part=part)
+
+    return load
+
+
+def rows_of(dataset):
+    """Return inputs and labels as one frame with numbered columns."""
+    X = pd.DataFrame(dataset.X.toarray()) if sp.issparse(dataset.X) else dataset.X.reset_index(drop=True)
+    table = pd.concat([X, dataset.Y.reset_index(drop=True)], axis=1)
+    return table.set_axis(range(table.shape[1]), axis=1)
+
+
+def sorted_rows(*datasets):
+    return sorted(row.tobytes() for dataset in datasets for row in rows_of(dataset).to_numpy(dtype=np.float64))
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", COUNTED)
+def test_figures_of_the_files(name, load):
+    dataset = load(name)
+    found = figures(dataset)
+    assert found[:4] == COUNTED[name][:4]
+    assert found.LC is None if COUNTED[name][4] is None else round(found.LC, 3) == COUNTED[name][4]
+    assert dataset.X.shape == (found.N, found.d)
+    assert len(set(dataset.feature_names)) == found.d
+    assert len(set(dataset.label_names)) == found.L
+    assert dataset.name == name
+    assert ENTRIES[name].citation in dataset.description
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", COUNTED_PARTS)
+def test_official_parts(name, load, data_folder):
+    whole = load(name)
+    for part, (n_rows, cardinality) in zip(("train", "test"), np.reshape(COUNTED_PARTS[name], (2, 2)), strict=True):
+        dataset = load(name, part)
+        found = figures(dataset)
+        assert (found.N, round(found.LC, 3)) == (n_rows, cardinality)
+        assert dataset.label_names == whole.label_names
+        assert dataset.feature_names == whole.feature_names
+        assert dataset.classes == whole.classes
+        assert dataset.name == f"{name}-{part}"
+        assert dataset.split is None
+    if name != "tmc2007":  # read once is enough
+        split = pickle.loads(pickle.dumps(whole)).split
+        pd.testing.assert_frame_equal(split.train.Y, load(name, "train").Y)
+        pd.testing.assert_frame_equal(split.test.Y, load(name, "test").Y)
+
+
+@pytest.mark.real_data
+def test_the_listing_knows_that_all_files_are_there(data_folder):
+    states = {entry.name: entry.state for entry in list_datasets(data_folder)}
+    assert states.pop("mediamill") == "present, reduced"
+    assert states.pop("parkinsons") == "not public"
+    assert states.pop("digits") == "embedded"
+    assert set(states.values()) == {"present"}
+
+
+@pytest.mark.real_data
+def test_a_tampered_copy_is_refused(data_folder, tmp_path):
+    shutil.copytree(data_folder / "music", tmp_path / "music")
+    packed = tmp_path / "music" / "music.arff.gz"
+    content = gzip.decompress(packed.read_bytes())
+    packed.unlink()
+    plain = tmp_path / "music" / "music.arff"
+    plain.write_bytes(content)
+    assert len(load_dataset("music", data=tmp_path).Y) == 593
+    packed.write_bytes(gzip.compress(content, 1))
+    assert len(load_dataset("music", data=tmp_path).Y) == 593
+    packed.write_bytes(gzip.compress(content.replace(b"0.034741", b"0.034742", 1)))
+    with pytest.raises(DataError, match=r"music.arff.gz: is not the file in the catalogue"):
+        load_dataset("music", data=tmp_path)
+    assert len(load_dataset("music", data=tmp_path, verify=False).Y) == 593
+    packed.unlink()
+    labels = tmp_path / "music" / "music.xml"
+    labels.write_bytes(labels.read_bytes() + b"\n")
+    with pytest.raises(DataError, match=r"music.xml: is not the file"):
+        load_dataset("music", data=tmp_path)
+    labels.unlink()
+    with pytest.raises(DataError, match=r"music.xml: there is no such file. Store tsoumakas/mulan .*emotions.xml"):
+        load_dataset("music", data=tmp_path)
+
+
+@pytest.mark.real_data
+def test_solar_flare(load):
+    Y, X = load("solar_flare").Y, load("solar_flare").X
+    assert load("solar_flare").label_names == ["c-class", "m-class", "x-class"]
+    assert load("solar_flare").classes == [[0, 1, 2, 3, 4]] * 3
+    assert [sorted(set(Y[name])) for name in Y] == [[0, 1, 2], [0, 1, 2, 4], [0, 1]]
+    assert (Y == 0).sum().tolist() == [287, 291, 316]
+    assert all(isinstance(kind, pd.CategoricalDtype) for kind in X.dtypes)
+    assert sum(list(X[name].cat.categories) == ["1", "2"] for name in X) == 5
+    assert not X.isna().any(axis=None)
+    assert ((Y == 0).all(axis=1).mean()).round(2) == 0.82
+
+
+@pytest.mark.real_data
+def test_bridges(load):
+    dataset = load("bridges")
+    X, Y = dataset.X, dataset.Y
+    assert dataset.label_names == ["T-OR-D", "MATERIAL", "SPAN", "REL-L", "TYPE"]
+    assert [len(classes) for classes in dataset.classes] == [2, 3, 3, 3, 6]
+    assert dataset.feature_names == ["RIVER", "LOCATION", "ERECTED", "PURPOSE", "LENGTH", "LANES", "CLEAR-G"]
+    missing = X.isna().sum()
+    assert missing[missing > 0].to_dict() == {"LOCATION": 1, "LENGTH": 26, "LANES": 15, "CLEAR-G": 2}
+    assert Y.isna().sum().to_dict() == {"T-OR-D": 5, "MATERIAL": 2, "SPAN": 15, "REL-L": 5, "TYPE": 2}
+    assert Y.notna().all(axis=1).sum() == 89
+    assert (Y.notna().all(axis=1) & X.notna().all(axis=1)).sum() == 70
+    n_categories = {name: len(X[name].cat.categories) for name in X.select_dtypes("category")}
+    assert n_categories == {"RIVER": 4, "LOCATION": 54, "PURPOSE": 4, "CLEAR-G": 2}
+
+
+@pytest.mark.real_data
+def test_thyroid(load):
+    dataset = load("thyroid")
+    X, Y = dataset.X, dataset.Y
+    assert [len(classes) for classes in dataset.classes] == [5, 5, 3, 2, 4, 4, 2]
+    assert X.select_dtypes("number").columns.tolist() == ["age", "TSH", "T3", "TT4", "T4U", "FTI", "TBG"]
+    assert sum(list(X[name].cat.categories) == ["f", "t"] for name in X.select_dtypes("category")) == 20
+    assert list(X["sex"].cat.categories) == ["M", "F"]
+    assert len(X["referral_source"].cat.categories) == 6
+    missing = X.isna().sum()
+    assert missing[missing > 0].to_dict() == {
+        "sex": 307, "TSH": 842, "T3": 2604, "TT4": 442, "T4U": 809, "FTI": 802, "TBG": 8823,
+    }  # fmt: skip
+    assert X["age"].max() == 65526
+    assert not Y.isna().any(axis=None)
+    negative = (Y == "NEG").mean()
+    assert (negative.min().round(3), negative.max().round(3)) == (0.927, 0.996)
+    assert (Y["class_hypothyroid"] == "E").sum() == 1
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["music", "tmc2007", "scene", "mediamill"])
+def test_the_whole_is_the_training_rows_then_the_test_rows(name, load):
+    whole, train, test = load(name), load(name, "train"), load(name, "test")
+    joined = pd.concat([train.Y, test.Y], ignore_index=True)
+    pd.testing.assert_frame_equal(whole.Y, joined)
+    assert list(whole.Y.index) == list(range(len(joined)))
+    if sp.issparse(whole.X):
+        assert abs(whole.X - sp.vstack([train.X, test.X])).max() == 0
+    else:
+        pd.testing.assert_frame_equal(whole.X, pd.concat([train.X, test.X], ignore_index=True))
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["yeast", "medical", "enron"])
+def test_the_whole_has_the_rows_of_both_parts_in_another_order(name, load):
+    whole, train, test = load(name), load(name, "train"), load(name, "test")
+    assert sorted_rows(whole) == sorted_rows(train, test)
+    joined = pd.concat([train.Y, test.Y], ignore_index=True)
+    assert (whole.Y.to_numpy() != joined.to_numpy()).any()
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(("name", "count"), [("scene", 7), ("medical", 9), ("enron", 27), ("mediamill", 0)])
+def test_duplicates(name, count, load):
+    assert rows_of(load(name)).duplicated().sum() == count
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(("name", "n_labels"), [("scene", 6), ("yeast", 14), ("enron", 53)])
+def test_the_files_of_meka_hold_the_same_rows(name, n_labels, load, data_folder):
+    meka = read_dataset(data_folder / name / f"{name}-meka.arff.gz", targets=n_labels)
+    if name == "enron":
+        assert sorted_rows(meka) == sorted_rows(load(name))
+        assert meka.label_names == load(name).label_names
+        return
+    joined = pd.concat([rows_of(load(name, "train")), rows_of(load(name, "test"))], ignore_index=True)
+    np.testing.assert_allclose(rows_of(meka).to_numpy(dtype=float), joined.to_numpy(dtype=float))
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["yeast", "enron"])
+def test_labels_stand_in_the_order_of_the_file_not_of_the_list(name, load, data_folder):
+    listed = read_mulan_labels(data_folder / name / f"{name}.xml")
+    meka = read_dataset(data_folder / name / f"{name}-meka.arff.gz")
+    assert sorted(load(name).label_names) == sorted(listed)
+    assert load(name).label_names != listed
+    assert load(name).label_names == meka.label_names
+    if name == "yeast":
+        assert load(name).label_names == [f"Class{number}" for number in range(1, 15)]
+
+
+@pytest.mark.real_data
+def test_genbase(load):
+    dataset = load("genbase")
+    assert "protein" not in dataset.feature_names
+    assert all(list(dataset.X[name].cat.categories) == ["YES", "NO"] for name in dataset.X)
+    assert (dataset.X.nunique() == 1).sum() == 1073
+    assert len(dataset.X.drop_duplicates()) == 206
+
+
+@pytest.mark.real_data
+def test_genbase_proteins_of_the_parts(data_folder):
+    proteins = [
+        set(read_dataset(data_folder / "genbase" / f"genbase{part}.arff.gz", targets=-27).X["protein"])
+        for part in ("", "-train", "-test")
+    ]
+    whole, train, test = proteins
+    assert len(whole) == 662
+    assert train & test == {"Q9XEL8"}
+    assert whole - train - test == {"O88658"}
+    assert len(train | test) == 661
+
+
+@pytest.mark.real_data
+def test_labels_that_do_not_occur_in_training(load):
+    assert {name: int((load(name, "train").Y.sum() == 0).sum()) for name in ("medical", "enron", "mediamill")} == {
+        "medical": 7, "enron": 1, "mediamill": 10,
+    }  # fmt: skip
+    assert load("medical").label_names[-1] == "Class-44-786_07"  # the last columns, whatever its relation says
+    assert load("medical").feature_names[0] == "-"
+
+
+@pytest.mark.real_data
+def test_reuters(load):
+    dataset = load("reuters")
+    counts = dataset.Y.sum()
+    absent = {"CCAT.C18.C18", "ECAT.E13.E13", "MCAT.MCAT", "MCAT.M14.M143"}
+    assert set(counts.index[counts == 0]) == absent
+    assert (np.diff(dataset.X.indptr) == 0).sum() == 117
+    assert dataset.split is None
+
+
+@pytest.mark.real_data
+def test_mediamill_says_that_it_is_reduced(load):
+    dataset = load("mediamill")
+    assert "reduced set of 2000 rows" in dataset.description
+    assert (dataset.Y.sum() == 0).sum() == 5
+    assert (dataset.Y.sum(axis=1) == 0).sum() == 75
