@@ -140,8 +140,8 @@ class PrefixTree:
         return self.chain.scores(self.X)
 
     @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        """What kernels take: the arrays of the scores, and the known classes."""
+    def arrays(self) -> tuple[Any, Any, Any]:
+        """What kernels take: the scores, the links and the known classes."""
         assert self.scores is not None
         return (*self.scores.arrays, no_knowledge(self.chain.n_labels) if self.given is None else self.given)
 
@@ -151,7 +151,11 @@ class PrefixTree:
             yield self
             return
         for rows in row_blocks(self.n_rows, max(1, size)):
-            yield PrefixTree(self.chain, take_rows(self.X, rows), None if self.given is None else self.given[rows])
+            yield self.take(rows)
+
+    def take(self, rows: slice | np.ndarray) -> PrefixTree:
+        """Return the tree of some rows."""
+        return PrefixTree(self.chain, take_rows(self.X, rows), None if self.given is None else self.given[rows])
 
     def expand(self, rows: np.ndarray, prefix: np.ndarray) -> np.ndarray:
         """Return the log-probabilities of the classes that may follow each (row, prefix), of shape (m, K).
@@ -243,6 +247,8 @@ class PrefixTree:
         return log_proba
 
     def _conditional(self, rows: np.ndarray, prefix: np.ndarray) -> np.ndarray:
+        if self.scores is not None:
+            return self.scores.conditional(rows, prefix)
         if len(rows) == 0:  # classifiers refuse to answer for no rows
             return np.empty((0, self.chain.n_classes[prefix.shape[1]]))
         if len(rows) == self.n_rows and (rows == np.arange(self.n_rows)).all():

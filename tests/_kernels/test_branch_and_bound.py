@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montechain._kernels.branch_and_bound import k_best, most_probable
-from montechain._kernels.depth_first import search_depth_first
+from montechain._kernels.branch_and_bound import most_probable
+from montechain._kernels.depth_first import k_best, search_depth_first
 from montechain.chain import no_knowledge
 from montechain.links.linear import SOFTMAX, FittedLinearLink, LinearScorer
 from random_chains import random_given, random_linear_chain
@@ -116,7 +116,7 @@ def test_the_bound_holds_and_never_rises_with_the_budget(seed, parents, is_known
 @settings(deadline=None, max_examples=100)
 def test_the_k_best_are_the_k_best(seed, parents, is_known, k):
     chain, X, known, arrays, known_array = make_case(seed, parents, is_known)
-    labels, log_proba, complete = k_best(*arrays, known_array, k, NO_LIMIT)
+    labels, log_proba, _, _, complete, _ = k_best(*arrays, known_array, k, NO_LIMIT)
     assert complete.all()
     for i, expected in enumerate(reference.k_best(chain, X, k, known)):
         m = len(expected)
@@ -131,7 +131,7 @@ def test_the_k_best_are_the_k_best(seed, parents, is_known, k):
 
 def test_k_best_within_a_budget_still_returns_k_vectors():
     chain, X, _, arrays, known_array = make_case(5, "all", False)
-    labels, log_proba, complete = k_best(*arrays, known_array, 3, 1)
+    labels, log_proba, _, _, complete, _ = k_best(*arrays, known_array, 3, 1)
     assert not complete.all()
     assert np.isfinite(log_proba).all()
     np.testing.assert_allclose(chain.log_joint(X, labels[:, 0]), log_proba[:, 0], atol=1e-10)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montechain._kernels import enumeration as kernels
-from montechain._kernels import prefix_tree
+from montechain._kernels.conditional import new_path
 from montechain.chain import no_knowledge
 from montechain.links.linear import FittedLinearLink, LinearScorer
 from random_chains import random_given, random_linear_chain
@@ -41,6 +41,18 @@ def rows_of(indptr, labels, weights):
     return result
 
 
+def enumerate_rows(arrays, known, residual, max_nodes, uniforms, full_depth=None):
+    n_rows, n_labels = len(arrays[0]), uniforms.shape[1]
+    full_depth = np.full(n_rows, n_labels) if full_depth is None else full_depth
+    return kernels.distribution(*arrays, known, full_depth, residual, max_nodes, 0.5, uniforms)
+
+
+def log_evidence(arrays, known, residual, uniforms):
+    full_depth = np.where(known >= 0, np.arange(1, known.shape[1] + 1), 0).max(axis=1)
+    *_, left, _, log_mass, _ = enumerate_rows(arrays, known, residual, NO_LIMIT, uniforms, full_depth)
+    return log_mass, left
+
+
 def worst_difference(row, expected):
     """Return the largest difference of the probabilities of any set of vectors."""
     differences = np.array([p - row.get(vector, 0.0) for vector, p in expected.items()])
@@ -52,9 +64,7 @@ def worst_difference(row, expected):
 def test_no_set_of_vectors_is_off_by_more_than_the_residual(seed, parents, is_known, residual):
     chain, X, known, arrays, known_array, rng = make_case(seed, parents, is_known)
     uniforms = rng.random((5, chain.n_labels))
-    indptr, labels, weights, left, estimated, _ = kernels.distribution(
-        *arrays, known_array, residual, NO_LIMIT, 0.5, uniforms
-    )
+    indptr, labels, weights, left, estimated, *_ = enumerate_rows(arrays, known_array, residual, NO_LIMIT, uniforms)
     assert not estimated.any()
     assert (left <= residual).all()
     for i, expected in enumerate(reference.distribution(chain, X, known)):
@@ -74,9 +84,7 @@ def test_no_set_of_vectors_is_off_by_more_than_the_residual(seed, parents, is_kn
 def test_where_the_budget_ends_the_bound_still_holds_and_draws_stand_for_the_rest(seed, parents, is_known, max_nodes):
     chain, X, known, arrays, known_array, rng = make_case(seed, parents, is_known)
     uniforms = rng.random((20, chain.n_labels))
-    indptr, labels, weights, left, estimated, nodes = kernels.distribution(
-        *arrays, known_array, 0.0, max_nodes, 0.5, uniforms
-    )
+    indptr, labels, weights, left, estimated, _, nodes = enumerate_rows(arrays, known_array, 0.0, max_nodes, uniforms)
     assert (nodes <= max_nodes).all()
     np.testing.assert_array_equal(estimated, left > 0.0)
     np.testing.assert_allclose([sum(row.values()) for row in rows_of(indptr, labels, weights)], 1.0, atol=1e-9)
@@ -87,40 +95,12 @@ def test_where_the_budget_ends_the_bound_still_holds_and_draws_stand_for_the_res
         assert worst_difference(row, expected) <= left[i] + 1e-9
 
 
-@given(
-    seed=SEEDS, parents=PARENTS, is_known=st.booleans(), residual=RESIDUALS, max_nodes=st.sampled_from([1, 5, NO_LIMIT])
-)
-@settings(deadline=None, max_examples=150)
-def test_marginals_lie_within_their_bounds(seed, parents, is_known, residual, max_nodes):
-    chain, X, known, arrays, known_array, rng = make_case(seed, parents, is_known)
-    uniforms = rng.random((20, chain.n_labels))
-    proba, lower, unresolved, estimated, _ = kernels.marginals(*arrays, known_array, residual, max_nodes, 0.5, uniforms)
-    assert max_nodes < NO_LIMIT or not estimated.any()
-    splits = np.cumsum(chain.n_classes)[:-1]
-    for k, (p, low, expected) in enumerate(
-        zip(
-            np.split(proba, splits, axis=1),
-            np.split(lower, splits, axis=1),
-            reference.marginals(chain, X, known),
-            strict=True,
-        )
-    ):
-        slack = unresolved[:, [k]]
-        np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-12)
-        assert (low <= expected + 1e-9).all()
-        assert (expected <= low + slack + 1e-9).all()
-        # An estimate is no better proven than its bounds, but it lies between them.
-        assert (low - 1e-9 <= p).all()
-        assert (p <= low + slack + 1e-9).all()
-        assert (slack[~estimated] <= residual + 1e-12).all()
-
-
 @given(seed=SEEDS, parents=PARENTS)
 @settings(deadline=None, max_examples=60)
 def test_evidence_is_the_sum_over_what_is_unknown(seed, parents):
     chain, X, known, arrays, known_array, rng = make_case(seed, parents, True)
     uniforms = rng.random((5, chain.n_labels))
-    log_mass, left = kernels.log_evidence(*arrays, known_array, 1e-6, NO_LIMIT, 0.5, uniforms)
+    log_mass, left = log_evidence(arrays, known_array, 1e-6, uniforms)
     np.testing.assert_allclose(log_mass, reference.log_evidence(chain, X, known), rtol=0, atol=2e-6)
     assert (left <= 1e-6).all()
 
@@ -130,9 +110,9 @@ def test_evidence_of_nothing_is_one_and_of_everything_is_the_joint():
     nothing = np.full((len(X), chain.n_labels), -1, dtype=np.int32)
     everything = np.column_stack([rng.integers(n, size=len(X)) for n in chain.n_classes]).astype(np.int32)
     uniforms = rng.random((5, chain.n_labels))
-    np.testing.assert_array_equal(kernels.log_evidence(*arrays, nothing, 0.0, NO_LIMIT, 0.5, uniforms)[0], 0.0)
+    np.testing.assert_array_equal(log_evidence(arrays, nothing, 0.0, uniforms)[0], 0.0)
     np.testing.assert_allclose(
-        kernels.log_evidence(*arrays, everything, 0.0, NO_LIMIT, 0.5, uniforms)[0],
+        log_evidence(arrays, everything, 0.0, uniforms)[0],
         chain.log_joint(X, everything),
         atol=1e-12,
     )
@@ -145,9 +125,9 @@ def test_masses_far_below_the_smallest_number_do_not_vanish():
     arrays = LinearScorer([even, *[rare] * 40, even], [()] * 42).scores(np.zeros((1, 1))).arrays
     known = np.array([[-1, *[1] * 40, -1]], dtype=np.int32)
     uniforms = np.random.default_rng(0).random((10, 42))
-    log_mass, _ = kernels.log_evidence(*arrays, known, 0.0, NO_LIMIT, 0.5, uniforms)
+    log_mass, _ = log_evidence(arrays, known, 0.0, uniforms)
     np.testing.assert_allclose(log_mass, -2000.0, rtol=1e-12)
-    _, _, weights, left, _, _ = kernels.distribution(*arrays, known, 0.0, NO_LIMIT, 0.5, uniforms)
+    _, _, weights, left, *_ = enumerate_rows(arrays, known, 0.0, NO_LIMIT, uniforms)
     np.testing.assert_allclose(weights, 0.25)
     assert left == 0.0
 
@@ -159,11 +139,9 @@ def test_draws_equal_those_of_the_reference(seed, parents, is_known, max_nodes, 
     n_labels = chain.n_labels
     row_known = np.empty(0, dtype=np.int32) if known is None else known[0]
     uniforms = rng.random((7, n_labels))
-    base, effects, score_start, score_weight, response, n_classes, active_start = arrays
-    chain_arrays = (base[0], effects, score_start, score_weight, response, n_classes, active_start, row_known)
-    path = prefix_tree.new_path(score_start, n_classes)
-    tree, frontier, _, size, _, remaining, _ = prefix_tree.grow_tree(
-        *chain_arrays, n_labels, 0.0, max_nodes, prefix_tree.new_tree(64), path, np.empty(64, dtype=np.int64)
+    (base, links), path = arrays, new_path(arrays[1])
+    tree, frontier, _, size, _, remaining, _ = kernels.grow_tree(
+        base[0], links, row_known, n_labels, 0.0, max_nodes, kernels.new_tree(64), path, np.empty(64, dtype=np.int64)
     )
     if size == 0:
         return
@@ -176,9 +154,9 @@ def test_draws_equal_those_of_the_reference(seed, parents, is_known, max_nodes, 
             walk = parent[walk]
         prefixes.append((tuple(prefix), log_mass[node]))
     labels = np.empty((7, n_labels), dtype=np.int32)
-    log_weight, start = np.empty(7), np.empty(7, dtype=np.int64)
-    prefix_tree.draw_completions(
-        *chain_arrays, n_labels, tree, path, frontier, size, remaining, offset, uniforms, labels, log_weight, start
+    log_weight = np.empty(7)
+    kernels.draw_completions(
+        base[0], links, row_known, n_labels, tree, path, frontier, size, remaining, offset, uniforms, labels, log_weight
     )
     expected = reference.draw_completions(chain, X[0], None if known is None else known[0], prefixes, offset, uniforms)
     np.testing.assert_array_equal(labels, [vector for vector, _ in expected])

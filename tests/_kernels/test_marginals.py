@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montechain._kernels.bounded_marginals import bounded_marginals
-from montechain._kernels.enumeration import marginals as enumerated_marginals
-from montechain._kernels.marginals import marginals
+from montechain._kernels.marginals import bounded_marginals
 from montechain.chain import no_knowledge
+from montechain.inference import Exhaustive
+from montechain.inference.enumeration import Effort
+from montechain.inference.marginals import marginals
 from montechain.links.linear import SOFTMAX, FittedLinearLink, LinearScorer
+from montechain.prefix_tree import PrefixTree
 from random_chains import random_given, random_linear_chain
 from reference import enumeration as reference
 
@@ -31,7 +33,7 @@ def make_case(seed, parents, n_rows=3, max_labels=7):
 def long_chain(n_labels, n_rows, scale=0.7):
     rng = np.random.default_rng(n_labels)
     chain = random_linear_chain(rng, n_labels, 2, response=SOFTMAX, scale=scale)
-    return chain.scores(rng.normal(size=(n_rows, 3))).arrays
+    return chain, rng.normal(size=(n_rows, 3))
 
 
 def by_column(marginals):
@@ -42,7 +44,7 @@ def by_column(marginals):
 @settings(deadline=None, max_examples=150)
 def test_the_truth_lies_within_bounds_as_close_as_asked(seed, parents, residual):
     chain, X, _ = make_case(seed, parents)
-    base, effects, *_ = chain.scores(X).arrays
+    base, (effects, *_) = chain.scores(X).arrays
     proba, lower, unresolved, settled, _ = bounded_marginals(
         base, effects, no_knowledge(chain.n_labels), residual, NO_LIMIT
     )
@@ -61,34 +63,32 @@ def test_the_truth_lies_within_bounds_as_close_as_asked(seed, parents, residual)
 @settings(deadline=None, max_examples=100)
 def test_beyond_the_budget_or_with_knowledge_the_bounds_still_hold(seed, parents, residual, max_nodes):
     chain, X, rng = make_case(seed, parents, n_rows=4)
-    arrays = chain.scores(X).arrays
     known = random_given(rng, len(X), chain.n_classes)
     known[::2] = -1
-    uniforms = rng.random((20, chain.n_labels))
-    proba, lower, unresolved, estimated = marginals(
-        *arrays, known, residual=residual, max_nodes=max_nodes, draw=lambda: (0.5, uniforms)
-    )
-    expected = by_column(reference.marginals(chain, X, known))
-    slack = np.repeat(unresolved, 2, axis=1)
+    effort = Effort(residual, max(1, max_nodes), 20)
+    found = marginals(PrefixTree(chain, X, known), effort, rng=rng)
+    expected, lower = by_column(reference.marginals(chain, X, known)), by_column(found.lower)
     assert (lower <= expected + 1e-9).all()
-    assert (expected <= lower + slack + 1e-9).all()
-    assert (np.abs(proba - expected)[~estimated] <= residual + 1e-9).all()
-    settled, nodes = bounded_marginals(*arrays[:2], known, residual, max_nodes)[3:]
+    assert (expected <= lower + np.repeat(found.unresolved, 2, axis=1) + 1e-9).all()
+    assert (np.abs(by_column(found.proba) - expected)[~found.estimated] <= residual + 1e-9).all()
+    scores = chain.scores(X)
+    settled, nodes = bounded_marginals(scores.base, scores.effects, known, 0.0, max(1, max_nodes))[3:]
     assert not settled[(known >= 0).any(axis=1)].any()
-    assert not estimated[settled].any()
-    assert (nodes[settled] <= max_nodes).all()
+    assert not found.estimated[settled].any()
+    assert (nodes[settled] <= max(1, max_nodes)).all()
 
 
 @pytest.mark.parametrize("n_labels", [9, 12, 13])
 def test_a_longer_chain_agrees_with_the_enumeration(n_labels):
-    arrays = long_chain(n_labels, 4)
-    free = no_knowledge(n_labels)
-    expected = enumerated_marginals(*arrays, free, 0.0, NO_LIMIT, 0.5, np.empty((0, n_labels)))[0]
-    exact, _, unresolved, _, every = bounded_marginals(*arrays[:2], free, 0.0, NO_LIMIT)
+    chain, X = long_chain(n_labels, 4)
+    free, arrays = no_knowledge(n_labels), (chain.scores(X).base, chain.scores(X).effects)
+    rng = np.random.default_rng(0)
+    expected = by_column(Exhaustive().marginals(chain, X, rng=rng).proba)
+    exact, _, unresolved, _, every = bounded_marginals(*arrays, free, 0.0, NO_LIMIT)
     np.testing.assert_allclose(exact, expected, rtol=0, atol=1e-12)
     assert (unresolved == 0.0).all()
     for residual in (0.1, 0.01, 0.001):
-        proba, lower, unresolved, settled, nodes = bounded_marginals(*arrays[:2], free, residual, NO_LIMIT)
+        proba, lower, unresolved, settled, nodes = bounded_marginals(*arrays, free, residual, NO_LIMIT)
         assert settled.all()
         assert residual < 0.1 or (nodes < every).all()
         assert (np.abs(proba - expected) <= residual + 1e-12).all()
@@ -97,7 +97,8 @@ def test_a_longer_chain_agrees_with_the_enumeration(n_labels):
 
 
 def test_a_row_does_not_depend_on_its_neighbours():
-    base, effects, *_ = long_chain(11, 7)
+    chain, X = long_chain(11, 7)
+    base, effects = chain.scores(X).base, chain.scores(X).effects
     together = bounded_marginals(base, effects, no_knowledge(11), 0.01, NO_LIMIT)
     for i in range(len(base)):
         alone = bounded_marginals(base[[i]], effects, no_knowledge(11), 0.01, NO_LIMIT)
@@ -119,9 +120,9 @@ def test_classes_of_probability_zero_and_one():
     never = FittedLinearLink.constant(np.array([0.0, -np.inf]), 1, ())
     always = FittedLinearLink.constant(np.array([-np.inf, 0.0]), 1, ())
     last = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.zeros(1), (np.array([[0.0], [5.0]]),) * 2)
-    arrays = LinearScorer([never, always, last], [(), (), (0, 1)]).scores(np.zeros((1, 1))).arrays
+    scores = LinearScorer([never, always, last], [(), (), (0, 1)]).scores(np.zeros((1, 1)))
     for residual in (0.0, 0.01):
-        proba = bounded_marginals(*arrays[:2], no_knowledge(3), residual, NO_LIMIT)[0]
+        proba = bounded_marginals(scores.base, scores.effects, no_knowledge(3), residual, NO_LIMIT)[0]
         np.testing.assert_allclose(
             proba[0, 1::2], [0.0, 1.0, 1.0 / (1.0 + np.exp(-5.0))], rtol=0, atol=max(residual, 1e-15)
         )

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montechain._kernels.draws import best_of_draws, drawn_vectors, next_class
 from montechain._kernels.monte_carlo import monte_carlo
 from montechain.chain import no_knowledge
+from montechain.inference.draws import draw
 from montechain.links.linear import SOFTMAX
+from montechain.prefix_tree import PrefixTree
 from random_chains import log_proba_table, random_given, random_linear_chain
 from reference import monte_carlo as reference
 
@@ -26,12 +27,12 @@ def random_problem(seed, is_known, is_binary=False):
     return chain, X, known, no_knowledge(chain.n_labels) if known is None else known, uniforms
 
 
-@pytest.mark.parametrize(("kernel", "is_binary"), [(monte_carlo, True), (monte_carlo, False), (best_of_draws, True)])
+@pytest.mark.parametrize("is_binary", [True, False])
 @given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans(), start_greedy=st.booleans())
 @settings(deadline=None, max_examples=100)
-def test_equals_algorithm_3(kernel, is_binary, seed, is_known, start_greedy):
+def test_equals_algorithm_3(is_binary, seed, is_known, start_greedy):
     chain, X, known, known_array, uniforms = random_problem(seed, is_known, is_binary)
-    labels, log_proba, upper_bound = kernel(*chain.scores(X).arrays, known_array, uniforms, start_greedy)
+    labels, log_proba, upper_bound = monte_carlo(*chain.scores(X).arrays, known_array, uniforms, start_greedy)
     expected_labels, expected = reference.monte_carlo(chain, X, known, uniforms, start_greedy)
     np.testing.assert_array_equal(labels, expected_labels)
     np.testing.assert_allclose(log_proba, expected, rtol=0, atol=1e-10)
@@ -45,19 +46,14 @@ def test_equals_algorithm_3(kernel, is_binary, seed, is_known, start_greedy):
 @given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans())
 @settings(deadline=None, max_examples=60)
 def test_drawn_vectors_are_the_distinct_draws(seed, is_known):
-    chain, X, known, known_array, uniforms = random_problem(seed, is_known)
-    indptr, labels, counts, log_proba, log_weight = drawn_vectors(*chain.scores(X).arrays, known_array, uniforms)
+    chain, X, known, _, uniforms = random_problem(seed, is_known)
+    found = draw(PrefixTree(chain, X, known), uniforms)
     for i, expected in enumerate(reference.drawn_vectors(chain, X, known, uniforms)):
-        row = slice(indptr[i], indptr[i + 1])
-        np.testing.assert_array_equal(labels[row], [y for y, _, _, _ in expected])
-        np.testing.assert_array_equal(counts[row], [count for _, count, _, _ in expected])
-        np.testing.assert_allclose(log_proba[row], [value for _, _, value, _ in expected], rtol=0, atol=1e-10)
-        np.testing.assert_allclose(log_weight[row], [weight for _, _, _, weight in expected], rtol=0, atol=1e-10)
-
-
-def test_classes_are_tried_from_the_most_probable_down_and_each_once():
-    log_proba = np.log([0.2, 0.3, 0.2, 0.3])
-    assert [next_class(log_proba, 4, c) for c in (-1, 1, 3, 0, 2)] == [1, 3, 0, 2, -1]
+        row = slice(found.indptr[i], found.indptr[i + 1])
+        np.testing.assert_array_equal(found.labels[row], [y for y, _, _, _ in expected])
+        np.testing.assert_array_equal(found.counts[row], [count for _, count, _, _ in expected])
+        np.testing.assert_allclose(found.log_proba[row], [value for _, _, value, _ in expected], rtol=0, atol=1e-10)
+        np.testing.assert_allclose(found.log_weight[row], [weight for _, _, _, weight in expected], rtol=0, atol=1e-10)
 
 
 def test_probabilities_that_underflow_are_compared_by_their_logarithms():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from montechain.chain import Chain, PrefixTree
 from montechain.inference.branch_and_bound import BranchAndBound
-from montechain.inference.enumeration import Effort, distribution, evidence, top_k
+from montechain.inference.enumeration import Effort, distribution, evidence, sum_product, top_k
 from montechain.inference.greedy import Greedy
 from montechain.inference.marginals import marginals
 from montechain.links.linear import SOFTMAX, FittedLinearLink
@@ -50,30 +50,6 @@ def bound_loss(chain, name):
     return check_loss(name, classes=[np.arange(n) for n in chain.n_classes], order=range(chain.n_labels))
 
 
-@given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), is_generic=st.booleans())
-@settings(deadline=None, max_examples=100)
-def test_finds_the_most_probable_vector_and_proves_it(seed, parents, is_known, is_generic):
-    chain, X, known, _, table, rng = make_case(seed, parents, is_known, is_generic)
-    decision = BranchAndBound(max_nodes=NO_LIMIT).most_probable(chain, X, given=known, rng=rng)
-    np.testing.assert_allclose(decision.log_proba, table.max(axis=1), rtol=0, atol=1e-9)
-    np.testing.assert_allclose(chain.log_joint(X, decision.labels), decision.log_proba, rtol=0, atol=1e-9)
-    assert decision.certified.all()
-    assert (decision.regret <= 1e-9).all()
-
-
-@given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), is_generic=st.booleans())
-@settings(deadline=None, max_examples=60)
-def test_the_bound_holds_and_never_rises_with_the_budget(seed, parents, is_known, is_generic):
-    chain, X, known, _, table, rng = make_case(seed, parents, is_known, is_generic)
-    before = np.full(N_ROWS, np.inf)
-    for max_nodes in [1, 2, 3, 5, 8, 12, 20, 50, 100, NO_LIMIT]:
-        decision = BranchAndBound(max_nodes=max_nodes).most_probable(chain, X, given=known, rng=rng)
-        assert (decision.upper_bound >= table.max(axis=1) - 1e-9).all()
-        assert (decision.upper_bound <= before + 1e-12).all()
-        assert (decision.log_proba[decision.certified] >= table.max(axis=1)[decision.certified] - 1e-9).all()
-        before = decision.upper_bound
-
-
 def test_generic_search_calls_each_link_a_few_times_for_all_rows():
     chain, X = random_table_chain(np.random.default_rng(0), [2, 3, 2, 2, 3], n_rows=50)
     BranchAndBound().most_probable(chain, X, rng=np.random.default_rng(0))
@@ -83,22 +59,6 @@ def test_generic_search_calls_each_link_a_few_times_for_all_rows():
     assert chain.n_calls <= 2 * chain.n_labels
 
 
-@given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), is_generic=st.booleans(), k=st.integers(1, 30))
-@settings(deadline=None, max_examples=80)
-def test_top_k_is_sorted_distinct_and_best(seed, parents, is_known, is_generic, k):
-    chain, X, known, vectors, table, _ = make_case(seed, parents, is_known, is_generic)
-    top = BranchAndBound(max_nodes=NO_LIMIT).top_k(chain, X, k, given=known)
-    assert top.certified.all()
-    expected = -np.sort(-table, axis=1)[:, :k]
-    assert top.log_proba.shape == (N_ROWS, min(k, len(vectors)))
-    np.testing.assert_allclose(np.exp(top.log_proba), np.exp(expected), rtol=0, atol=1e-9)
-    for i in range(N_ROWS):
-        there = np.isfinite(top.log_proba[i])
-        assert there.sum() == min(k, np.isfinite(table[i]).sum())
-        assert len({tuple(vector) for vector in top.labels[i, there]}) == there.sum()
-        assert (top.labels[i, ~there] == -1).all()
-
-
 def test_top_k_of_a_generic_chain_is_not_certified_when_the_budget_cuts_prefixes_off():
     chain, X = random_table_chain(np.random.default_rng(1), [3] * 5, n_rows=30, concentration=5.0)
     top = top_k(PrefixTree(chain, X), 2, max_nodes=1)
@@ -106,44 +66,6 @@ def test_top_k_of_a_generic_chain_is_not_certified_when_the_budget_cuts_prefixes
     _, table = log_proba_table(chain, X)
     best = -np.sort(-table, axis=1)[:, :2]
     np.testing.assert_allclose(top.log_proba[top.certified], best[top.certified], atol=1e-9)
-
-
-@given(
-    seed=SEEDS,
-    parents=PARENTS,
-    is_known=st.booleans(),
-    is_generic=st.booleans(),
-    residual=st.sampled_from([0.0, 0.02, 0.2]),
-    max_nodes=st.sampled_from([4, NO_LIMIT]),
-)
-@settings(deadline=None, max_examples=100)
-def test_marginals_and_hamming_decisions_are_within_their_bounds(
-    seed, parents, is_known, is_generic, residual, max_nodes
-):
-    chain, X, known, vectors, table, rng = make_case(seed, parents, is_known, is_generic)
-    expected = true_marginals(chain, vectors, table)
-    strategy = BranchAndBound(max_nodes=max_nodes, residual=residual, frontier_samples=30)
-    found = marginals(PrefixTree(chain, X, known), Effort(residual, max_nodes, 30), rng=rng)
-    for k, exact in enumerate(expected):
-        assert (found.lower[k] <= exact + 1e-9).all()
-        assert (exact <= found.lower[k] + found.unresolved[:, [k]] + 1e-9).all()
-        # An estimate is no better proven than its bounds, but it lies between them.
-        assert (found.lower[k] - 1e-9 <= found.proba[k]).all()
-        assert (found.proba[k] <= found.lower[k] + found.unresolved[:, [k]] + 1e-9).all()
-    if max_nodes == NO_LIMIT:
-        for proba, exact in zip(strategy.marginals(chain, X, given=known, rng=rng).proba, expected, strict=True):
-            np.testing.assert_allclose(proba, exact, rtol=0, atol=residual + 1e-9)
-    decision = strategy.decide(chain, X, loss=bound_loss(chain, "hamming"), given=known, rng=rng)
-    rows = np.arange(N_ROWS)
-    risk = np.mean([1 - p[rows, decision.labels[:, k]] for k, p in enumerate(expected)], axis=0)
-    least = np.mean([1 - p.max(axis=1) for p in expected], axis=0)
-    assert (risk - least <= decision.regret + 1e-9).all()
-    assert (risk[decision.certified] <= least[decision.certified] + 1e-9).all()
-    if max_nodes == NO_LIMIT:
-        assert (decision.regret <= residual + 1e-9).all()
-        np.testing.assert_allclose(decision.expected_loss, risk, rtol=0, atol=residual + 1e-9)
-    if known is not None:
-        assert (decision.labels[known >= 0] == known[known >= 0]).all()
 
 
 @given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), residual=st.sampled_from([0.0, 0.05, 0.3]))
@@ -164,14 +86,6 @@ def test_generic_distribution_is_within_its_residual(seed, parents, is_known, re
             assert max(difference.clip(0).sum(), -difference.clip(max=0).sum()) <= found.residual[i] + 1e-9
             if found.estimated[i]:
                 assert weights.sum() == pytest.approx(1.0)
-
-
-@given(seed=SEEDS, parents=PARENTS, is_generic=st.booleans())
-@settings(deadline=None, max_examples=60)
-def test_evidence_is_the_mass_that_agrees(seed, parents, is_generic):
-    chain, X, known, _, table, rng = make_case(seed, parents, True, is_generic)
-    found = evidence(PrefixTree(chain, X, known), rng=rng)[0]
-    np.testing.assert_allclose(found, np.logaddexp.reduce(table, axis=1), rtol=0, atol=2e-6)
 
 
 @pytest.mark.parametrize("is_generic", [False, True])
@@ -221,9 +135,6 @@ def test_marginals_in_blocks_equal_those_at_once(monkeypatch, is_generic):
 
 @pytest.mark.parametrize("is_generic", [False, True])
 def test_known_classes_that_are_impossible_are_kept(is_generic):
-    from montechain.chain import Chain
-    from montechain.links.linear import FittedLinearLink
-
     never = FittedLinearLink.constant(np.array([0.0, -np.inf]), 1, ())
     free = FittedLinearLink.constant(np.log([0.3, 0.7]), 1, (2,))
     chain = Chain([0, 1], [(), (0,)], [never, free])
@@ -331,3 +242,14 @@ def test_known_labels_that_are_next_to_impossible_still_count(is_generic):
     # The first label raises the odds of each known one by e^0.02.
     np.testing.assert_allclose(proba[0][0, 1], 1 / (1 + np.exp(-0.3 - 0.02 * n_known)), atol=0.05)
     np.testing.assert_allclose(proba[5][0, 1], 1 / (1 + np.exp(-0.3)), atol=0.05)
+
+
+def test_many_labels_known_to_be_rare_do_not_underflow():
+    rare = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.array([-50.0]), (np.array([[0.0], [0.5]]),))
+    root = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.array([0.0]))
+    chain = Chain(range(41), [(), *[(0,)] * 40], [root, *[rare] * 40])
+    known = np.array([[-1, *[1] * 40]], dtype=np.int32)
+    proba, log_evidence = sum_product(PrefixTree(chain, np.zeros((1, 1)), known))
+    # Each of the forty makes the root's second class exp(0.5) times as probable.
+    assert proba[0, 1] == pytest.approx(1 / (1 + np.exp(-20)), abs=1e-12)
+    assert log_evidence[0] == pytest.approx(np.log(0.5) - 2000 + np.logaddexp(0, 20), abs=1e-8)

@@ -29,6 +29,9 @@ def test_both_paths_agree_with_the_reference(epsilon, share):
             np.testing.assert_array_equal(decision.labels, [vector for vector, _, _ in expected])
             np.testing.assert_allclose(decision.log_proba, [value for _, value, _ in expected], rtol=0, atol=1e-10)
             assert (decision.upper_bound >= table.max(axis=1) - 1e-10).all()
+            if view is chain:
+                bounds = [bound for _, _, bound in expected]
+                np.testing.assert_allclose(decision.upper_bound, bounds, rtol=0, atol=1e-10)
 
 
 def test_finds_every_vector_more_probable_than_epsilon():

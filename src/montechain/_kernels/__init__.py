@@ -1,8 +1,8 @@
 """Compiled loops over label-linear chains: arrays in, arrays out, no objects.
 
-Every kernel takes the arrays of `montechain.links.linear.LinearScores` first, in the order of
-`LinearScores.arrays`, then the labels known beforehand, then its own numbers. Each has a slow,
-obvious twin of the same name under `tests/reference/`.
+Every kernel takes `montechain.links.linear.LinearScores.arrays` first (the base scores of the rows and the links), then
+the labels known beforehand, then its own numbers. Each has a slow, obvious twin of the same name under
+`tests/reference/`.
 
 Nothing is compiled at import: numba compiles at the first call and keeps the result on disk. So each kernel is called
 with one set of types, C-contiguous and writable. What few chains or rows need is a kernel of its own, so that others do

@@ -8,7 +8,7 @@ from typing import Any
 
 import numba
 
-__all__ = ["njit"]
+__all__ = ["inner", "njit"]
 
 _warned = False
 
@@ -42,6 +42,15 @@ def njit(function: Callable | None = None, /, **options: Any) -> Any:
 
         cache.save_overload = save_if_possible
     return kernel
+
+
+def inner(function: Callable) -> Any:
+    """Compile a function that only kernels call, and that neither makes nor returns arrays.
+
+    References to the arrays that it is given are not counted. In a loop over small steps, counting those of the arrays
+    in a tuple, such as `Links`, takes several times as long as the steps themselves.
+    """
+    return njit(function, cache=False, _nrt=False)
 
 
 def _warn_once() -> None:

@@ -8,11 +8,14 @@ is part of ``base``). Most label vectors are sparse, so this sum is short.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numba.extending import register_jitable
 
-from montechain._kernels.compiling import njit
+from montechain._kernels.compiling import inner, njit
 from montechain._kernels.coupling import couple, with_addresses
+from montechain._kernels.ties import TIE
 
 SOFTMAX = 0
 """Softmax over K scores; with K = 2 a single score, the log-odds of the second class."""
@@ -20,7 +23,36 @@ ONE_VERSUS_REST = 1
 """K logistic scores, normalised to sum to one."""
 
 
-@njit(cache=False)
+class Links(NamedTuple):
+    """The links of a label-linear chain as kernels take them; see `montechain.links.linear.LinearScores`."""
+
+    effects: np.ndarray
+    score_start: np.ndarray
+    score_weight: np.ndarray
+    response: np.ndarray
+    n_classes: np.ndarray
+    active_start: np.ndarray
+
+    @property
+    def is_all_binary(self) -> bool:
+        """Whether every link has one score, the log-odds of its second class."""
+        return bool((self.n_classes == 2).all() and (self.response == SOFTMAX).all())
+
+
+@register_jitable
+def of_chain(links, j):
+    """Return the links of chain `j` of several stacked ones, see `montechain.population.search.stacked_scores`."""
+    return Links(
+        links.effects,
+        links.score_start[j],
+        links.score_weight,
+        links.response[j],
+        links.n_classes[j],
+        links.active_start[j],
+    )
+
+
+@inner
 def log_sigmoid(score):
     """Logarithm of 1 / (1 + exp(-score)), without overflow."""
     if score >= 0.0:
@@ -28,7 +60,7 @@ def log_sigmoid(score):
     return score - math.log1p(math.exp(score))
 
 
-@njit(cache=False)
+@inner
 def log_sigmoids(odds):
     """Return the log-probabilities of both classes from the log-odds of the second one.
 
@@ -40,39 +72,26 @@ def log_sigmoids(odds):
     return -rest, odds - rest
 
 
-@njit(cache=False)
+@inner
 def log_odds(base_row, effects, column, active, n_active):
-    """Return the one score of a binary `SOFTMAX` link, as `expand` sums it.
-
-    Small enough to be inlined, which `expand` is not: where speed counts, binary links go this way.
-    """
+    """Return the one score of a binary `SOFTMAX` link."""
     odds = base_row[column]
     for a in range(n_active):
         odds += effects[column, active[a]]
     return odds
 
 
-@njit(cache=False)
+@inner
 def respond(scores, weights, response, n_classes, out):
     """Write to ``out[:n_classes]`` the log-probabilities of the classes, given a link's scores."""
     if n_classes == 1:
         out[0] = 0.0
     elif response == SOFTMAX and n_classes == 2:
         out[0], out[1] = log_sigmoids(scores[0])
-    elif response == SOFTMAX:
-        largest = scores[0]
-        for c in range(1, n_classes):
-            largest = max(largest, scores[c])
-        total = 0.0
-        for c in range(n_classes):
-            total += math.exp(scores[c] - largest)
-        shift = largest + math.log(total)
-        for c in range(n_classes):
-            out[c] = scores[c] - shift
-    elif response == ONE_VERSUS_REST:
+    elif response <= ONE_VERSUS_REST:
         largest = -np.inf
         for c in range(n_classes):
-            out[c] = log_sigmoid(scores[c])
+            out[c] = scores[c] if response == SOFTMAX else log_sigmoid(scores[c])
             largest = max(largest, out[c])
         total = 0.0
         for c in range(n_classes):
@@ -87,7 +106,7 @@ def respond(scores, weights, response, n_classes, out):
 def respond_rows(scores, weights, response, n_classes):
     """Return the log-probabilities, of shape (n, n_classes), of one link for n rows of scores."""
     out = np.empty((len(scores), n_classes))
-    _respond_rows(scores, weights, int(with_addresses(response)), n_classes, out)
+    _respond_rows(scores, weights, int(with_addresses(response)), int(n_classes), out)
     return out
 
 
@@ -97,35 +116,78 @@ def _respond_rows(scores, weights, response, n_classes, out):
         respond(scores[row], weights, response, n_classes, out[row])
 
 
-@njit(cache=False)
-def expand(base_row, effects, score_start, score_weight, response, n_classes, k, active, n_active, known, scores, out):
+@inner
+def expand(base_row, links, k, active, n_active, scores, out):
     """Write to ``out[:n_classes[k]]`` the log-probabilities of the classes at position `k`.
 
     Parameters
     ----------
-    base_row, effects, score_start, score_weight, response, n_classes : arrays
-        One row's base scores and the chain's arrays, see `LinearScores`.
+    base_row : array
+        One row's base scores.
+    links : Links
     k : int
         Position in the chain.
     active, n_active : array of int, int
         Columns of `effects` that the prefix of positions 0..k-1 switches on: ``active[:n_active]``.
-    known : int
-        The class of position `k` if it is known beforehand, else -1. A known class keeps its
-        log-probability and every other one gets minus infinity.
     scores : array of float
         Scratch space for the scores of one link.
     out : array of float
         Where the log-probabilities go.
     """
-    first = score_start[k]
-    last = score_start[k + 1]
+    # Small enough to be inlined, for binary links.
+    if links.response[k] == SOFTMAX and links.n_classes[k] == 2:
+        out[0], out[1] = log_sigmoids(log_odds(base_row, links.effects, links.score_start[k], active, n_active))
+    else:
+        _expand_any(base_row, links, k, active, n_active, scores, out)
+
+
+@inner
+def _expand_any(base_row, links, k, active, n_active, scores, out):
+    first, last = links.score_start[k], links.score_start[k + 1]
     for w in range(first, last):
-        score = base_row[w]
-        for a in range(n_active):
-            score += effects[w, active[a]]
-        scores[w - first] = score
-    respond(scores, score_weight[first:last], response[k], n_classes[k], out)
+        scores[w - first] = log_odds(base_row, links.effects, w, active, n_active)
+    respond(scores, links.score_weight[first:last], links.response[k], links.n_classes[k], out)
+
+
+@inner
+def activate(links, k, chosen, active, n_active):
+    """Add class `chosen` of position `k` to the active classes, and return how many there are."""
+    if chosen > 0:
+        active[n_active] = links.active_start[k] + chosen - 1
+        n_active += 1
+    return n_active
+
+
+@njit(cache=False)
+def new_path(links):
+    """Return scratch space for one prefix: its active classes, scores and log-probabilities."""
+    width = most = 1
+    for k in range(len(links.n_classes)):
+        width = max(width, links.score_start[k + 1] - links.score_start[k])
+        most = max(most, links.n_classes[k])
+    return np.empty(max(1, len(links.n_classes)), dtype=np.int64), np.empty(width), np.empty(most)
+
+
+@inner
+def most_probable_class(log_proba, n_classes, known):
+    """Return the known class if there is one, else the first of the most probable ones."""
     if known >= 0:
-        for c in range(n_classes[k]):
-            if c != known:
-                out[c] = -np.inf
+        return known
+    best = log_proba[0]
+    for c in range(1, n_classes):
+        best = max(best, log_proba[c])
+    chosen = 0
+    while log_proba[chosen] < best - TIE:
+        chosen += 1
+    return chosen
+
+
+@inner
+def draw_class(log_proba, n_classes, uniform):
+    """Return the class at which the cumulative probability first exceeds `uniform`, else the last one."""
+    cumulative = 0.0
+    for c in range(n_classes - 1):
+        cumulative += math.exp(log_proba[c])
+        if cumulative > uniform:
+            return c
+    return n_classes - 1

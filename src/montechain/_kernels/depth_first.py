@@ -9,18 +9,15 @@ import math
 
 import numpy as np
 
-from montechain._kernels.compiling import njit
-from montechain._kernels.conditional import SOFTMAX, expand, log_odds
+from montechain._kernels.compiling import inner, njit
+from montechain._kernels.conditional import SOFTMAX, activate, expand, log_odds, most_probable_class
 from montechain._kernels.depth_first_binary import search_binary
-from montechain._kernels.greedy import greedy, most_probable_class
+from montechain._kernels.joint import greedy
 from montechain._kernels.ties import TIE
 
 
-@njit(cache=False)
-def depth_first(
-    base_row, effects, score_start, score_weight, response, n_classes, active_start,
-    known, max_nodes, found, found_log, scratch,
-):  # fmt: skip
+@inner
+def depth_first(base_row, links, known, max_nodes, found, found_log, scratch):
     """Search one row depth-first for its ``k = len(found)`` most probable vectors, the most probable child first.
 
     Writes the vectors to `found` and their log-probabilities to `found_log`, best first, and returns how many there
@@ -30,6 +27,7 @@ def depth_first(
     known classes, or empty.
     """
     children, next_value, labels, next_class, active, n_active_at, scores = scratch
+    n_classes = links.n_classes
     last = len(n_classes) - 1
     wanted = len(found)
     n_found = 0
@@ -49,9 +47,9 @@ def depth_first(
             return n_found, nodes, False, bound, True
         nodes += 1
         known_class = known[depth] if len(known) else -1
-        if response[depth] == SOFTMAX and n_classes[depth] == 2:
+        if links.response[depth] == SOFTMAX and n_classes[depth] == 2:
             # As `expand`, but the likelier class is known at once, and no array is touched.
-            odds = log_odds(base_row, effects, score_start[depth], active, n_active)
+            odds = log_odds(base_row, links.effects, links.score_start[depth], active, n_active)
             chosen = 1 if odds > TIE else 0
             odds = abs(odds)
             rest = math.log1p(math.exp(-odds))
@@ -65,12 +63,9 @@ def depth_first(
                 next_value[depth] = -np.inf
         else:
             out = children[depth]
-            expand(
-                base_row, effects, score_start, score_weight, response, n_classes,
-                depth, active, n_active, known_class, scores, out,
-            )  # fmt: skip
+            expand(base_row, links, depth, active, n_active, scores, out)
             for c in range(n_classes[depth]):
-                out[c] += partial
+                out[c] = out[c] + partial if known_class < 0 or c == known_class else -np.inf
             chosen, value = take_best(out, n_classes[depth])
             next_class[depth], next_value[depth] = take_best(out, n_classes[depth])
         if depth == last:
@@ -103,9 +98,7 @@ def depth_first(
                 next_class[depth], next_value[depth] = take_best(children[depth], n_classes[depth])
             n_active = n_active_at[depth]
         labels[depth] = chosen
-        if chosen > 0:
-            active[n_active] = active_start[depth] + chosen - 1
-            n_active += 1
+        n_active = activate(links, depth, chosen, active, n_active)
         depth += 1
         n_active_at[depth] = n_active
         partial = value
@@ -113,7 +106,7 @@ def depth_first(
     return n_found, nodes, True, bound, n_found == wanted and left >= found_log[wanted - 1] - TIE
 
 
-@njit(cache=False)
+@inner
 def insert(found, found_log, n_found, vector, value):
     """Put `vector` in its place among the best, behind its equals, and return how many there are."""
     wanted = len(found_log)
@@ -131,7 +124,7 @@ def insert(found, found_log, n_found, vector, value):
     return min(n_found + 1, wanted)
 
 
-@njit(cache=False)
+@inner
 def take_best(values, n_classes):
     """Return the class with the largest value, and that value, which is struck out."""
     best = most_probable_class(values, n_classes, -1)
@@ -140,11 +133,11 @@ def take_best(values, n_classes):
     return best, value
 
 
-def new_scratch(score_start, n_classes):
+def new_scratch(links):
     """Return the arrays in which the depth-first search keeps its path and the children not yet taken."""
-    n_labels, n_scores = n_classes.shape[-1], score_start.max(initial=1)
+    n_labels, n_scores = links.n_classes.shape[-1], np.diff(links.score_start).max(initial=1)
     return (
-        np.empty((n_labels, n_classes.max(initial=1))),
+        np.empty((n_labels, links.n_classes.max(initial=1))),
         np.empty(n_labels),
         np.empty(n_labels, dtype=np.int32),
         np.empty(n_labels, dtype=np.int32),
@@ -154,12 +147,7 @@ def new_scratch(score_start, n_classes):
     )
 
 
-def is_all_binary(response, n_classes):
-    """Return whether every link has one score, the log-odds of its second class."""
-    return bool((n_classes == 2).all() and (response == SOFTMAX).all())
-
-
-def search_depth_first(base, effects, score_start, score_weight, response, n_classes, active_start, given, max_nodes):
+def search_depth_first(base, links, given, max_nodes):
     """Find a label vector of each row, and prove it the most probable one where `max_nodes` nodes are enough.
 
     Returns
@@ -173,33 +161,29 @@ def search_depth_first(base, effects, score_start, score_weight, response, n_cla
     tied : bool ndarray of shape (n,)
         Whether another vector may be as probable.
     """
-    others = (effects, score_start, score_weight, response, n_classes, active_start)
-    if is_all_binary(response, n_classes):
-        found = search_binary(base, effects, given, max_nodes)
+    if links.is_all_binary:
+        found = search_binary(base, links.effects, given, max_nodes)
         rows = np.flatnonzero(found[3] == 0)  # those that would underflow
         if len(rows):
             known = given[rows] if len(given) else given
-            for values, own in zip(found, _best_of_any(base[rows], *others, known, max_nodes), strict=True):
+            for values, own in zip(found, _best_of_any(base[rows], links, known, max_nodes), strict=True):
                 values[rows] = own
         return found
-    return _best_of_any(base, *others, given, max_nodes)
+    return _best_of_any(base, links, given, max_nodes)
 
 
-def _best_of_any(base, effects, score_start, score_weight, response, n_classes, active_start, given, max_nodes):
+def _best_of_any(base, links, given, max_nodes):
     """Do what `search_depth_first` does, for links of any response, with logarithms."""
-    others = (effects, score_start, score_weight, response, n_classes, active_start)
-    labels, log_proba, *rest = search_any(base, *others, given, 1, max_nodes)
+    labels, log_proba, *rest = k_best(base, links, given, 1, max_nodes)
     labels, log_proba = np.ascontiguousarray(labels[:, 0]), np.ascontiguousarray(log_proba[:, 0])
     impossible = np.flatnonzero(np.isneginf(log_proba))
     if len(impossible):  # known classes are: any completion is as good as the greedy one
-        labels[impossible] = greedy(base[impossible], *others, given[impossible] if len(given) else given)[0]
+        labels[impossible] = greedy(base[impossible], links, given[impossible] if len(given) else given)[0]
     return labels, log_proba, *rest
 
 
-def k_best(*arguments):
+def k_best(base, links, given, k, max_nodes):
     """Find the `k` most probable label vectors of each row, depth-first, the best first in the result.
-
-    Takes what `search_any` does.
 
     Returns
     -------
@@ -207,35 +191,24 @@ def k_best(*arguments):
         -1 where fewer than k vectors have a positive probability.
     log_proba : ndarray of shape (n, k)
         Minus infinity there.
-    complete : bool ndarray of shape (n,)
-        Whether the search ended before its budget: the vectors are then proven best.
+    upper_bound, nodes, complete, tied
+        As `search_depth_first` returns them: the vectors are proven best where the search is complete.
     """
-    labels, log_proba, _, _, complete, _ = search_any(*arguments)
-    return labels, log_proba, complete
-
-
-def search_any(base, effects, score_start, score_weight, response, n_classes, active_start, given, k, max_nodes):
-    """Find the `k` most probable vectors of each row; return what `k_best` and `search_depth_first` return of them."""
-    n_rows, n_labels = len(base), len(n_classes)
+    n_rows, n_labels = len(base), len(links.n_classes)
     labels = np.full((n_rows, k, n_labels), -1, dtype=np.int32)
     log_proba, upper_bound = np.full((n_rows, k), -np.inf), np.empty(n_rows)
     nodes, (complete, tied) = np.empty(n_rows, dtype=np.int64), np.empty((2, n_rows), dtype=np.bool_)
-    _search_rows(
-        base, effects, score_start, score_weight, response, n_classes, active_start, given, max_nodes,
-        labels, log_proba, upper_bound, nodes, complete, tied, new_scratch(score_start, n_classes),
-    )  # fmt: skip
-    return labels, log_proba, upper_bound, nodes, complete, tied
+    found = (labels, log_proba, upper_bound, nodes, complete, tied)
+    _search_rows(base, links, given, max_nodes, found, new_scratch(links))
+    return found
 
 
 @njit
-def _search_rows(
-    base, effects, score_start, score_weight, response, n_classes, active_start, given, max_nodes,
-    labels, log_proba, upper_bound, nodes, complete, tied, scratch,
-):  # fmt: skip
+def _search_rows(base, links, given, max_nodes, found, scratch):
+    labels, log_proba, upper_bound, nodes, complete, tied = found
     nothing = np.empty(0, dtype=np.int32)
-    for i in range(base.shape[0]):
-        known = given[i] if given.shape[0] > 0 else nothing
+    for i in range(len(base)):
+        known = given[i] if len(given) else nothing
         _, nodes[i], complete[i], upper_bound[i], tied[i] = depth_first(
-            base[i], effects, score_start, score_weight, response, n_classes, active_start,
-            known, max_nodes, labels[i], log_proba[i], scratch,
-        )  # fmt: skip
+            base[i], links, known, max_nodes, labels[i], log_proba[i], scratch
+        )

@@ -13,8 +13,7 @@ import math
 import numpy as np
 
 from montechain._kernels.compiling import njit
-from montechain._kernels.lanes import N_BYTES, load, multiply_add, store
-from montechain._kernels.sigmoids import ratios, shares
+from montechain._kernels.lanes import N_BYTES, load, multiply_add, ratios, shares, store
 from montechain._kernels.ties import TIE
 
 LANES = np.uint64(N_BYTES // 8)

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from montechain._kernels.compiling import njit
-from montechain._kernels.conditional import expand
-from montechain._kernels.greedy import most_probable_class
+from montechain._kernels.compiling import inner, njit
+from montechain._kernels.conditional import activate, expand, most_probable_class, new_path
 from montechain._kernels.heap import doubled, heap_pop, heap_push
-from montechain._kernels.joint import largest, widest
 from montechain._kernels.ties import TIE, level
 
 
 @njit
-def epsilon_approximate(
-    base, effects, score_start, score_weight, response, n_classes, active_start, given, log_epsilon, max_nodes
-):
+def epsilon_approximate(base, links, given, log_epsilon, max_nodes):
     """Return labels, log-probabilities and upper bounds of the search with threshold exp(`log_epsilon`).
 
     Parameters
     ----------
-    base, ..., active_start : arrays
+    base, links
         See `montechain.links.linear.LinearScores`.
     given : int32 ndarray of shape (n, L) or (0, L)
         Known classes, -1 elsewhere; no rows if nothing is known.
@@ -37,8 +33,9 @@ def epsilon_approximate(
     overfull : int
         The first row that needed more than `max_nodes` prefixes, at which the search stopped; else -1.
     """
-    n_rows = base.shape[0]
-    n_labels = n_classes.shape[0]
+    n_rows = len(base)
+    n_classes = links.n_classes
+    n_labels = len(n_classes)
     labels = np.zeros((n_rows, n_labels), dtype=np.int32)
     log_proba = np.full(n_rows, -np.inf)
     upper_bound = np.zeros(n_rows)
@@ -55,9 +52,7 @@ def epsilon_approximate(
     stuck = np.empty(64, dtype=np.int64)
 
     path = np.zeros(n_labels, dtype=np.int32)
-    active = np.empty(max(1, n_labels), dtype=np.int64)
-    scores = np.empty(widest(score_start))
-    children = np.empty(largest(n_classes))
+    active, scores, children = new_path(links)
     for i in range(n_rows):
         base_row = base[i]
         n_nodes = 1
@@ -69,7 +64,7 @@ def epsilon_approximate(
         while n_queue > 0:
             node = heap_pop(queue_keys, queue, n_queue)
             n_queue -= 1
-            n_active = read_path(node, last_class, length, parent, active_start, path, active)
+            n_active = read_path(node, last_class, length, parent, links, path, active)
             k = length[node]
             if k == n_labels:
                 complete = True
@@ -83,11 +78,8 @@ def epsilon_approximate(
                 last_class, length, parent = doubled(last_class), doubled(length), doubled(parent)
                 node_log, free_log = doubled(node_log), doubled(free_log)
                 queue_keys, queue, stuck = doubled(queue_keys), doubled(queue), doubled(stuck)
-            known = given[i, k] if given.shape[0] > 0 else -1
-            expand(
-                base_row, effects, score_start, score_weight, response, n_classes,
-                k, active, n_active, known, scores, children,
-            )  # fmt: skip
+            known = given[i, k] if len(given) else -1
+            expand(base_row, links, k, active, n_active, scores, children)
             before = n_nodes
             for c in range(n_classes[k]):
                 if known >= 0 and c != known:
@@ -112,19 +104,13 @@ def epsilon_approximate(
             # No vector reaches the threshold: the greedy one from each prefix that got stuck, and the best of them.
             for s in range(n_stuck):
                 node = stuck[s]
-                n_active = read_path(node, last_class, length, parent, active_start, path, active)
+                n_active = read_path(node, last_class, length, parent, links, path, active)
                 total = node_log[node]
                 for k in range(length[node], n_labels):
-                    known = given[i, k] if given.shape[0] > 0 else -1
-                    expand(
-                        base_row, effects, score_start, score_weight, response, n_classes,
-                        k, active, n_active, known, scores, children,
-                    )  # fmt: skip
-                    path[k] = most_probable_class(children, n_classes[k], known)
+                    expand(base_row, links, k, active, n_active, scores, children)
+                    path[k] = most_probable_class(children, n_classes[k], given[i, k] if len(given) else -1)
                     total += children[path[k]]
-                    if path[k] > 0:
-                        active[n_active] = active_start[k] + path[k] - 1
-                        n_active += 1
+                    n_active = activate(links, k, path[k], active, n_active)
                 if s == 0 or total > log_proba[i] + TIE:
                     for d in range(n_labels):
                         labels[i, d] = path[d]
@@ -133,8 +119,8 @@ def epsilon_approximate(
     return labels, log_proba, upper_bound, -1
 
 
-@njit(cache=False)
-def read_path(node, last_class, length, parent, active_start, path, active):
+@inner
+def read_path(node, last_class, length, parent, links, path, active):
     """Write the classes of a prefix to `path` and its active classes to `active`; return how many those are."""
     k = length[node]
     for j in range(k - 1, -1, -1):
@@ -142,7 +128,5 @@ def read_path(node, last_class, length, parent, active_start, path, active):
         node = parent[node]
     n_active = 0
     for j in range(k):
-        if path[j] > 0:
-            active[n_active] = active_start[j] + path[j] - 1
-            n_active += 1
+        n_active = activate(links, j, path[j], active, n_active)
     return n_active

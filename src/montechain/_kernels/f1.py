@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from montechain._kernels.compiling import njit
+from montechain._kernels.compiling import inner, njit
 from montechain._kernels.heap import rank
 from montechain._kernels.ties import TIE
 
@@ -45,6 +45,7 @@ def maximise_f1(indptr, labels, weights, negative, n_classes, given):
         class_start[j + 1] = class_start[j] + n_classes[j]
     n_pairs = class_start[n_labels]
     pair_mass = np.zeros(n_pairs * (n_labels + 1))
+    size_of = np.empty(len(labels), dtype=np.int64)
     size_mass = np.zeros(n_labels + 1)
     sizes = np.empty(n_labels + 1, dtype=np.int64)
     must = np.empty(n_labels, dtype=np.bool_)
@@ -61,25 +62,20 @@ def maximise_f1(indptr, labels, weights, negative, n_classes, given):
         first, last = indptr[row], indptr[row + 1]
         largest_size = 0
         for v in range(first, last):
-            size = 0
+            size_of[v] = 0
             for j in range(n_labels):
-                if labels[v, j] != negative[j]:
-                    size += 1
-            largest_size = max(largest_size, size)
+                size_of[v] += labels[v, j] != negative[j]
+            largest_size = max(largest_size, size_of[v])
         width = largest_size + 1
         pair_mass[: n_pairs * width] = 0.0
         size_mass[:] = 0.0
         seen[:] = False
         for v in range(first, last):
-            size = 0
-            for j in range(n_labels):
-                if labels[v, j] != negative[j]:
-                    size += 1
-            size_mass[size] += weights[v]
+            size_mass[size_of[v]] += weights[v]
             for j in range(n_labels):
                 if labels[v, j] != negative[j]:
                     pair = class_start[j] + labels[v, j]
-                    pair_mass[pair * width + size] += weights[v]
+                    pair_mass[pair * width + size_of[v]] += weights[v]
                     seen[pair] = True
         n_sizes = 0
         for size in range(1, width):
@@ -164,19 +160,32 @@ def maximise_f1(indptr, labels, weights, negative, n_classes, given):
     return decisions, expectation
 
 
-@njit(cache=False)
+@inner
 def copy(vector, out):
     """Write one label vector over another; numba takes a second to compile the assignment of a slice."""
     for j in range(len(vector)):
         out[j] = vector[j]
 
 
-@njit(cache=False)
-def jaccard_loss(labels, weights, first, last, relevant, relevant_start, negative, candidate, limit):
-    """Return the expected Jaccard loss of `candidate` over the vectors first..last-1, or infinity.
+@inner
+def unite(candidate, vector, negative):
+    """Add to `candidate` the relevant labels of `vector` where it has none; return whether there are any."""
+    grown = False
+    for j in range(len(vector)):
+        if candidate[j] == negative[j] and vector[j] != negative[j]:
+            candidate[j] = vector[j]
+            grown = True
+    return grown
 
-    It gives up, and returns infinity, as soon as the vectors looked at so far cost `limit` or more.
+
+@inner
+def try_candidate(labels, weights, first, last, sets, negative, candidate, best, decision):
+    """Return the expected Jaccard loss of `candidate` over the vectors first..last-1 if it is less than `best`.
+
+    Then `decision` becomes the candidate; otherwise, known as soon as some of the vectors cost that much, `best` is
+    returned. `sets` are the relevant labels of all vectors and where those of each begin.
     """
+    relevant, relevant_start = sets
     candidate_size = 0
     for j in range(len(candidate)):
         if candidate[j] != negative[j]:
@@ -191,8 +200,9 @@ def jaccard_loss(labels, weights, first, last, relevant, relevant_start, negativ
         union = relevant_start[v + 1] - relevant_start[v] + candidate_size - shared
         if union > 0:
             loss += weights[v] * (1.0 - shared / union)
-            if loss >= limit:
-                return np.inf
+            if loss >= best - TIE:
+                return best
+    copy(candidate, decision)
     return loss
 
 
@@ -224,44 +234,35 @@ def minimise_jaccard(indptr, labels, weights, negative, n_classes, given, first_
     expected_loss : float64 array of shape (n,)
     tried_all : bool array of shape (n,)
     """
-    n_rows = len(indptr) - 1
-    n_labels = labels.shape[1]
+    n_rows, n_labels = first_candidates.shape
     # The relevant labels of each vector: most vectors are sparse, so comparing these alone is quicker.
     relevant_start = np.zeros(len(labels) + 1, dtype=np.int64)
+    relevant = np.empty(labels.size, dtype=np.int64)
+    place = 0
     for v in range(len(labels)):
-        size = 0
-        for j in range(n_labels):
-            if labels[v, j] != negative[j]:
-                size += 1
-        relevant_start[v + 1] = relevant_start[v] + size
-    relevant = np.empty(relevant_start[-1], dtype=np.int64)
-    for v in range(len(labels)):
-        place = relevant_start[v]
         for j in range(n_labels):
             if labels[v, j] != negative[j]:
                 relevant[place] = j
                 place += 1
+        relevant_start[v + 1] = place
+    sets = (relevant, relevant_start)
 
     decisions = first_candidates.copy()
     expected_loss = np.empty(n_rows)
     tried_all = np.zeros(n_rows, dtype=np.bool_)
     candidate = np.empty(n_labels, dtype=np.int32)
     for row in range(n_rows):
-        first, last = indptr[row], indptr[row + 1]
+        first, last, decision = indptr[row], indptr[row + 1], decisions[row]
         n_vectors = 1
         for j in range(n_labels):
             if (given.shape[0] == 0 or given[row, j] < 0) and n_vectors <= max_candidates:
                 n_vectors *= n_classes[j]
         tried_all[row] = n_vectors <= max_candidates
-        best = jaccard_loss(
-            labels, weights, first, last, relevant, relevant_start, negative, first_candidates[row], np.inf
-        )
+        copy(decision, candidate)
+        best = try_candidate(labels, weights, first, last, sets, negative, candidate, np.inf, decision)
         # Good candidates first, for they cut the others short.
         for d in range(first, last):
-            loss = jaccard_loss(labels, weights, first, last, relevant, relevant_start, negative, labels[d], best - TIE)
-            if loss < best:
-                best = loss
-                copy(labels[d], decisions[row])
+            best = try_candidate(labels, weights, first, last, sets, negative, labels[d], best, decision)
         if tried_all[row]:
             for number in range(n_vectors):
                 rest = number
@@ -271,44 +272,17 @@ def minimise_jaccard(indptr, labels, weights, negative, n_classes, given, first_
                     else:
                         candidate[j] = rest % n_classes[j]
                         rest //= n_classes[j]
-                loss = jaccard_loss(
-                    labels, weights, first, last, relevant, relevant_start, negative, candidate, best - TIE
-                )
-                if loss < best:
-                    best = loss
-                    copy(candidate, decisions[row])
-        else:
-            for start in range(first, min(last, first + n_heaviest)):
-                copy(labels[start], candidate)
-                # From the heaviest on all unions in turn; from the others on, pairs.
-                stop = last if start == first else min(last, first + n_heaviest)
-                for d in range(start + 1, stop):
-                    if start > first:
-                        copy(labels[start], candidate)
-                    grown = False
-                    for t in range(relevant_start[d], relevant_start[d + 1]):
-                        j = relevant[t]
-                        if candidate[j] == negative[j]:
-                            candidate[j] = labels[d, j]
-                            grown = True
-                    if grown:
-                        loss = jaccard_loss(
-                            labels, weights, first, last, relevant, relevant_start, negative, candidate, best - TIE
-                        )
-                        if loss < best:
-                            best = loss
-                            copy(candidate, decisions[row])
-            for d in range(first + 1, min(last, first + n_heaviest)):
-                copy(labels[first], candidate)
-                for t in range(relevant_start[d], relevant_start[d + 1]):
-                    j = relevant[t]
-                    if candidate[j] == negative[j]:
-                        candidate[j] = labels[d, j]
-                loss = jaccard_loss(
-                    labels, weights, first, last, relevant, relevant_start, negative, candidate, best - TIE
-                )
-                if loss < best:
-                    best = loss
-                    copy(candidate, decisions[row])
+                best = try_candidate(labels, weights, first, last, sets, negative, candidate, best, decision)
+        elif last > first:
+            copy(labels[first], candidate)
+            for d in range(first + 1, last):
+                if unite(candidate, labels[d], negative):
+                    best = try_candidate(labels, weights, first, last, sets, negative, candidate, best, decision)
+            top = min(last, first + n_heaviest)
+            for d in range(first, top):
+                for other in range(d + 1, top):
+                    copy(labels[d], candidate)
+                    if unite(candidate, labels[other], negative):
+                        best = try_candidate(labels, weights, first, last, sets, negative, candidate, best, decision)
         expected_loss[row] = best
     return decisions, expected_loss, tried_all

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from montechain._kernels.compiling import njit
+from montechain._kernels.compiling import inner, njit
 from montechain._kernels.ties import level
 
 
-@njit(cache=False)
+@inner
 def heap_push(keys, items, size, key, item):
     """Add `item` under `key` to the heap ``keys[:size], items[:size]``; its size is then ``size + 1``."""
     i = size
@@ -23,7 +23,7 @@ def heap_push(keys, items, size, key, item):
     items[i] = item
 
 
-@njit(cache=False)
+@inner
 def heap_pop(keys, items, size):
     """Return the item of the largest key and take it from the heap; its size is then ``size - 1``."""
     top = items[0]
@@ -49,7 +49,7 @@ def heap_pop(keys, items, size):
     return top
 
 
-@njit(cache=False)
+@inner
 def rank(values, n, keys, items, order):
     """Write to ``order[:n]`` the places of ``values[:n]`` from the largest down, of equals the first one first.
 

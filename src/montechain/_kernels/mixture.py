@@ -1,8 +1,7 @@
 """The most probable label vectors of a weighted mixture of chains, with a proof or a bound.
 
-The chains are stacked, see `montechain.population.search.stacked_scores`: ``score_start[j]``, ``response[j]``,
-``n_classes[j]`` and ``active_start[j]`` belong to chain j, and their score columns lie side by side. What is known and
-what is returned is in the order of the labels.
+The chains are stacked, see `montechain.population.search.stacked_scores`. What is known and what is returned is in the
+order of the labels.
 
 Each chain has a stream: its tree of prefixes, grown best-first. A label vector that no stream has completed has in
 chain j at most the probability of the stream's most probable open prefix, so in the mixture at most the
@@ -16,23 +15,20 @@ import math
 
 import numpy as np
 
-from montechain._kernels.compiling import njit
-from montechain._kernels.conditional import SOFTMAX, expand, log_odds, log_sigmoids
+from montechain._kernels.compiling import inner, njit
+from montechain._kernels.conditional import activate, expand, of_chain
 from montechain._kernels.depth_first import depth_first, insert, new_scratch
-from montechain._kernels.greedy import greedy
 from montechain._kernels.heap import doubled, heap_pop, heap_push
+from montechain._kernels.joint import greedy
 from montechain._kernels.ties import TIE
 
 
-def mixture(
-    base, effects, score_start, score_weight, response, n_classes, active_start, given, orders, log_weights,
-    k, first_nodes, max_nodes,
-):  # fmt: skip
+def mixture(base, links, given, orders, log_weights, k, first_nodes, max_nodes):
     """Find the `k` label vectors of each row that are most probable under the mixture, the best first.
 
     Parameters
     ----------
-    base, ..., active_start : arrays
+    base, links
         See `montechain.population.search.stacked_scores`.
     given : int32 ndarray of shape (n, L) or (0, L)
         Known classes by label, -1 elsewhere; no rows if nothing is known.
@@ -63,35 +59,30 @@ def mixture(
     log_proba = np.full((n_rows, k), -np.inf)
     upper_bound = np.empty(n_rows)
     nodes = np.zeros(n_rows, dtype=np.int64)
-    _search_rows(
-        base, effects, score_start, score_weight, response, n_classes, active_start, given, orders, log_weights,
-        first_nodes, max_nodes, labels, log_proba, upper_bound, nodes, new_scratch(score_start, n_classes),
-    )  # fmt: skip
+    found = (labels, log_proba, upper_bound, nodes)
+    _search_rows(base, links, given, orders, log_weights, first_nodes, max_nodes, found, new_scratch(links))
     impossible = np.flatnonzero(np.isneginf(log_proba[:, 0]))
     if len(impossible):  # known classes are, under every chain: any completion is as good as the greedy one
         known = np.ascontiguousarray(given[impossible][:, orders[0]]) if len(given) else given
-        first = (score_start[0], score_weight, response[0], n_classes[0], active_start[0])
-        labels[impossible[:, None], 0, orders[0]] = greedy(base[impossible], effects, *first, known)[0]
-    return labels, log_proba, upper_bound, nodes
+        labels[impossible[:, None], 0, orders[0]] = greedy(base[impossible], of_chain(links, 0), known)[0]
+    return found
 
 
 @njit
-def _search_rows(
-    base, effects, score_start, score_weight, response, n_classes, active_start, given, orders, log_weights,
-    first_nodes, max_nodes, labels, log_proba, upper_bound, nodes, scratch,
-):  # fmt: skip
-    n_rows = base.shape[0]
+def _search_rows(base, links, given, orders, log_weights, first_nodes, max_nodes, found, scratch):
+    labels, log_proba, upper_bound, nodes = found
     n_chains, n_labels = orders.shape
     k = labels.shape[1]
     known = np.empty((n_chains, n_labels if len(given) else 0), dtype=np.int32)
     ceiling = np.empty(n_chains)
-    # Scratch space for each chain alone, and for one vector under all of them.
-    children, _, _, _, active, _, scores = scratch
+    # Scratch space for one prefix, for each chain alone, and for one vector under all of them.
+    active, scores = np.empty_like(scratch[4]), np.empty_like(scratch[6])
+    children, out = np.empty(scratch[0].shape[1]), np.empty(scratch[0].shape[1])
     own = np.empty((n_chains, k, n_labels), dtype=np.int32)
     own_log = np.empty((n_chains, k))
     n_own = np.empty(n_chains, dtype=np.int64)
     vector = np.empty(n_labels, dtype=np.int32)
-    scratch_of_score = (np.empty(n_chains), np.empty_like(active), np.empty_like(scores), np.empty(children.shape[1]))
+    by_chain = np.empty(n_chains)
     # Nodes of all streams: parent, class, depth, log-probability, and the nearest node upwards (itself included) whose
     # class is not the first one. One heap for each stream.
     parent = np.empty(1024, dtype=np.int64)
@@ -107,7 +98,7 @@ def _search_rows(
     lead = np.empty(n_chains)
     share = np.empty(n_chains)
 
-    for i in range(n_rows):
+    for i in range(len(base)):
         base_row = base[i]
         n_found = 0
         for j in range(n_chains):
@@ -115,9 +106,8 @@ def _search_rows(
                 for d in range(n_labels):
                     known[j, d] = given[i, orders[j, d]]
             n_own[j], _, _, ceiling[j], _ = depth_first(
-                base_row, effects, score_start[j], score_weight, response[j], n_classes[j], active_start[j],
-                known[j], first_nodes, own[j], own_log[j], scratch,
-            )  # fmt: skip
+                base_row, of_chain(links, j), known[j], first_nodes, own[j], own_log[j], scratch
+            )
             lead[j] = log_weights[j] + ceiling[j]
         for j in range(n_chains):
             for v in range(n_own[j]):
@@ -126,8 +116,8 @@ def _search_rows(
                 if holds(labels[i], n_found, vector):
                     continue
                 value = score(
-                    base_row, effects, score_start, score_weight, response, n_classes, active_start,
-                    orders, log_weights, vector, j, own_log[j, v], lead, log_proba[i, k - 1], scratch_of_score,
+                    base_row, links, orders, log_weights, vector, j, own_log[j, v], lead, log_proba[i, k - 1],
+                    by_chain, active, scores, out,
                 )  # fmt: skip
                 n_found = insert(labels[i], log_proba[i], n_found, vector, value)
         if n_found == 0:
@@ -163,27 +153,18 @@ def _search_rows(
             nodes[i] += 1
             node = heap_pop(keys[j], items[j], size[j])
             size[j] -= 1
-            depth = depth_of[node]
-            partial = partial_of[node]
+            depth, links_j = depth_of[node], of_chain(links, j)
             n_active = 0
             walk = active_from[node]
             while walk >= 0:
-                active[n_active] = active_start[j, depth_of[walk] - 1] + chosen[walk] - 1
-                n_active += 1
+                n_active = activate(links_j, depth_of[walk] - 1, chosen[walk], active, n_active)
                 walk = active_from[parent[walk]]
             # Effects are added in the order of the positions, as everywhere else.
             for a in range(n_active // 2):
                 active[a], active[n_active - 1 - a] = active[n_active - 1 - a], active[a]
-            n_children = n_classes[j, depth]
+            n_children = links_j.n_classes[depth]
             known_class = known[j, depth] if len(given) else -1
-            out = children[depth]
-            if response[j, depth] == SOFTMAX and n_children == 2:
-                out[0], out[1] = log_sigmoids(log_odds(base_row, effects, score_start[j, depth], active, n_active))
-            else:
-                expand(
-                    base_row, effects, score_start[j], score_weight, response[j], n_classes[j],
-                    depth, active, n_active, -1, scores, out,
-                )  # fmt: skip
+            expand(base_row, links_j, depth, active, n_active, scores, children)
             if n_stored + n_children > len(parent):
                 parent, chosen, depth_of = doubled(parent), doubled(chosen), doubled(depth_of)
                 partial_of, active_from = doubled(partial_of), doubled(active_from)
@@ -196,7 +177,7 @@ def _search_rows(
                     others += share[m]
             has_risen = False
             for c in range(n_children):
-                value = partial + out[c]
+                value = partial_of[node] + children[c]
                 if value == -np.inf or (known_class >= 0 and c != known_class):
                     continue
                 # A child that cannot matter any more is forgotten: no vector below it is among the k best.
@@ -220,8 +201,8 @@ def _search_rows(
                     vector[orders[j, d]] = chosen[walk]
                     walk = parent[walk]
                 value = score(
-                    base_row, effects, score_start, score_weight, response, n_classes, active_start,
-                    orders, log_weights, vector, j, value, lead, threshold, scratch_of_score,
+                    base_row, links, orders, log_weights, vector, j, value, lead, threshold,
+                    by_chain, active, scores, out,
                 )  # fmt: skip
                 if value > threshold + TIE and not holds(labels[i], n_found, vector):
                     n_found = insert(labels[i], log_proba[i], n_found, vector, value)
@@ -234,20 +215,17 @@ def _search_rows(
                     share[m] = math.exp(min(lead[m] - threshold, 700.0))
             elif threshold > -np.inf:
                 share[j] = math.exp(min(lead[j] - threshold, 700.0))
-    return labels, log_proba, upper_bound, nodes
 
 
 @njit(cache=False)
 def score(
-    base_row, effects, score_start, score_weight, response, n_classes, active_start, orders, log_weights, vector,
-    origin, origin_log, lead, threshold, scratch,
-):  # fmt: skip
+    base_row, links, orders, log_weights, vector, origin, origin_log, lead, threshold, by_chain, active, scores, out
+):
     """Return the log-probability of `vector` under the mixture, or minus infinity once it cannot exceed `threshold`.
 
     Chain `origin` gives it the log-probability `origin_log`; any other chain j, as is known beforehand, at most
     ``lead[j]``, the weight included.
     """
-    by_chain, active, scores, out = scratch
     n_chains, n_labels = orders.shape
     # The sum so far and, until a chain's own value replaces it, what the chains after it can add, both in units of
     # the threshold.
@@ -270,22 +248,14 @@ def score(
                 missing = 1.0 - total - by_chain[j]
                 if missing > TIE:
                     limit = threshold + math.log(missing - 0.5 * TIE)
-            n_active = 0
+            n_active, links_j = 0, of_chain(links, j)
             for k in range(n_labels):
                 c = vector[orders[j, k]]
-                if response[j, k] == SOFTMAX and n_classes[j, k] == 2:
-                    out[0], out[1] = log_sigmoids(log_odds(base_row, effects, score_start[j, k], active, n_active))
-                else:
-                    expand(
-                        base_row, effects, score_start[j], score_weight, response[j], n_classes[j],
-                        k, active, n_active, -1, scores, out,
-                    )  # fmt: skip
+                expand(base_row, links_j, k, active, n_active, scores, out)
                 value += out[c]
                 if value <= limit:
                     return -np.inf
-                if c > 0:
-                    active[n_active] = active_start[j, k] + c - 1
-                    n_active += 1
+                n_active = activate(links_j, k, c, active, n_active)
             if threshold > -np.inf:
                 total += math.exp(min(value - threshold, 700.0))
         by_chain[j] = value
@@ -298,7 +268,7 @@ def score(
     return largest + math.log(total)
 
 
-@njit(cache=False)
+@inner
 def holds(labels, n_found, vector):
     """Return whether `vector` is one of the first `n_found` rows of `labels`."""
     for v in range(n_found):

@@ -1,8 +1,9 @@
-"""The best of many draws: Algorithm 3 of the paper.
+"""The best of many draws: Algorithm 3 of the paper, and what Algorithm 4 does with each of its chains.
 
-Draws of a binary chain are followed one after the other, and given up once they cannot be better than the best vector.
-That vector is often the most probable one of all, which the depth-first search finds in less time than the draws take;
-then no draw matters after it. Other chains are walked with all draws together, see `montechain._kernels.draws`.
+The conditionals along the start vector are kept. A draw follows that vector by comparisons, and is evaluated only from
+the link on at which it takes another class, as long as it can still be better. The answer is that of drawing and
+comparing the vectors one after the other. Binary chains have a kernel of their own, which takes a third of the time to
+compile.
 """
 
 from __future__ import annotations
@@ -11,42 +12,55 @@ import math
 
 import numpy as np
 
-from montechain._kernels.compiling import njit
-from montechain._kernels.depth_first import is_all_binary
-from montechain._kernels.depth_first_binary import search_binary
-from montechain._kernels.draws import best_of_draws
+from montechain._kernels.compiling import inner, njit
+from montechain._kernels.conditional import activate, draw_class, expand, most_probable_class
+from montechain._kernels.depth_first import search_depth_first
 from montechain._kernels.ties import TIE
 
 PATIENCE = 512
-"""Nodes after which the search for the most probable vector of a binary chain ends."""
+"""Nodes after which the search for the most probable vector ends. Where it finds that vector, no draw matters after it;
+this takes less time than the draws do."""
 
 
-def monte_carlo(base, effects, score_start, score_weight, response, n_classes, active_start, given, *draws):
+def monte_carlo(base, links, given, uniforms, start_greedy):
     """Return the best of the start vector and the drawn ones, its log-probability and an upper bound.
 
-    Takes and returns what `best_of_draws` does.
+    Parameters
+    ----------
+    base, links
+        See `montechain.links.linear.LinearScores`.
+    given : int32 ndarray of shape (n, L) or (0, L)
+        Known classes, -1 elsewhere; no rows if nothing is known.
+    uniforms : ndarray of shape (S, L)
+        Uniform numbers in [0, 1), the same for all rows.
+    start_greedy : bool
+        Whether the greedy vector is the start; otherwise the first draw is.
+
+    Returns
+    -------
+    labels : int32 ndarray of shape (n, L)
+    log_proba : ndarray of shape (n,)
+    upper_bound : ndarray of shape (n,)
+        No vector, drawn or not, has a higher log-probability.
     """
-    others = (effects, score_start, score_weight, response, n_classes, active_start)
-    if not is_all_binary(response, n_classes):
-        return best_of_draws(base, *others, given, *draws)
-    uniforms, start_greedy = draws
-    labels, log_proba, upper_bound, nodes, complete, tied = search_binary(base, effects, given, PATIENCE)
-    odds = base + labels @ np.tril(effects, -1).T
-    is_known = given >= 0 if len(given) else np.zeros(1, dtype=bool)
-    is_greedy = start_greedy & (((odds > TIE) == (labels == 1)) | is_known).all(axis=1)
-    rows = np.flatnonzero(~is_greedy & (nodes > 0))
-    is_best = complete & ~tied
-    draw_rows(base, effects, given, rows, is_best, uniforms, start_greedy, labels, log_proba, upper_bound)
-    underflown = np.flatnonzero(nodes == 0)
-    if len(underflown):
-        known = given[underflown] if len(given) else given
-        found = best_of_draws(base[underflown], *others, known, *draws)
-        labels[underflown], log_proba[underflown], upper_bound[underflown] = found
+    labels, log_proba, upper_bound, _, complete, tied = search_depth_first(base, links, given, PATIENCE)
+    if not links.is_all_binary:
+        found = (labels, log_proba, upper_bound)
+        _draw_rows(base, links, given, uniforms, start_greedy, found, new_walk(links))
+        return found
+    # The most probable vector is often the greedy one, or else among the draws: then it is the answer.
+    odds = base + labels @ np.tril(links.effects, -1).T
+    is_known = given >= 0 if len(given) else np.zeros((1, 1), dtype=bool)
+    is_greedy = start_greedy & complete & (((odds > TIE) == (labels == 1)) | is_known).all(axis=1)
+    rows = np.flatnonzero(~is_greedy)
+    _draw_binary_rows(
+        base, links.effects, given, rows, complete & ~tied, uniforms, start_greedy, labels, log_proba, upper_bound
+    )
     return labels, log_proba, upper_bound
 
 
 @njit(error_model="numpy")
-def draw_rows(base, effects, given, rows, is_best, uniforms, start_greedy, labels, log_proba, upper_bound):
+def _draw_binary_rows(base, effects, given, rows, is_best, uniforms, start_greedy, labels, log_proba, upper_bound):
     """Draw for some rows of a binary chain, one vector after the other, and keep the first of the most probable ones.
 
     Parameters
@@ -63,8 +77,7 @@ def draw_rows(base, effects, given, rows, is_best, uniforms, start_greedy, label
     path = np.empty(n_labels, dtype=np.int32)
     active = np.empty(n_labels, dtype=np.int64)
     first_class = np.empty(n_labels)
-    for index in range(rows.shape[0]):
-        i = rows[index]
+    for i in rows:
         best = -np.inf
         is_drawn = False
         if is_best[i]:
@@ -119,3 +132,128 @@ def draw_rows(base, effects, given, rows, is_best, uniforms, start_greedy, label
                     break
         log_proba[i] = best
         upper_bound[i] = max(best, upper_bound[i])
+
+
+@njit
+def _draw_rows(base, links, given, uniforms, start_greedy, found, walk):
+    labels, log_proba, upper_bound = found
+    known = np.full(uniforms.shape[1], np.int32(-1))
+    for i in range(len(base)):
+        if len(given):
+            known = given[i]
+        follow(base[i], links, known, uniforms[0], start_greedy, labels[i], walk)
+        log_proba[i] = best_of_draws(base[i], links, known, uniforms, upper_bound[i], labels[i], walk)
+        upper_bound[i] = max(log_proba[i], upper_bound[i])
+
+
+def new_walk(links):
+    """Return the arrays in which `best_of_draws` keeps its path.
+
+    Of the start vector: the log-probability of each of its prefixes, the log-probabilities of the classes at each
+    position, between which uniform numbers its class is drawn, its classes, those active and how many each prefix has.
+    Of a draw: its classes, active classes, scores, and the log-probabilities of the classes at one position.
+    """
+    n_labels, n_classes = links.n_classes.shape[-1], links.n_classes.max(initial=1)
+    return (
+        np.zeros(n_labels + 1),
+        np.empty((n_labels, n_classes)),
+        np.empty((n_labels, 2)),
+        np.empty(n_labels, dtype=np.int32),
+        np.empty(n_labels, dtype=np.int64),
+        np.zeros(n_labels + 1, dtype=np.int64),
+        np.empty(n_labels, dtype=np.int32),
+        np.empty(n_labels, dtype=np.int64),
+        np.empty(np.diff(links.score_start).max(initial=1)),
+        np.empty(n_classes),
+    )
+
+
+@inner
+def follow(base_row, links, known, uniforms, is_greedy, labels, walk):
+    """Choose a start vector, and fill in what `walk` holds of it; it is the greedy one, or the one drawn by `uniforms`.
+
+    If `uniforms` is empty, it is the one that stands in `labels` already.
+    """
+    partial, children, bounds, start, active, n_active_at, _, _, scores, _ = walk
+    for k in range(len(labels)):
+        expand(base_row, links, k, active, n_active_at[k], scores, children[k])
+        if len(uniforms):
+            if is_greedy or known[k] >= 0:
+                labels[k] = most_probable_class(children[k], links.n_classes[k], known[k])
+            else:
+                labels[k] = draw_class(children[k], links.n_classes[k], uniforms[k])
+        start[k] = chosen = labels[k]
+        partial[k + 1] = partial[k] + children[k, chosen]
+        n_active_at[k + 1] = activate(links, k, chosen, active, n_active_at[k])
+        low, high = 0.0, np.inf
+        for c in range(chosen):
+            low += math.exp(children[k, c])
+        if chosen < links.n_classes[k] - 1:  # the last class takes what rounding leaves
+            high = low + math.exp(children[k, chosen])
+        # A known class is taken by every draw.
+        bounds[k, 0], bounds[k, 1] = (low, high) if known[k] < 0 else (-np.inf, np.inf)
+
+
+@inner
+def first_difference(uniforms, s, bounds):
+    """Return the first position at which draw `s` leaves the vector whose classes have these `bounds`, else L."""
+    k = 0
+    while k < len(bounds) and bounds[k, 0] <= uniforms[s, k] < bounds[k, 1]:
+        k += 1
+    return k
+
+
+@inner
+def best_of_draws(base_row, links, known, uniforms, upper_bound, labels, walk):
+    """Replace `labels` by the most probable draw if that is more probable, by the first of equals.
+
+    Parameters
+    ----------
+    known : int32 array of length L
+        The class of each position if it is known, else -1.
+    uniforms : ndarray of shape (S, L)
+        Draw s chooses the class of position k by ``uniforms[s, k]``.
+    upper_bound : float
+        No vector has a higher log-probability: once one is found that has this one, the other draws do not matter.
+    labels : int32 array of length L
+        The start, which `follow` has seen.
+    walk : tuple of arrays
+        See `new_walk`.
+
+    Returns
+    -------
+    float
+        The log-probability of `labels`.
+    """
+    partial, children, bounds, start, start_active, n_active_at, path, active, scores, out = walk
+    n_labels = len(labels)
+    best = partial[n_labels]
+    for s in range(len(uniforms)):
+        if best >= upper_bound - TIE:
+            break
+        k = first_difference(uniforms, s, bounds)
+        if k == n_labels:  # the start again
+            continue
+        for d in range(k):
+            path[d] = start[d]
+        chosen = draw_class(children[k], links.n_classes[k], uniforms[s, k])
+        value = partial[k] + children[k, chosen]
+        n_active = n_active_at[k]
+        for a in range(n_active):
+            active[a] = start_active[a]
+        while value > best + TIE:
+            path[k] = chosen
+            n_active = activate(links, k, chosen, active, n_active)
+            k += 1
+            if k == n_labels:
+                break
+            expand(base_row, links, k, active, n_active, scores, out)
+            chosen = known[k]
+            if chosen < 0:
+                chosen = draw_class(out, links.n_classes[k], uniforms[s, k])
+            value += out[chosen]
+        if k == n_labels and value > best + TIE:
+            best = value
+            for d in range(n_labels):
+                labels[d] = path[d]
+    return best

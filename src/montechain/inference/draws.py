@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from montechain._kernels.draws import drawn_vectors
+from montechain._kernels.joint import log_joint, sample
 from montechain._kernels.ties import TIE
-from montechain.prefix_tree import PrefixTree, draw_classes
+from montechain.prefix_tree import PrefixTree, distinct, draw_classes
 from montechain.targets import CODE
 
 __all__ = ["Draws", "draw", "draw_by_level"]
@@ -86,9 +86,20 @@ class Draws:
 
 def draw(tree: PrefixTree, uniforms: np.ndarray) -> Draws:
     """Draw one vector of each row for each line of `uniforms`, of shape (S, L), which all rows share."""
-    if tree.scores is not None:
-        return Draws(*drawn_vectors(*tree.arrays, uniforms))
-    return draw_by_level(tree, uniforms, np.full(tree.n_rows, -np.inf))[0]
+    if tree.scores is None:
+        return draw_by_level(tree, uniforms, np.full(tree.n_rows, -np.inf))[0]
+    base, links, given = tree.arrays
+    labels, log_weight = sample(base, links, given, uniforms[None])
+    labels, rows = labels.reshape(-1, labels.shape[2]), np.repeat(np.arange(tree.n_rows), len(uniforms))
+    _, first, place = distinct(rows, labels, tree.chain.n_classes)
+    rows, labels = rows[first], labels[first]
+    return Draws(
+        indptr=np.searchsorted(rows, np.arange(tree.n_rows + 1)),
+        labels=labels,
+        counts=np.bincount(place, minlength=len(first)),
+        log_proba=log_joint(base[rows], links, labels),
+        log_weight=log_weight.ravel()[first],
+    )
 
 
 def draw_by_level(tree: PrefixTree, uniforms: np.ndarray, floor: np.ndarray) -> tuple[Draws, np.ndarray]:

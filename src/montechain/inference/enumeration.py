@@ -12,10 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from montechain._kernels.branch_and_bound import k_best as k_best_kernel
+from montechain._kernels.depth_first import k_best
 from montechain._kernels.enumeration import distribution as distribution_kernel
-from montechain._kernels.enumeration import log_evidence as log_evidence_kernel
-from montechain._kernels.forest import marginals as forest_kernel
 from montechain._messages import check_positive_argument
 from montechain._rows import join_rows
 from montechain.distributions import LabelDistribution
@@ -76,10 +74,11 @@ def distribution(tree: PrefixTree, effort: Effort = DEFAULT, *, rng: np.random.G
     """
     offset, uniforms = effort.uniforms(tree, rng)
     residual = effort.residual_of(tree)
-    if tree.scores is not None:
-        found = distribution_kernel(*tree.arrays, residual, effort.max_nodes, offset, uniforms)
-        return LabelDistribution(*found[:5])
     full_depth = np.full(tree.n_rows, tree.chain.n_labels)
+    if tree.scores is not None:
+        return LabelDistribution(
+            *distribution_kernel(*tree.arrays, full_depth, residual, effort.max_nodes, offset, uniforms)[:5]
+        )
     found = enumerate_by_level(tree, full_depth, residual, effort.max_nodes)
     estimated = found.left > residual
     drawn = found.draw(tree, full_depth, estimated, offset, uniforms)
@@ -109,9 +108,12 @@ def evidence(tree: PrefixTree, effort: Effort = PRECISE, *, rng: np.random.Gener
     offset, uniforms = effort.uniforms(tree, rng)
     if is_forest(tree):
         return sum_product(tree)[1], np.zeros(tree.n_rows)
-    if tree.scores is not None:
-        return log_evidence_kernel(*tree.arrays, effort.residual, effort.max_nodes, offset, uniforms)
     full_depth = last_known(tree) + 1
+    if tree.scores is not None:
+        *_, left, _, log_mass, _ = distribution_kernel(
+            *tree.arrays, full_depth, effort.residual, effort.max_nodes, offset, uniforms
+        )
+        return log_mass, left
     found = enumerate_by_level(tree, full_depth, effort.residual, effort.max_nodes)
     drawn = found.draw(tree, full_depth, found.left > effort.residual, offset, uniforms)
     error = np.where(np.isneginf(found.remaining), 0.0, found.left)
@@ -131,7 +133,8 @@ def top_k(tree: PrefixTree, k: int, *, max_nodes: int = DEFAULT.max_nodes) -> To
     n_labels = tree.chain.n_labels
     k = int(min(k, math.prod(tree.chain.n_classes)))
     if tree.scores is not None:
-        return TopK(*k_best_kernel(*tree.arrays, k, max_nodes))
+        labels, log_proba, _, _, complete, _ = k_best(*tree.arrays, k, max_nodes)
+        return TopK(labels, log_proba, complete)
     beam = sweep(tree, width=max(k, 5)).vectors
     order, rank = best_first(beam.rows, beam.log_mass)
     last = beam.take(order[rank == k - 1])
@@ -273,8 +276,6 @@ def sum_product(tree: PrefixTree) -> tuple[np.ndarray, np.ndarray]:
     """Return, for a forest, the probabilities of all classes in columns (NaN if impossible), and log p(known | x)."""
     chain, n_rows = tree.chain, tree.n_rows
     parent = np.array([parents[0] if parents else -1 for parents in chain.parents], dtype=np.int64)
-    if tree.scores is not None:
-        return forest_kernel(*tree.arrays, parent)
     # Of each position: log p(class | class of the parent), of shape (n, K of the parent, K); minus infinity for classes
     # that are not the known one.
     conditional = []

@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from montechain._kernels.exhaustive import all_vectors, exhaustive
+from montechain._kernels.exhaustive import all_vectors
 from montechain._messages import check_positive_integer
 from montechain._rows import join_rows
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference.base import Inference
 from montechain.inference.decision import Decision
-from montechain.inference.sweep import log_sum_by_row, sweep
+from montechain.inference.sweep import best_first, log_sum_by_row, sweep
 from montechain.prefix_tree import PrefixTree
 
 __all__ = ["Exhaustive"]
@@ -52,27 +52,22 @@ class Exhaustive(Inference):
         self.max_vectors = max_vectors
 
     def search(self, tree: PrefixTree, rng: np.random.Generator) -> Decision:  # noqa: D102
-        self._count(tree)
-        if tree.scores is not None:
-            labels, log_proba = exhaustive(*tree.arrays)
-        else:
-            found = join_rows([sweep(block).best() for block in self.blocks(tree, rng)])
-            labels, log_proba = found.labels, found.log_mass
-        return Decision.most_probable(labels, log_proba, log_proba, given=tree.given)
+        labels, log_proba = [], []
+        for block in self.blocks(tree, rng):
+            rows, vectors, values = self._vectors(block)
+            order, rank = best_first(rows, values)
+            labels.append(vectors[order[rank == 0]])
+            log_proba.append(values[order[rank == 0]])
+        value = np.concatenate(log_proba)
+        return Decision.most_probable(np.concatenate(labels), value, value, given=tree.given)
 
     def weigh(self, tree: PrefixTree, rng: np.random.Generator) -> LabelDistribution:  # noqa: D102
-        n_vectors = self._count(tree)
-        if tree.scores is not None:
-            labels, log_proba = all_vectors(*tree.arrays, n_vectors)
-        else:
-            vectors = sweep(tree).vectors
-            labels, log_proba = vectors.labels, vectors.log_mass
-        rows = np.repeat(np.arange(tree.n_rows), n_vectors)
+        rows, labels, log_proba = self._vectors(tree)
         total = log_sum_by_row(rows, log_proba, tree.n_rows)
         # What is known may be impossible under the chain; then all completions count alike, and nothing is proven.
         impossible = np.isneginf(total)
         weights = np.exp(log_proba - np.where(impossible, 0.0, total)[rows])
-        weights[impossible[rows]] = 1.0 / n_vectors[rows[impossible[rows]]]
+        weights[impossible[rows]] = 1.0 / np.bincount(rows)[rows[impossible[rows]]]
         positive = weights > 0
         counts = np.bincount(rows[positive], minlength=tree.n_rows)
         return LabelDistribution(
@@ -92,6 +87,14 @@ class Exhaustive(Inference):
         # Nothing is proven where the known classes are impossible.
         lower = [np.where(found.estimated[:, None], 0.0, own) for own in proba]
         return Marginals(proba, lower, np.repeat(found.residual[:, None], len(proba), axis=1), found.estimated)
+
+    def _vectors(self, tree: PrefixTree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return all vectors that agree with what is known, row after row: row, labels and log-probability of each."""
+        n_vectors = self._count(tree)
+        if tree.scores is not None:
+            return np.repeat(np.arange(tree.n_rows), n_vectors), *all_vectors(*tree.arrays, n_vectors)
+        vectors = sweep(tree).vectors
+        return vectors.rows, vectors.labels, vectors.log_mass
 
     def _count(self, tree: PrefixTree) -> np.ndarray:
         """Return the number of vectors to score in each row, or raise if some row has too many."""

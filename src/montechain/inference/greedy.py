@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from montechain._kernels.greedy import greedy
+from montechain._kernels.joint import greedy
 from montechain.inference.base import Inference
 from montechain.inference.decision import Decision
 from montechain.inference.sweep import sweep

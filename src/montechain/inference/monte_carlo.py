@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from montechain._kernels.joint import conditionals
 from montechain._kernels.monte_carlo import monte_carlo
 from montechain._messages import check_positive_integer, nearest
 from montechain._rows import join_rows
@@ -28,11 +27,11 @@ EXACT = 1e-12
 class MonteCarlo(Inference):
     """Draw label vectors from p(y | x) and return the best.
 
-    This is Algorithm 3 of Read, Martino and Luengo (2014), Section 5: the same draws give the same answer. The draws
-    go through the tree of label prefixes together, so a prefix that several of them share is evaluated once, and draws
-    whose prefix is no more probable than the best vector found are dropped. The answer is certified if no class that
-    the draws left out is more probable than it, because every vector that was not drawn lies below such a class. (This
-    is at least as sharp as a comparison with the mass of all vectors not drawn.)
+    This is Algorithm 3 of Read, Martino and Luengo (2014), Section 5: the same draws give the same answer. Draws whose
+    prefix is no more probable than the best vector found are dropped. In a label-linear chain, a short branch and bound
+    search bounds the probability of all vectors, and an answer that meets the bound is certified. With links of any
+    kind, the draws go through the tree of label prefixes together, and the answer is certified if no class that they
+    left out is more probable than it, because every vector that was not drawn lies below such a class.
 
     Cost: at most ``n_samples`` conditionals per label and row, usually far fewer. Exact for exact match in the rows
     that are certified. Other losses are minimised over all draws, at one conditional for each distinct prefix.
@@ -141,12 +140,9 @@ def _marginals(tree: PrefixTree, draws: Draws) -> Marginals:
     if tree.given is not None:
         is_free &= (tree.given < 0).all(axis=1)
     if is_free.any():
-        if tree.scores is not None:
-            conditional = conditionals(*tree.scores.arrays, draws.rows, draws.labels)
-        else:
-            conditional = np.zeros((len(draws.rows), n_labels, max(n_classes)))
-            for k, n in enumerate(n_classes):
-                conditional[:, k, :n] = np.exp(tree.expand(draws.rows, draws.labels[:, :k]))
+        conditional = np.zeros((len(draws.rows), n_labels, max(n_classes)))
+        for k, n in enumerate(n_classes):
+            conditional[:, k, :n] = np.exp(tree.expand(draws.rows, draws.labels[:, :k]))
         averaged = np.add.reduceat(conditional * draws.weights()[:, None, None], draws.indptr[:-1], axis=0)
         proba = np.where(is_free[:, None, None], seen + unseen[:, None, None] * averaged, proba)
     lower = seen / safe_total[:, None, None]

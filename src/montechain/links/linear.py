@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from montechain._kernels.conditional import ONE_VERSUS_REST, SOFTMAX, respond_rows
+from montechain._kernels.conditional import ONE_VERSUS_REST, SOFTMAX, Links, respond_rows
 from montechain._kernels.coupling import PAIRWISE, with_addresses
 from montechain._kernels.lanes import N_BYTES
 from montechain._kernels.sparse import sparse_scores
@@ -147,17 +147,23 @@ class LinearScores:
     active_start: np.ndarray
 
     @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        """All arrays, in the order in which every kernel takes them."""
-        return (
-            self.base,
-            self.effects,
-            self.score_start,
-            self.score_weight,
-            with_addresses(self.response),
-            self.n_classes,
-            self.active_start,
+    def arrays(self) -> tuple[np.ndarray, Links]:
+        """What every kernel takes first: `base`, and all that does not depend on the rows."""
+        response = with_addresses(self.response)
+        return self.base, Links(
+            self.effects, self.score_start, self.score_weight, response, self.n_classes, self.active_start
         )
+
+    def conditional(self, rows: np.ndarray, prefix: np.ndarray) -> np.ndarray:
+        """Return the log-probabilities of the classes that may follow the prefixes (m, k) of some `rows`: (m, K)."""
+        k = prefix.shape[1]
+        own = slice(self.score_start[k], self.score_start[k + 1])
+        scores, effects = self.base[rows, own], self.effects[own].T
+        for j, codes in enumerate(prefix.T):
+            active = effects[self.active_start[j] : self.active_start[j + 1]]
+            if active.any():
+                scores += np.vstack([np.zeros(scores.shape[1]), active])[codes]
+        return respond_rows(scores, self.score_weight[own], self.response[k], self.n_classes[k])
 
 
 class LinearScorer:

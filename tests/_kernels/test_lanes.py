@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from montechain._kernels.lanes import N_BYTES, load, store
-from montechain._kernels.sigmoids import multiply, ratios, shares, sigmoids
+from montechain._kernels.lanes import N_BYTES, load, multiply, ratios, shares, sigmoids, store
 
 ODDS = st.floats(-745.0, 745.0)
 LINE = st.lists(ODDS, min_size=N_BYTES // 8, max_size=N_BYTES // 8).map(np.array)
