@@ -15,7 +15,10 @@ if TYPE_CHECKING:
         LabelPowersetClassifier,
         MajorityClassifier,
     )
+    from montechain.estimators.auto import AutoChainClassifier
+    from montechain.estimators.stacked import StackedMixtureClassifier
     from montechain.estimators.table import TableClassifier
+    from montechain.features import CrossFittedFeatures, OutOfBagForestFeatures
     from montechain.inference import (
         Beam,
         BranchAndBound,
@@ -59,7 +62,10 @@ _MODULES = {
         "LabelPowersetClassifier",
         "MajorityClassifier",
     ],
+    "montechain.estimators.auto": ["AutoChainClassifier"],
+    "montechain.estimators.stacked": ["StackedMixtureClassifier"],
     "montechain.estimators.table": ["TableClassifier"],
+    "montechain.features": ["CrossFittedFeatures", "OutOfBagForestFeatures"],
     "montechain.inference": [
         "Beam",
         "BranchAndBound",
@@ -109,6 +115,7 @@ __all__ = [
     "METHODS",
     "Algorithm4",
     "AllOrders",
+    "AutoChainClassifier",
     "Beam",
     "BeamOrder",
     "BranchAndBound",
@@ -116,6 +123,7 @@ __all__ = [
     "ChainClassifier",
     "ChainPopulationClassifier",
     "ClusteringForestClassifier",
+    "CrossFittedFeatures",
     "DataError",
     "Dataset",
     "Decision",
@@ -137,8 +145,10 @@ __all__ = [
     "MonteCarlo",
     "MontechainError",
     "OrderSearch",
+    "OutOfBagForestFeatures",
     "OutputError",
     "SVMLink",
+    "StackedMixtureClassifier",
     "SubsetOrder",
     "Swap",
     "TableClassifier",

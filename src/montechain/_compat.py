@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils._set_output import _get_output_config as get_output_config
+from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
@@ -31,6 +32,7 @@ def tree_type() -> Any:
 
 
 __all__ = [
+    "BaseComposition",
     "BaseSearchCV",
     "CallbackSupportMixin",
     "check_feature_names_in",

@@ -10,7 +10,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["DataError", "EstimateWarning", "ModelFileError", "MontechainError", "NonFiniteError", "OutputError"]
+__all__ = [
+    "DataError",
+    "EstimateWarning",
+    "InterruptedFitWarning",
+    "ModelFileError",
+    "MontechainError",
+    "NonFiniteError",
+    "OutputError",
+]
 
 
 class MontechainError(Exception):
@@ -35,6 +43,10 @@ class DataError(MontechainError, ValueError):
 
 class EstimateWarning(UserWarning):
     """Some probabilities are estimates, because a search ran out of nodes before they were exact enough."""
+
+
+class InterruptedFitWarning(UserWarning):
+    """A fit was interrupted, and the model is made of what had been learned by then."""
 
 
 class ModelFileError(MontechainError, ValueError):

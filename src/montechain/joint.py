@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from montechain._rows import join_rows, row_blocks, take_rows
+from montechain._savable import require, savable
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference import BranchAndBound, Inference
 from montechain.inference.decision import Decision, TopK
@@ -156,6 +157,7 @@ class JointModel(ABC):
         return Decision.least_loss(labels, self.log_joint(X, labels), expected_loss, regret)
 
 
+@savable
 class ChainModel(JointModel):
     """A chain with its inference strategy. Translates between labels and the positions of the chain.
 
@@ -184,6 +186,14 @@ class ChainModel(JointModel):
         self.n_classes = tuple(chain.n_classes[k] for k in self.positions)
         self.n_scores = chain.n_scores
         self.is_sampling = inference.is_sampling
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"chain": self.chain, "inference": self.inference}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        require(isinstance(state["chain"], ChainBase), "a chain is something else")
+        require(isinstance(state["inference"], Inference), "an inference strategy is something else")
+        self.__init__(state["chain"], state["inference"])  # type: ignore[misc]
 
     def by_position(self, Y: np.ndarray | None) -> Any:
         """Return columns in the order of the labels as columns in the order of the chain; None stays None."""

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from montechain._rows import take_rows
+from montechain._savable import require, savable
 from montechain.chain import Chain
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference.decision import TIGHT, Decision, TopK
@@ -26,6 +27,7 @@ MAX_NODES = 20_000
 """Default number of prefixes expanded per row, at most, over all models."""
 
 
+@savable
 class Population(JointModel):
     """Joint models over the same labels, with weights.
 
@@ -75,6 +77,14 @@ class Population(JointModel):
         self.is_sampling = any(model.is_sampling for model in self.models)
         widths = [model.n_scores for model in self.models]
         self.n_scores = sum(widths) if all(widths) else 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"models": list(self.models), "weights": self.weights, "combine": self.combine}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        models = state["models"]
+        require(all(isinstance(model, JointModel) for model in models), "a model of a mixture is something else")
+        self.__init__(models, state["weights"], combine=state["combine"])  # type: ignore[misc]
 
     @property
     def max_nodes(self) -> int:

@@ -1,0 +1,57 @@
+"""Log-probabilities of given label vectors under a chain of logistic links."""
+
+from __future__ import annotations
+
+import math
+
+from montechain._kernels.compiling import njit
+
+LARGE = 1e250
+"""Product of probabilities' inverses from which on its logarithm is taken."""
+
+
+@njit
+def score_candidates(base, offsets, vectors, candidates, score_start, n_classes, log_proba):
+    """Write log p(vector | x) of some vectors of each row.
+
+    Parameters
+    ----------
+    base : float64 ndarray of shape (n, W)
+        Scores of the rows without the effects of parents.
+    offsets : float64 ndarray of shape (V, W)
+        What the classes of each vector add to the scores of later positions.
+    vectors : int32 ndarray of shape (V, L)
+        By position.
+    candidates : int64 ndarray of shape (n, S)
+        Numbers of the vectors to be scored.
+    score_start, n_classes : int64 ndarrays of shape (L + 1,) and (L,)
+    log_proba : float64 ndarray of shape (n, S)
+        Written.
+    """
+    for i in range(base.shape[0]):
+        for s in range(candidates.shape[1]):
+            u = candidates[i, s]
+            total, inverse = 0.0, 1.0
+            for k in range(len(n_classes)):
+                first = score_start[k]
+                if n_classes[k] == 2:
+                    odds = base[i, first] + offsets[u, first]
+                    odds = odds if vectors[u, k] > 0 else -odds
+                    if odds < 0.0:
+                        total += odds
+                        odds = -odds
+                    inverse *= 1.0 + math.exp(-odds)
+                elif n_classes[k] > 2:
+                    largest = base[i, first] + offsets[u, first]
+                    for w in range(first + 1, score_start[k + 1]):
+                        largest = max(largest, base[i, w] + offsets[u, w])
+                    mass = 0.0
+                    for w in range(first, score_start[k + 1]):
+                        mass += math.exp(base[i, w] + offsets[u, w] - largest)
+                    own = first + vectors[u, k]
+                    total += base[i, own] + offsets[u, own] - largest
+                    inverse *= mass
+                if inverse > LARGE:
+                    total -= math.log(inverse)
+                    inverse = 1.0
+            log_proba[i, s] = total - math.log(inverse)

@@ -1,0 +1,254 @@
+"""From chains and forests, judged on held-out rows, to one mixture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from montechain.chain import Chain
+from montechain.inference import BranchAndBound
+from montechain.joint import ChainModel, JointModel
+from montechain.mapped_model import FeatureMaps, MappedModel
+from montechain.population import Population
+from montechain.population.pool import VectorPool, log_shares, pool_weights
+from montechain.population.search import log_sum
+from montechain.population.stacking import mixture_log_proba, stacking_weights
+
+__all__ = ["Block", "HeldOutRows", "Part", "assemble"]
+
+SMALL_WEIGHT = 0.01
+"""Weight in the mixture or the pool below which a chain is left out."""
+FEW_ROWS = 10
+"""Number of held-out rows whose label vector was seen in other rows, below which there is no pool."""
+N_GROUPS = 4
+"""Groups of held-out rows, each judged by a pool learned from the others."""
+ROWS_AT_ONCE = 500
+RESIDUAL = 0.01
+"""Probability mass of the mixture that may be left out when marginals and losses are computed."""
+
+
+@dataclass
+class Block:
+    """Columns that a feature map makes of the training rows, as those of new rows will look.
+
+    `is_stacked` says whether they are another classifier's log-odds of the labels; `shares` holds, for forests, the
+    out-of-bag shares of the label vectors.
+    """
+
+    name: str
+    transformer: Any
+    values: Any
+    scale: float
+    is_stacked: bool = False
+    shares: Any = None
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self.values.shape[1]
+
+
+@dataclass
+class Part:
+    """Chains over some blocks, and what chains learned without the held-out rows say about these.
+
+    `log_proba`, of shape (n,), is that of the true label vectors; `table`, of shape (n, S), that of the candidates.
+    """
+
+    name: str
+    blocks: list[Block]
+    C: float
+    parent_C: float
+    has_parents: bool
+    log_proba: np.ndarray
+    table: np.ndarray
+    chains: list[Chain] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class HeldOutRows:
+    """The held-out rows and the label vectors that they might have.
+
+    Attributes
+    ----------
+    rows : int ndarray of shape (n,)
+        Among the training rows.
+    candidates : int ndarray of shape (n, S)
+        Numbers of the vectors that are considered in each row.
+    target : int ndarray of shape (n,)
+        Number of the true vector, -1 if it is not among the vectors.
+    vectors, counts : ndarrays of shape (V, L) and (V,)
+    kept : int ndarray of shape (V,)
+        Which of the vectors that the forests know these are.
+    weight : ndarray of shape (n,) or None
+    """
+
+    rows: np.ndarray
+    candidates: np.ndarray
+    target: np.ndarray
+    vectors: np.ndarray
+    counts: np.ndarray
+    kept: np.ndarray
+    weight: np.ndarray | None
+
+    @cached_property
+    def place(self) -> np.ndarray:
+        """Where the true vector stands among the candidates; -1 if it does not."""
+        place = np.full(len(self.rows), -1)
+        row, column = np.nonzero(self.candidates == self.target[:, None])
+        place[row] = column
+        return place
+
+    @cached_property
+    def counts_elsewhere(self) -> np.ndarray:
+        """How many other rows have each candidate, of shape (n, S): a row must not count itself as seen before."""
+        counts = self.counts[self.candidates]
+        own = np.flatnonzero(self.place >= 0)
+        counts[own, self.place[own]] -= 1.0
+        return counts
+
+    @property
+    def is_seen(self) -> np.ndarray:
+        """Whether another row has the true vector of each row."""
+        return (self.place >= 0) & (self.counts_elsewhere[np.arange(len(self.rows)), self.place] > 0.0)
+
+    def log_shares(self, block: Block) -> np.ndarray:
+        """Return the logarithms of a forest's shares of the candidates, of shape (n, S)."""
+        logs = log_shares(block.shares[self.rows][:, self.kept])
+        pieces = np.array_split(np.arange(len(self.rows)), max(1, len(self.rows) // ROWS_AT_ONCE))
+        return np.concatenate([np.take_along_axis(logs[own].toarray(), self.candidates[own], axis=1) for own in pieces])
+
+
+def assemble(
+    parts: Sequence[Part], blocks: Sequence[Block], held_out: HeldOutRows, n_classes: Sequence[int], *, seed: int
+) -> tuple[MappedModel, list[dict[str, Any]]]:
+    """Return the mixture of the parts and their pool, and a leaderboard of all of them.
+
+    Chains and feature maps that get next to no weight are left out.
+    """
+    forests = [block for block in blocks if block.shares is not None]
+    in_pool, of_pool = _pool(parts, forests, held_out, seed)
+    logs = np.column_stack([*(part.log_proba for part in parts), of_pool])
+    weights = _mixture_weights(logs, held_out.weight)
+    board = _leaderboard(parts, logs, weights, held_out)
+    has_pool = weights[-1] > 0.0
+    of_part = in_pool[: len(parts)] * has_pool
+    used = [part for part, own, pooled in zip(parts, weights, of_part, strict=False) if own > 0.0 or pooled > 0.0]
+    guide = next((part for part in used if not part.has_parents), used[0])
+    needed = {id(block) for part in used for block in part.blocks} | {id(block) for block in forests if has_pool}
+    blocks = [block for block in blocks if id(block) in needed]
+    ends = np.cumsum([block.n_columns for block in blocks])
+    starts = {id(block): int(end) - block.n_columns for block, end in zip(blocks, ends, strict=True)}
+    share_starts = [int(ends[-1]) + j * len(held_out.vectors) for j in range(len(forests) if has_pool else 0)]
+    n_columns = int(ends[-1]) + len(share_starts) * len(held_out.vectors)
+    chains = {part.name: [_embedded(chain, part.blocks, starts, n_columns) for chain in part.chains] for part in used}
+    models: list[JointModel] = []
+    shares: list[float] = []
+    n_open = sum(len(part.chains) for part, weight in zip(parts, weights, strict=False) if weight > 0.0)
+    for part, weight in zip(parts, weights, strict=False):
+        if weight > 0.0:
+            share = weight / len(part.chains)
+            # The less a chain weighs, the more of its mass may be left out for the same error of the mixture.
+            inference = BranchAndBound(residual=float(min(RESIDUAL / (n_open * share), 0.5)))
+            models += [ChainModel(chain, inference) for chain in chains[part.name]]
+            shares += [share] * len(part.chains)
+    if has_pool:
+        sources = [chains[part.name] for part, own in zip(parts, of_part, strict=True) if own > 0.0]
+        own = np.concatenate([of_part[of_part > 0.0], in_pool[len(parts) :]])
+        models.append(
+            VectorPool(held_out.vectors, held_out.counts, n_classes, sources, share_starts, own, chains[guide.name][0])
+        )
+        shares.append(weights[-1])
+    maps = FeatureMaps(
+        [block.transformer for block in blocks],
+        [block.scale for block in blocks],
+        held_out.kept if has_pool else None,
+    )
+    return MappedModel(maps, Population(models, shares)), board
+
+
+def _pool(
+    parts: Sequence[Part], forests: Sequence[Block], held_out: HeldOutRows, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights of the pool, and the log-probabilities of the held-out rows under pools learned without them.
+
+    Rows whose vector no other row has are impossible under the pool.
+    """
+    is_seen, place, counts = held_out.is_seen, held_out.place, held_out.counts_elsewhere
+    log_proba = np.full(len(place), -np.inf)
+    if is_seen.sum() < FEW_ROWS or len(held_out.vectors) < 2:
+        return np.zeros(len(parts) + len(forests) + 1), log_proba
+    tensor = np.stack([
+        *(part.table for part in parts),
+        *(held_out.log_shares(block) for block in forests),
+        np.log(np.maximum(counts, 1.0)),
+    ])  # fmt: skip
+    allowed = counts > 0.0
+
+    def learned(rows: np.ndarray) -> np.ndarray:
+        weight = None if held_out.weight is None else held_out.weight[rows]
+        found = pool_weights(tensor[:, rows], allowed[rows], place[rows], sample_weight=weight)
+        found[: len(parts)][found[: len(parts)] < SMALL_WEIGHT] = 0.0
+        return found
+
+    group = np.random.default_rng([seed, 10]).permutation(len(place)) % N_GROUPS
+    for g in range(N_GROUPS):
+        others, own = np.flatnonzero((group != g) & is_seen), np.flatnonzero((group == g) & is_seen)
+        if len(others) and len(own):
+            scores = np.where(allowed[own], np.tensordot(learned(others), tensor[:, own], axes=1), -np.inf)
+            log_proba[own] = scores[np.arange(len(own)), place[own]] - log_sum(scores)
+    return learned(np.flatnonzero(is_seen)), log_proba
+
+
+def _mixture_weights(logs: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
+    """Return the weights of the parts and, last, of the pool; those of next to no use are zero."""
+    weights = stacking_weights(logs, sample_weight=sample_weight)
+    weights[weights < SMALL_WEIGHT] = 0.0
+    if not weights[:-1].any():
+        # Vectors never seen must stay possible: the best part keeps a little.
+        weights[int(np.argmax(logs[:, :-1].mean(axis=0)))] = SMALL_WEIGHT
+    kept = np.flatnonzero(weights)
+    weights[kept] = stacking_weights(logs[:, kept], sample_weight=sample_weight)
+    floor = 1.0 / (len(logs) + 2.0)
+    if weights[:-1].sum() < floor:
+        open_parts = kept[kept < len(weights) - 1]
+        weights[open_parts] = floor / len(open_parts)
+    return weights / weights.sum()
+
+
+def _leaderboard(parts, logs, weights, held_out) -> list[dict[str, Any]]:
+    """Return what was learned with its held-out scores, the most likely first."""
+    board = []
+    for part, weight in zip(parts, weights, strict=False):
+        hits = part.table.argmax(axis=1) == held_out.place
+        board.append({
+            "model": part.name, "log_likelihood": float(part.log_proba.mean()), "exact_match": float(hits.mean()),
+            "weight": float(weight), "C": part.C, "parent_C": part.parent_C, "seconds": part.seconds,
+        })  # fmt: skip
+    for name, log_proba, weight in (
+        ("pool", logs[:, -1], weights[-1]),
+        ("mixture", mixture_log_proba(logs, weights), 1.0),
+    ):
+        # The pool gives no probability to vectors that it has not seen; its mean would always be minus infinity.
+        finite = log_proba[np.isfinite(log_proba)]
+        value = float(finite.mean()) if len(finite) else -np.inf
+        board.append({"model": name, "log_likelihood": value, "weight": float(weight)})
+    return sorted(board, key=lambda row: -row["log_likelihood"])
+
+
+def _embedded(chain: Chain, blocks: Sequence[Block], starts: dict[int, int], n_columns: int) -> Chain:
+    """Return a chain over all columns from one that was learned from some blocks of them."""
+    columns = np.concatenate([starts[id(block)] + np.arange(block.n_columns) for block in blocks])
+
+    def spread(coef: np.ndarray) -> np.ndarray:
+        full = np.zeros((n_columns, coef.shape[1]))
+        full[columns] = coef
+        return full
+
+    linear: Sequence[Any] = chain.links
+    return Chain(chain.order, chain.parents, [replace(link, coef=spread(link.coef)) for link in linear])

@@ -1,0 +1,149 @@
+"""The strong default: a stacked mixture of joint models that needs no tuning."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from contextlib import contextmanager
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from montechain._compilation import NOTICE, watch_compilation
+from montechain.errors import InterruptedFitWarning
+from montechain.estimators.base import JointClassifier
+from montechain.joint import JointModel
+from montechain.recipe import Recipe
+from montechain.seen_vectors import informative_rows
+
+__all__ = ["AutoChainClassifier"]
+
+
+class AutoChainClassifier(JointClassifier):
+    """Predict several targets at once, as well as this library can, with no tuning.
+
+    Several models are learned and weighted by how probable they make label vectors that they have not seen:
+
+    - chains of logistic links over the scaled inputs, TF-IDF for sparse counts, a Gaussian kernel map, and the log-odds
+      that forests and boosted trees give each label, alone and all together;
+    - a pool of these chains and the forests that shares all probability out among the label vectors seen in training.
+
+    The answer is their mixture, and so itself a joint distribution: the most probable label vector is proven to be
+    that, vectors never seen keep a positive probability, and one fit serves every loss
+    (``model.set_params(loss="f1").predict(X)``).
+
+    Parameters
+    ----------
+    loss : str, Loss or callable, default="exact_match"
+        What "best" means: "exact_match", "hamming", "f1", "jaccard", or ``loss(y, y_hat)``.
+    time_limit : float, default=None
+        Seconds that `fit` may take, roughly. The first chain is always learned; what else fits is added in order of
+        use. None: no limit.
+    unknown : scalar, default=None
+        A value in y that means "this label is not known", besides NaN and None.
+    n_jobs : int, default=None
+        Threads that learn, and that predict chunks of rows.
+    random_state : int, RandomState or None, default=None
+        With a number, the result is always the same, unless a time limit ends the fit early.
+    verbose : bool or callable, default=False
+        Whether to print a line for each step. A callable gets the name of each step before it begins, and the seconds
+        left or None.
+
+    Attributes
+    ----------
+    leaderboard_ : list of dict
+        What was learned: the mean log-likelihood and the exact match of held-out rows, the weight in the mixture, the
+        seconds it took. ``pandas.DataFrame(leaderboard_)`` is a table.
+    model_ : MappedModel
+        The mixture, over the features that the models need.
+    classes_ : list of L ndarrays, or ndarray for a one-dimensional y
+    target_names_ : list
+        Names of the labels; only if y has names.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only if X is a data frame with names that are strings.
+
+    Notes
+    -----
+    Ctrl-C during `fit` keeps what has been learned so far, with a warning, once the first chain is there.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from montechain import AutoChainClassifier
+    >>> X, Y = make_multilabel_classification(n_samples=150, n_classes=3, random_state=0)
+    >>> model = AutoChainClassifier(random_state=0).fit(X[:100], Y[:100])
+    >>> model.predict(X[100:]).shape
+    (50, 3)
+    >>> bool(model.decide(X[100:]).certified.all())
+    True
+    """
+
+    def __init__(
+        self,
+        loss: Any = "exact_match",
+        *,
+        time_limit: float | None = None,
+        unknown: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: Any = False,
+    ):
+        self.loss = loss
+        self.time_limit = time_limit
+        self.unknown = unknown
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _check_choices(self) -> None:
+        limit = self.time_limit
+        if limit is not None and (not isinstance(limit, Real) or isinstance(limit, bool) or not limit > 0):
+            raise ValueError(f"`time_limit={limit!r}` must be a positive number of seconds, e.g. 60, or None.")
+
+    def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
+        X, codes, options = informative_rows(X, codes, options)
+        recipe = Recipe(X, codes, self.codec_.n_classes, seed=seed, n_jobs=self.n_jobs, **options)
+        deadline = None if self.time_limit is None else time.perf_counter() + float(self.time_limit)
+        with self._progress(deadline) as report, self._interruptible(recipe):
+            for name, step in recipe.steps(deadline):
+                report(name)
+                step()
+        self.model_, self.leaderboard_ = recipe.model()
+
+    def _model(self) -> JointModel:
+        return self.model_
+
+    @contextmanager
+    def _progress(self, deadline: float | None):
+        """Yield a function to call with the name of each step."""
+        report = self.verbose if callable(self.verbose) else None
+        started = time.perf_counter()
+
+        def tell(name: str) -> None:
+            left = None if deadline is None else max(0.0, deadline - time.perf_counter())
+            if report is not None:
+                report(name, left)
+            elif self.verbose:
+                of_limit = "" if left is None else f", at most {left:.0f} s left"
+                print(f"[AutoChainClassifier] {name} ({time.perf_counter() - started:.1f} s{of_limit})")
+
+        notice = (lambda: print(f"[AutoChainClassifier] {NOTICE}")) if self.verbose is True else None
+        with watch_compilation(notice):
+            yield tell
+
+    @contextmanager
+    def _interruptible(self, recipe: Recipe):
+        """Let Ctrl-C end the steps, as long as there is something to keep."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            if not recipe.parts:
+                raise
+            learned = ", ".join(part.name for part in recipe.parts)
+            warnings.warn(
+                f"The fit was interrupted. The model is made of what had been learned by then: {learned}.",
+                InterruptedFitWarning,
+                stacklevel=5,
+            )

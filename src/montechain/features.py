@@ -1,0 +1,284 @@
+"""Inputs for a chain made by other classifiers, without leaks.
+
+A chain that learns from the predictions of a classifier must not see predictions for rows that the classifier has
+learned from: they look better than they are. `OutOfBagForestFeatures` asks for each training row only the trees grown
+without it, `CrossFittedFeatures` only the classifier of the fold that leaves it out. New rows get the average of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.model_selection import KFold
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from montechain._rows import take_rows
+from montechain._threads import run_in_threads
+from montechain.label_forest import LabelForest, label_logits
+from montechain.seen_vectors import count_vectors
+from montechain.targets import UNKNOWN, TargetCodec
+
+__all__ = ["ClippedScaler", "CrossFittedFeatures", "OutOfBagForestFeatures"]
+
+N_COUNTS = 300.0
+"""Number of counts that a probability is taken to be a share of when its logarithm is taken."""
+
+
+class ClippedScaler(StandardScaler):
+    """Standardise columns, and move values beyond `limit` standard deviations to that limit.
+
+    Parameters
+    ----------
+    limit : float, default=5.0
+
+    Examples
+    --------
+    >>> ClippedScaler(limit=1.5).fit_transform(np.array([[0.0], [0.0], [0.0], [9.0]])).ravel().round(2)
+    array([-0.58, -0.58, -0.58,  1.5 ])
+    """
+
+    def __init__(self, limit: float = 5.0):
+        super().__init__()
+        self.limit = limit
+
+    def transform(self, X: Any, copy: bool | None = None) -> Any:
+        """Return the scaled columns."""
+        return np.clip(super().transform(X, copy=copy), -self.limit, self.limit)
+
+
+class _LabelFeatures(TransformerMixin, BaseEstimator):
+    """What the transformers share: checking X and encoding y."""
+
+    n_jobs: int | None
+    random_state: Any
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Learn from X and y.
+
+        Parameters
+        ----------
+        X : array or CSR container of shape (n, n_features)
+        y : array or data frame of shape (n, L) or (n,)
+            Labels; none may be unknown.
+        """
+        self.fit_transform(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:
+        """Learn from X and y, and return the features of these very rows as those of new rows will look.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+        sample_weight : array of shape (n,), optional
+
+        Returns
+        -------
+        ndarray of shape (n, n_columns)
+            Log-odds for labels with two classes, centred log-probabilities for others.
+        """
+        X = self._check_X(X, reset=True)
+        self.codec_, codes = TargetCodec.fit_encode(y, unknown=None, n_rows=X.shape[0])
+        if (codes == UNKNOWN).any():
+            raise ValueError("y has unknown labels. Leave these rows out, or fill the labels in.")
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        return self._learn(X, codes, sample_weight, seed)
+
+    def _learn(self, X: Any, codes: np.ndarray, sample_weight: Any, seed: int) -> np.ndarray:
+        raise NotImplementedError  # abstract
+
+    def _check_X(self, X: Any, *, reset: bool) -> Any:
+        if not reset:
+            check_is_fitted(self)
+        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
+
+    def __sklearn_tags__(self):
+        """Return scikit-learn's description of inputs and outputs."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class OutOfBagForestFeatures(_LabelFeatures):
+    """Turn x into a forest's log-odds of the labels; for training rows, from the trees grown without them.
+
+    Half of the trees look for the best threshold, half draw it at random. All labels share the trees.
+
+    Parameters
+    ----------
+    n_estimators : int, default=300
+        Number of trees.
+    split_on : {"labels", "vectors"}, default="labels"
+        Whether splits make the labels purer on average, or whole label vectors.
+    max_rows : int, default=None
+        Most rows that a tree is grown from. None: as many as there are.
+    time_limit : float, default=None
+        Seconds after which no more trees are grown, once there are sixteen.
+    n_jobs : int, default=None
+        Trees grown at a time.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    forest_ : LabelForest
+    vectors_ : int32 ndarray of shape (V, L)
+        The label vectors seen in training, in codes.
+    out_of_bag_ : CSR array of shape (n, V)
+        The share of each label vector in the leaves of each training row, over the trees grown without it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, Y = make_multilabel_classification(n_samples=100, n_classes=3, random_state=0)
+    >>> features = OutOfBagForestFeatures(20, random_state=0)
+    >>> features.fit_transform(X, Y).shape, features.transform(X[:2]).shape
+    ((100, 3), (2, 3))
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 300,
+        *,
+        split_on: str = "labels",
+        max_rows: int | None = None,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ):
+        self.n_estimators = n_estimators
+        self.split_on = split_on
+        self.max_rows = max_rows
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    forest_: LabelForest
+    vectors_: np.ndarray
+    out_of_bag_: Any
+
+    def _learn(self, X: Any, codes: np.ndarray, sample_weight: Any, seed: int) -> np.ndarray:
+        if self.split_on not in ("labels", "vectors"):
+            raise ValueError(f"`split_on={self.split_on!r}` must be 'labels' or 'vectors'.")
+        if not isinstance(self.n_estimators, Integral) or self.n_estimators < 1:
+            raise ValueError(f"`n_estimators={self.n_estimators!r}` must be a positive whole number, e.g. 300.")
+        self.vectors_, numbers, _ = count_vectors(codes, None)
+        self.forest_, self.out_of_bag_ = LabelForest.grow(
+            X,
+            codes if self.split_on == "labels" else numbers[:, None],
+            numbers,
+            n_trees=self.n_estimators,
+            max_rows=self.max_rows,
+            time_limit=self.time_limit,
+            weight=sample_weight,
+            seed=seed,
+            n_jobs=self.n_jobs,
+        )
+        return self.of_shares(self.out_of_bag_)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the features of new rows, from all trees."""
+        return self.of_shares(self.forest_.shares(self._check_X(X, reset=False)))
+
+    def of_shares(self, shares: sp.csr_array) -> np.ndarray:
+        """Return features from the shares of the label vectors, of shape (n, V)."""
+        proba = [
+            np.asarray(shares @ (self.vectors_[:, j, None] == np.arange(k)).astype(np.float64))
+            for j, k in enumerate(self.codec_.n_classes)
+        ]
+        # The same count for any number of trees: out-of-bag rows have a third of them, and must look like new ones.
+        return label_logits(proba, N_COUNTS)
+
+
+class CrossFittedFeatures(_LabelFeatures):
+    """Turn x into a classifier's log-odds of each label; for training rows, by classifiers fitted without them.
+
+    Parameters
+    ----------
+    estimator : classifier with `predict_proba`, or list with one for each label
+    cv : int or list of (training rows, other rows), default=4
+        Number of folds, or the folds themselves; each row must be left out once.
+    n_jobs : int, default=None
+        Classifiers fitted at a time.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    estimators_ : list of lists
+        For each label, the classifier of each fold; a class number where only one class occurs.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, Y = make_multilabel_classification(n_samples=100, n_classes=3, random_state=0)
+    >>> features = CrossFittedFeatures(DecisionTreeClassifier(max_depth=2), random_state=0)
+    >>> features.fit_transform(X, Y).shape, features.transform(X[:2]).shape
+    ((100, 3), (2, 3))
+    """
+
+    def __init__(self, estimator: Any, *, cv: Any = 4, n_jobs: int | None = None, random_state: Any = None):
+        self.estimator = estimator
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _learn(self, X: Any, codes: np.ndarray, sample_weight: Any, seed: int) -> np.ndarray:
+        n_rows, n_labels = codes.shape
+        models = list(self.estimator) if isinstance(self.estimator, Sequence) else [self.estimator] * n_labels
+        if len(models) != n_labels:
+            raise ValueError(
+                f"`estimator` is a list of {len(models)} classifiers for {n_labels} labels: give one each."
+            )
+        folds = self.cv
+        if isinstance(folds, Integral):
+            folds = list(KFold(min(int(folds), n_rows), shuffle=True, random_state=seed).split(codes))
+
+        def fit_one(task: tuple[int, int]) -> Any:
+            label, (train, _) = task[0], folds[task[1]]
+            own = codes[train, label]
+            if (own == own[0]).all():
+                return int(own[0])
+            options = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
+            return clone(models[label]).fit(_acceptable(take_rows(X, train), models[label]), own, **options)
+
+        tasks = [(label, fold) for label in range(n_labels) for fold in range(len(folds))]
+        fitted = run_in_threads(fit_one, tasks, self.n_jobs)
+        self.estimators_ = [fitted[j * len(folds) : (j + 1) * len(folds)] for j in range(n_labels)]
+        proba = [np.zeros((n_rows, k)) for k in self.codec_.n_classes]
+        for label, models in enumerate(self.estimators_):
+            for model, (_, others) in zip(models, folds, strict=True):
+                proba[label][others] = self._proba(model, take_rows(X, others), label)
+        return label_logits(proba, N_COUNTS)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the features of new rows: the mean over the classifiers of all folds."""
+        X = self._check_X(X, reset=False)
+        by_fold = [
+            label_logits([self._proba(model, X, j) for j, model in enumerate(models)], N_COUNTS)
+            for models in zip(*self.estimators_, strict=True)
+        ]
+        return np.mean(by_fold, axis=0)
+
+    def _proba(self, model: Any, X: Any, label: int) -> np.ndarray:
+        """Return the probabilities of all classes of a label; those that the classifier has not seen get zero."""
+        proba = np.zeros((X.shape[0], self.codec_.n_classes[label]))
+        if isinstance(model, int):
+            proba[:, model] = 1.0
+        else:
+            proba[:, model.classes_] = model.predict_proba(_acceptable(X, model))
+        return proba
+
+
+def _acceptable(X: Any, model: Any) -> Any:
+    """Return X, as an array if the classifier does not accept sparse containers."""
+    return X.toarray() if sp.issparse(X) and not get_tags(model).input_tags.sparse else X

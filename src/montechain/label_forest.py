@@ -1,0 +1,188 @@
+"""Forests that know which label vectors stand in their leaves.
+
+The trees are scikit-learn's, grown one at a time and kept as a few arrays: scikit-learn stores the frequencies of all
+classes at every node, which takes gigabytes where there are many labels.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+
+from montechain._kernels.trees import find_leaves
+from montechain._rows import row_blocks, take_rows
+from montechain._savable import require, savable
+from montechain._threads import run_in_threads
+
+__all__ = ["LabelForest", "label_logits"]
+
+FEW_TREES = 16
+"""Number of trees that are grown whatever the time limit."""
+CELLS_AT_ONCE = 2**24
+"""Approximate number of inputs of a sparse X that are made dense together."""
+
+
+@savable
+class LabelForest:
+    """The share of each label vector in the leaves that x falls into, averaged over trees.
+
+    Parameters
+    ----------
+    n_features : int
+    feature, left, right : int32 ndarrays of shape (nodes of all trees,)
+        The input a node looks at, and its children, counted within the tree; leaves have ``left < 0``.
+    threshold : float64 ndarray of shape (nodes of all trees,)
+    first_node : int64 ndarray of shape (trees + 1,)
+        The root of each tree when the nodes of all trees are counted through.
+    leaf_vectors : CSR array of shape (nodes of all trees, V)
+        Share of each vector in each leaf.
+    """
+
+    def __init__(self, n_features, feature, threshold, left, right, first_node, leaf_vectors):
+        self.n_features = int(n_features)
+        self.feature, self.threshold, self.left, self.right = feature, threshold, left, right
+        self.first_node, self.leaf_vectors = first_node, leaf_vectors
+
+    def _check_loaded(self) -> None:
+        arrays = {"feature": np.int32, "threshold": np.float64, "left": np.int32, "right": np.int32}
+        n_nodes, first = len(self.left), self.first_node
+        require(
+            all(getattr(self, name).shape == (n_nodes,) and getattr(self, name).dtype == kind
+                for name, kind in arrays.items()), "the nodes of a forest do not belong together",
+        )  # fmt: skip
+        require(first.dtype == np.int64 and first[0] == 0 and first[-1] == n_nodes, "a forest has other nodes")
+        sizes = np.diff(first)
+        require(len(sizes) and (sizes > 0).all(), "a tree has no nodes")
+        inner = np.flatnonzero(self.left >= 0)
+        # Children come after their parents, so that every walk ends.
+        place, size = inner - np.repeat(first[:-1], sizes)[inner], np.repeat(sizes, sizes)[inner]
+        for child in (self.left[inner], self.right[inner]):
+            require(((child > place) & (child < size)).all(), "a node of a tree has no such child")
+        own = self.feature[inner]
+        require(((own >= 0) & (own < self.n_features)).all(), "a tree looks at an input that does not exist")
+        require(self.leaf_vectors.shape[0] == n_nodes, "the leaves are not those of the trees")
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.first_node) - 1
+
+    @classmethod
+    def grow(
+        cls,
+        X: Any,
+        targets: np.ndarray,
+        numbers: np.ndarray,
+        *,
+        n_trees: int,
+        max_rows: int | None = None,
+        time_limit: float | None = None,
+        weight: np.ndarray | None = None,
+        seed: int = 0,
+        n_jobs: int | None = None,
+    ) -> tuple[LabelForest, sp.csr_array]:
+        """Grow trees, every other one with random thresholds, each from rows drawn with replacement.
+
+        Parameters
+        ----------
+        X : array or CSR container of shape (n, n_features)
+        targets : int ndarray of shape (n, columns)
+            What the splits tell apart: the labels, or the number of the label vector.
+        numbers : int ndarray of shape (n,)
+            The number of each row's label vector, from 0 on.
+        n_trees : int
+        max_rows : int, optional
+            Most rows that a tree is grown from; as many as there are by default.
+        time_limit : float, optional
+            Seconds after which no more trees are grown, once there are sixteen.
+        weight : ndarray of shape (n,), optional
+            Rows are drawn in proportion to it.
+
+        Returns
+        -------
+        forest : LabelForest
+        out_of_bag : CSR array of shape (n, V)
+            The shares for the rows of X, each from the trees that were grown without it.
+        """
+        dense = _single(X)
+        n_rows, n_vectors = len(dense), int(numbers.max()) + 1
+        n_drawn = min(n_rows, max_rows or n_rows)
+        targets = np.ascontiguousarray(targets, dtype=np.float64)
+        share = None if weight is None else weight / weight.sum()
+
+        started = time.perf_counter()
+
+        def grow_one(t: int) -> tuple[Any, ...] | None:
+            if time_limit is not None and t >= FEW_TREES and time.perf_counter() > started + time_limit:
+                return None
+            rng = np.random.default_rng([seed, t])
+            counts = np.bincount(rng.choice(n_rows, n_drawn, p=share), minlength=n_rows).astype(np.float64)
+            kind = ExtraTreeClassifier if t % 2 else DecisionTreeClassifier
+            grower = kind(max_features="sqrt", random_state=int(rng.integers(2**31)))
+            rows = np.flatnonzero(counts)
+            if len(rows) < 0.5 * n_rows:
+                tree = grower.fit(dense[rows], targets[rows], sample_weight=counts[rows], check_input=False).tree_
+            else:
+                tree = grower.fit(dense, targets, sample_weight=counts, check_input=False).tree_
+            leaves = tree.apply(dense)
+            shares = sp.csr_array((counts[rows], (leaves[rows], numbers[rows])), shape=(tree.node_count, n_vectors))
+            shares.data /= np.repeat(shares.sum(axis=1), np.diff(shares.indptr))
+            nodes = tree.feature, tree.threshold, tree.children_left, tree.children_right
+            return shares, leaves, counts == 0.0, [np.array(own) for own in nodes]
+
+        grown = [tree for tree in run_in_threads(grow_one, range(n_trees), n_jobs) if tree is not None]
+        shares, leaves, is_out, nodes = zip(*grown, strict=True)
+        first_node = np.concatenate([[0], np.cumsum([part.shape[0] for part in shares])]).astype(np.int64)
+        feature, threshold, left, right = (np.concatenate(parts) for parts in zip(*nodes, strict=True))
+        forest = cls(
+            dense.shape[1], feature.astype(np.int32), threshold.astype(np.float64), left.astype(np.int32),
+            right.astype(np.int32), first_node, sp.csr_array(sp.vstack(shares)),
+        )  # fmt: skip
+        out = np.column_stack(is_out)
+        return forest, forest._averaged(np.column_stack(leaves) + first_node[:-1], out)
+
+    def shares(self, X: Any) -> sp.csr_array:
+        """Return p(vector | x) of all vectors, of shape (n, V)."""
+        parts = []
+        for rows in row_blocks(X.shape[0], max(1, CELLS_AT_ONCE // max(1, X.shape[1]))):
+            dense = _single(take_rows(X, rows))
+            leaves = np.empty((len(dense), self.n_trees), dtype=np.int64)
+            find_leaves(dense, self.feature, self.threshold, self.left, self.right, self.first_node, leaves)
+            parts.append(self._averaged(leaves, np.ones(leaves.shape, dtype=bool)))
+        return sp.csr_array(sp.vstack(parts))
+
+    def _averaged(self, leaves: np.ndarray, counts: np.ndarray) -> sp.csr_array:
+        """Return the mean of the leaves' shares over those trees of each row that count."""
+        n_each = counts.sum(axis=1)
+        falls_into = sp.csr_array(
+            (np.repeat(1.0 / np.maximum(n_each, 1), n_each), leaves[counts], np.concatenate([[0], np.cumsum(n_each)])),
+            shape=(len(leaves), self.leaf_vectors.shape[0]),
+        )
+        return sp.csr_array(falls_into @ self.leaf_vectors)
+
+
+def label_logits(proba: list[np.ndarray], n_counts: float) -> np.ndarray:
+    """Return probabilities of each label's classes as inputs for a linear model, side by side.
+
+    A label with two classes gets one column of log-odds, one with more gets a column of centred log-probabilities for
+    each class. Half a count is added to each of two classes, as if the probabilities were shares of `n_counts`.
+
+    Examples
+    --------
+    >>> label_logits([np.array([[0.5, 0.5], [1.0, 0.0]])], n_counts=9).round(2).ravel()
+    array([ 0.  , -2.94])
+    """
+    columns = []
+    for own in proba:
+        n_classes = own.shape[1]
+        logs = np.log((n_counts * own + 1.0 / n_classes) / (n_counts + 1.0))
+        columns.append(logs[:, 1:] - logs[:, :1] if n_classes == 2 else logs - logs.mean(axis=1, keepdims=True))
+    return np.hstack(columns)
+
+
+def _single(X: Any) -> np.ndarray:
+    return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float32)

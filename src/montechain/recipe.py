@@ -1,0 +1,378 @@
+"""How `AutoChainClassifier` builds its model, step by step, each step leaving something that can be used.
+
+1. Feature maps: scaled inputs, TF-IDF, out-of-bag forests, a kernel map, cross-fitted boosting (`Block`).
+2. Chains of logistic links over one or several maps, judged by the likelihood of held-out rows (`Part`).
+3. A log-linear pool of the chains and forests over the label vectors seen in training.
+4. The mixture of the chains and the pool, weighted by the likelihood of held-out rows.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.kernel_approximation import Nystroem
+from sklearn.metrics import pairwise_distances
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+
+from montechain._rows import take_rows
+from montechain.assembly import Block, HeldOutRows, Part, assemble
+from montechain.chain import Chain
+from montechain.features import ClippedScaler, CrossFittedFeatures, OutOfBagForestFeatures
+from montechain.inference import BranchAndBound
+from montechain.joint import ChainModel
+from montechain.links import LogisticLink
+from montechain.mapped_model import MappedModel, side_by_side
+from montechain.population.pool import candidate_log_proba, shortlist
+from montechain.seen_vectors import count_vectors
+from montechain.targets import CODE, UNKNOWN
+
+__all__ = ["Recipe"]
+
+MANY_ROWS = 6000
+"""Number of rows from which on one part of them is held out, instead of each part in turn."""
+N_FOLDS = 4
+MOST_ROWS = {"chain": 30_000, "tree": 10_000, "held out": 4000}
+"""Largest number of rows that chains and trees learn from, and that weights are learned from."""
+MOST_VECTORS = 4000
+"""Number of label vectors in the pool, the most frequent ones."""
+N_TREES = 400
+VECTOR_FOREST_CELLS = 2**22
+"""Number of label vectors times rows up to which a second forest tells label vectors apart."""
+N_KERNEL, KERNEL_ROWS = 500, 20_000
+CS = {False: (0.5, 4.0, 32.0, 256.0, 2048.0), True: (0.1, 0.5, 4.0, 32.0, 256.0)}
+"""Strengths that are tried, from weak to strong: of a penalty centred on zero, and on what other classifiers say."""
+PARENT_CS = (0.1, 1.0)
+WORSE = 0.02
+"""Loss of held-out log-likelihood at which the search for C ends."""
+N_ORDERS = 3
+BOOSTING_PLANS = ((120, 4), (100, 3), (60, 2))
+"""Rounds and folds of boosting, from the best plan to the cheapest."""
+BOOSTING_SECONDS = 25.0
+"""Estimated time up to which boosting is used."""
+RESERVE = 2.0
+"""Time kept for the weights at the end, as a multiple of the time that the first part took."""
+
+
+class Recipe:
+    """The training rows, and what has been learned from them so far.
+
+    Parameters
+    ----------
+    X : array or CSR container of shape (n, n_features)
+    codes : int32 ndarray of shape (n, L)
+        `UNKNOWN` where a label is not known.
+    n_classes : sequence of L ints
+    sample_weight : ndarray of shape (n,), optional
+    seed : int
+    n_jobs : int, optional
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        codes: np.ndarray,
+        n_classes: Sequence[int],
+        *,
+        sample_weight: np.ndarray | None = None,
+        seed: int = 0,
+        n_jobs: int | None = None,
+    ):
+        if len(codes) < 2:
+            raise ValueError("`X` has only 1 row (n_samples=1): give at least 2 rows to learn from.")
+        self.X, self.codes, self.n_classes = X, codes, [int(k) for k in n_classes]
+        self.n_rows, self.n_labels = codes.shape
+        self.weight, self.seed, self.n_jobs = sample_weight, seed, n_jobs
+        self.rng = np.random.default_rng([seed, 7])
+        self.folds = self._folds()
+        self.held_out = np.concatenate([rows for _, rows in self.folds])
+        self.order = self._order()
+        self.blocks: dict[str, Block] = {}
+        self.parts: list[Part] = []
+        self._set_vectors()
+
+    def steps(self, deadline: float | None = None) -> Iterator[tuple[str, Callable[[], None]]]:
+        """Yield what to do next, in order of use: a name and a function. What would end too late is left out.
+
+        Parameters
+        ----------
+        deadline : float, optional
+            On the clock of `time.perf_counter`.
+        """
+        yield "linear", self.add_linear
+        # One column of the linear part takes so long; parts with other columns take about as long for each of theirs.
+        linear = self.parts[0]
+        each = linear.seconds / max(1, linear.blocks[0].n_columns)
+
+        def is_time_for(seconds: float) -> bool:
+            return deadline is None or time.perf_counter() + seconds < deadline - RESERVE * linear.seconds
+
+        if "tf-idf" in self.blocks and is_time_for(linear.seconds):
+            yield "tf-idf", lambda: self.add_part("tf-idf", ["tf-idf"])
+        if is_time_for(4.0 * linear.seconds):
+            yield "forests", lambda: self.add_forests(deadline)
+        if is_time_for(each * sum(block.n_columns for block in self.blocks.values())):
+            yield "union", lambda: self.add_part("union", list(self.blocks))
+        if is_time_for(2.0 * each * N_KERNEL):
+            yield "kernel", self.add_kernel
+        plan = self._boosting_plan(BOOSTING_SECONDS if deadline is None else deadline - time.perf_counter())
+        if plan is not None:
+            yield "boosting", lambda: self.add_boosting(*plan)
+        if is_time_for(sum(part.seconds for part in self.parts if part.has_parents) / 2.0):
+            yield "orders", self.add_orders
+
+    # -- rows ----------------------------------------------------------------------------------
+
+    def _folds(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        shuffled = self.rng.permutation(self.n_rows)
+        if self.n_rows > MANY_ROWS:
+            n_out = min(self.n_rows // 5, MOST_ROWS["held out"])
+            return [(np.sort(shuffled[n_out:]), np.sort(shuffled[:n_out]))]
+        number = np.empty(self.n_rows, dtype=np.int64)
+        number[shuffled] = np.arange(self.n_rows) % min(N_FOLDS, self.n_rows)
+        return [(np.flatnonzero(number != f), np.flatnonzero(number == f)) for f in range(number.max() + 1)]
+
+    def _order(self) -> list[int]:
+        return self.rng.permutation(self.n_labels).tolist()
+
+    def _set_vectors(self) -> None:
+        """Count the label vectors, and set which of them are candidates in held-out rows."""
+        known = np.where(self.codes == UNKNOWN, 0, self.codes).astype(CODE)
+        vectors, self.numbers, counts = count_vectors(known, None)
+        self.kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_VECTORS])
+        self.vectors, self.counts = vectors[self.kept], counts[self.kept]
+        place = np.full(len(vectors), -1)
+        place[self.kept] = np.arange(len(self.kept))
+        self.target = place[self.numbers[self.held_out]]
+
+    # -- blocks --------------------------------------------------------------------------------
+
+    def add_block(self, name: str, transformer: Any, values: Any, **options: Any) -> Block:
+        """Keep the columns of a feature map, scaled so that rows have a mean squared length of one."""
+        squares = values.multiply(values).sum() if sp.issparse(values) else np.square(values).sum()
+        scale = float(np.sqrt(squares / self.n_rows)) or 1.0
+        self.blocks[name] = Block(name, transformer, values / scale, scale, **options)
+        return self.blocks[name]
+
+    def add_linear(self) -> None:
+        """Scale the inputs, fill in unknown labels by a first chain, and add chains over the inputs."""
+        is_sparse = sp.issparse(self.X)
+        scaler = MaxAbsScaler() if is_sparse else ClippedScaler()
+        self.add_block("linear", scaler, scaler.fit_transform(self.X))
+        if is_sparse and self.X.nnz and self.X.data.min() >= 0.0:
+            counter = TfidfTransformer(sublinear_tf=bool(self.X.data.max() > 1.0))
+            if counter.sublinear_tf and self.X.data.min() < 1.0:
+                counter.sublinear_tf = False  # not counts
+            self.add_block("tf-idf", counter, sp.csr_array(counter.fit_transform(self.X)))
+        self._fill_in_unknown_labels()
+        self.add_part("linear", ["linear"])
+
+    def _fill_in_unknown_labels(self) -> None:
+        if (self.codes != UNKNOWN).all():
+            return
+        values = self.blocks["linear"].values
+        chain = self._chain([self.blocks["linear"]], np.arange(self.n_rows), self.order, 4.0, 4.0, True)
+        rows = np.flatnonzero((self.codes == UNKNOWN).any(axis=1))
+        model = ChainModel(chain, BranchAndBound())
+        rng = np.random.default_rng([self.seed, 8])
+        drawn = model.sample(take_rows(values, rows), 1, given=self.codes[rows], rng=rng)[:, 0]
+        self.codes = self.codes.copy()
+        self.codes[rows] = drawn
+        self._set_vectors()
+
+    def add_forests(self, deadline: float | None) -> None:
+        """Grow forests, and add chains and independent links over their log-odds."""
+        kinds = ["labels"]
+        if self.n_labels > 1 and len(self.vectors) * self.n_rows <= VECTOR_FOREST_CELLS:
+            kinds.append("vectors")
+        for number, kind in enumerate(kinds):
+            limit = None if deadline is None else (deadline - time.perf_counter()) / (2.0 * (len(kinds) - number))
+            forest = OutOfBagForestFeatures(
+                N_TREES, split_on=kind, max_rows=MOST_ROWS["tree"], time_limit=limit, n_jobs=self.n_jobs,
+                random_state=self.seed + number,
+            )  # fmt: skip
+            values = forest.fit_transform(self.X, self.codes, sample_weight=self.weight)
+            shares, forest.out_of_bag_ = forest.out_of_bag_, None
+            self.add_block(f"forest on {kind}", forest, values, is_stacked=True, shares=shares)
+        names = [f"forest on {kind}" for kind in kinds]
+        self.add_part("forests", names)
+        if self.n_labels > 1:
+            self.add_part("forests, independent", names, has_parents=False)
+
+    def add_kernel(self) -> None:
+        """Approximate a Gaussian kernel, and add chains over the map."""
+        source = self.blocks.get("tf-idf", self.blocks["linear"])
+        rows = np.sort(self.rng.choice(self.n_rows, min(self.n_rows, 500), replace=False))
+        width = np.median(pairwise_distances(take_rows(source.values, rows)) ** 2)
+        kernel = Nystroem(
+            gamma=1.0 / max(width, 1e-12) / source.scale**2,
+            n_components=max(1, min(N_KERNEL, self.n_rows // 2)),
+            random_state=self.seed,
+        )
+        pipeline = make_pipeline(source.transformer, kernel)
+        some = np.sort(self.rng.choice(self.n_rows, min(self.n_rows, KERNEL_ROWS), replace=False))
+        kernel.fit(take_rows(source.values, some) * source.scale)
+        self.add_block("kernel", pipeline, pipeline.transform(self.X))
+        self.add_part("kernel", ["kernel"])
+
+    def _boosting_plan(self, limit: float) -> tuple[int, int] | None:
+        """Return how many rounds and folds boosting may take, or None if even few of them take too long."""
+        n_columns = self.X.shape[1]
+        if sp.issparse(self.X) and self.n_rows * n_columns > 2**24:
+            return None
+        n_trees = sum(1 if k == 2 else k for k in self.n_classes)
+        # Measured: a round costs something for each tree, histogram and cell.
+        seconds = n_trees * (2.5e-3 + 2e-5 * n_columns + 1.5e-8 * self.n_rows * n_columns)
+        for n_rounds, n_folds in BOOSTING_PLANS:
+            if seconds * n_rounds * (n_folds + 1) <= limit:
+                return n_rounds, n_folds
+        return None
+
+    def add_boosting(self, n_rounds: int, n_folds: int) -> None:
+        """Boost trees for each label, as many rounds as held-out rows want, and add chains over their log-odds."""
+        X = self.X.toarray() if sp.issparse(self.X) else self.X
+        shuffled = np.random.default_rng([self.seed, 9]).permutation(self.n_rows) % n_folds
+        folds = [(np.flatnonzero(shuffled != f), np.flatnonzero(shuffled == f)) for f in range(n_folds)]
+        models = [_raced_boosting(X, own, folds[0], n_rounds, self.weight, self.seed) for own in self.codes.T]
+        boosting = CrossFittedFeatures(models, cv=folds, random_state=self.seed)
+        values = boosting.fit_transform(X, self.codes, sample_weight=self.weight)
+        boosting.cv, boosting.estimator = n_folds, models[0]
+        self.add_block("boosting", boosting, values, is_stacked=True)
+        self.add_part("boosting", ["boosting"])
+        self.add_part("union with boosting", [name for name in self.blocks if name != "kernel"])
+
+    # -- parts ---------------------------------------------------------------------------------
+
+    def add_part(self, name: str, names: Sequence[str], *, has_parents: bool = True) -> None:
+        """Learn chains over some blocks: how strong the penalty should be, held-out predictions, the final chain."""
+        started = time.perf_counter()
+        blocks = [self.blocks[own] for own in names]
+        C, parent_C, chain = self._penalty(blocks, has_parents)
+        log_proba, tables = [], []
+        for f, (train, rows) in enumerate(self.folds):
+            if f > 0:
+                chain = self._chain(blocks, train, self.order, C, parent_C, has_parents)
+            Z = self._matrix(blocks, rows)
+            log_proba.append(chain.log_joint(Z, self._by_position(rows)))
+            tables.append(candidate_log_proba(chain, Z, self.vectors, self._candidates(f, Z, chain)))
+        part = Part(name, blocks, C, parent_C, has_parents, np.concatenate(log_proba), np.concatenate(tables))
+        part.chains.append(self._chain(blocks, self._all_rows(), self.order, C, parent_C, has_parents, tol=1e-5))
+        part.seconds = time.perf_counter() - started
+        self.parts.append(part)
+
+    def add_orders(self) -> None:
+        """Learn the chains that count for something again, with other orders."""
+        if self.n_labels < 2:
+            return
+        for part in self.parts:
+            while part.has_parents and len(part.chains) < N_ORDERS:
+                order = self._order()
+                part.chains.append(
+                    self._chain(part.blocks, self._all_rows(), order, part.C, part.parent_C, True, tol=1e-5)
+                )
+
+    def _penalty(self, blocks: list[Block], has_parents: bool) -> tuple[float, float, Chain]:
+        """Return the strengths of the penalties that are best for the first held-out rows, and the chain."""
+        train, rows = self.folds[0]
+        Z, codes = self._matrix(blocks, rows), self._by_position(rows)
+
+        def tried(C: float, parent_C: float) -> tuple[float, float, float, Chain]:
+            chain = self._chain(blocks, train, self.order, C, parent_C, has_parents)
+            return float(chain.log_joint(Z, codes).mean()), C, parent_C, chain
+
+        best: Any = None
+        for C in CS[any(block.is_stacked for block in blocks)]:
+            found = tried(C, C)
+            if best is not None and found[0] < best[0] - WORSE:
+                break
+            best = found if best is None or found[0] > best[0] else best
+        if has_parents and self.n_labels > 1:
+            best = max([best, *(tried(best[1], parent_C) for parent_C in PARENT_CS)], key=lambda own: own[0])
+        return best[1:]
+
+    def _chain(self, blocks, rows, order, C, parent_C, has_parents, tol=1e-4) -> Chain:
+        parents = [tuple(order[: order.index(label)]) if has_parents else () for label in range(self.n_labels)]
+        learner = LogisticLink(C, tol=tol, max_iter=300, parent_C=parent_C, centre=self._centre(blocks))
+        options = {} if self.weight is None else {"sample_weight": self.weight[rows]}
+        rows = rows if len(rows) <= MOST_ROWS["chain"] else rows[:: -(-len(rows) // MOST_ROWS["chain"])]
+        with warnings.catch_warnings():
+            # The best penalty is searched for, so that a rough solution does no harm.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return Chain.learn(
+                learner, self._matrix(blocks, rows), self.codes[rows], self.n_classes, order, parents,
+                seed=self.seed, n_jobs=self.n_jobs, **options,
+            )  # fmt: skip
+
+    def _centre(self, blocks: list[Block]) -> list[np.ndarray] | None:
+        """Return a coefficient of one for the label's own log-odds, shared by the classifiers that have some."""
+        n_stacked = sum(block.is_stacked for block in blocks)
+        if n_stacked == 0:
+            return None
+        widths = [1 if k == 2 else k for k in self.n_classes]
+        starts = np.concatenate([[0], np.cumsum(widths)])
+        centres = []
+        for label, k in enumerate(self.n_classes):
+            parts = []
+            for block in blocks:
+                own = np.zeros((block.n_columns, k))
+                if block.is_stacked and k == 2:
+                    own[starts[label], 1] = block.scale / n_stacked
+                elif block.is_stacked:
+                    own[starts[label] : starts[label + 1]] = np.eye(k) * (block.scale / n_stacked)
+                parts.append(own)
+            centres.append(np.concatenate(parts))
+        return centres
+
+    def _matrix(self, blocks: list[Block], rows: np.ndarray) -> Any:
+        return side_by_side([take_rows(block.values, rows) for block in blocks], dense=not sp.issparse(self.X))
+
+    def _by_position(self, rows: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(self.codes[rows][:, self.order])
+
+    def _all_rows(self) -> np.ndarray:
+        return np.arange(self.n_rows)
+
+    def _candidates(self, fold: int, Z: Any, chain: Chain) -> np.ndarray:
+        """Return the candidates of the held-out rows of a fold, chosen once, by the first chain."""
+        if not hasattr(self, "candidates"):
+            self.candidates: list[np.ndarray] = []
+        if len(self.candidates) <= fold:
+            self.candidates.append(shortlist(chain, Z, self.vectors, np.log(self.counts)))
+        return self.candidates[fold]
+
+    # -- the model -----------------------------------------------------------------------------
+
+    def model(self) -> tuple[MappedModel, list[dict[str, Any]]]:
+        """Return the mixture of what has been learned so far, and how its parts did on held-out rows."""
+        weight = None if self.weight is None else self.weight[self.held_out]
+        rows = HeldOutRows(
+            self.held_out, np.concatenate(self.candidates), self.target, self.vectors, self.counts, self.kept, weight
+        )
+        return assemble(self.parts, list(self.blocks.values()), rows, self.n_classes, seed=self.seed)
+
+
+def _raced_boosting(X, codes, fold, n_rounds, weight, seed) -> HistGradientBoostingClassifier:
+    """Return a booster with as many rounds as give the rows held out of a fold the highest likelihood."""
+    booster = HistGradientBoostingClassifier(
+        l2_regularization=1.0, max_iter=n_rounds, early_stopping=False, random_state=seed
+    )
+    train, rows = fold
+    if (codes[train] == codes[train][0]).all():
+        return booster
+    fitted = booster.fit(X[train], codes[train], sample_weight=None if weight is None else weight[train])
+    rows = rows[np.isin(codes[rows], fitted.classes_)]
+    place = np.searchsorted(fitted.classes_, codes[rows])
+    values = [
+        np.log(np.maximum(proba[np.arange(len(rows)), place], 1e-6)).sum()
+        for proba in fitted.staged_predict_proba(X[rows])
+    ]
+    return clone(booster).set_params(max_iter=int(np.argmax(values)) + 1)

@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from scipy.special import logsumexp
+from sklearn.datasets import make_multilabel_classification
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from montechain import AutoChainClassifier, ChainClassifier, load, recipe, save
+from montechain.errors import InterruptedFitWarning
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Make every step small; all of them are still taken."""
+    for name, value in {
+        "N_TREES": 12,
+        "N_KERNEL": 15,
+        "CS": {False: (0.5, 8.0), True: (0.5, 8.0)},
+        "N_ORDERS": 2,
+    }.items():
+        monkeypatch.setattr(recipe, name, value)
+    monkeypatch.setattr(recipe, "BOOSTING_PLANS", ((6, 2),))
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(160, 4))
+    score = X @ rng.normal(size=(4, 3)) + 0.5 * rng.normal(size=(160, 3))
+    Y = np.column_stack([score[:, 0] > 0, score.argmax(axis=1), score[:, 2] > score[:, 0]]).astype(int)
+    return X, Y
+
+
+@pytest.fixture
+def model(data):
+    X, Y = data
+    return AutoChainClassifier(random_state=0).fit(X[:120], Y[:120])
+
+
+def every_vector():
+    return np.array(list(itertools.product(range(2), range(3), range(2))))
+
+
+def log_table(model, X):
+    """Return log p(y | x) of all label vectors, of shape (n, 12), one at a time."""
+    return np.column_stack([model.log_joint(X, np.tile(vector, (len(X), 1))) for vector in every_vector()])
+
+
+def test_all_queries_agree_with_enumeration(model, data):
+    X = data[0][120:]
+    vectors, logs = every_vector(), log_table(model, X)
+    np.testing.assert_allclose(logsumexp(logs, axis=1), 0.0, atol=1e-9)
+    decision = model.decide(X)
+    assert decision.certified.all()
+    np.testing.assert_array_equal(decision.labels, vectors[logs.argmax(axis=1)])
+    np.testing.assert_allclose(decision.log_proba, logs.max(axis=1), atol=1e-9)
+    top = model.predict_top_k(X, 3)
+    np.testing.assert_allclose(top.log_proba, -np.sort(-logs, axis=1)[:, :3], atol=1e-9)
+    proba = np.exp(logs)
+    for j, marginal in enumerate(model.predict_proba(X)):
+        expected = np.column_stack([proba[:, vectors[:, j] == c].sum(axis=1) for c in range(marginal.shape[1])])
+        np.testing.assert_allclose(marginal, expected, atol=0.011)
+    draws = model.sample(X[:2], 4000)
+    for i in range(2):
+        share = [(draws[i] == vector).all(axis=1).mean() for vector in vectors]
+        np.testing.assert_allclose(share, proba[i], atol=0.04)
+
+
+def test_known_labels_condition_the_answer(model, data):
+    X = data[0][120:]
+    vectors, logs = every_vector(), log_table(model, X)
+    given = np.full((len(X), 3), np.nan)
+    given[:, 1] = np.arange(len(X)) % 3
+    logs[vectors[:, 1] != given[:, [1]]] = -np.inf
+    np.testing.assert_array_equal(model.predict(X, given=given), vectors[logs.argmax(axis=1)])
+    proba = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+    found = model.predict_proba(X, given=given)[2][:, 1]
+    np.testing.assert_allclose(found, proba[:, vectors[:, 2] == 1].sum(axis=1), atol=0.011)
+
+
+@pytest.mark.parametrize("loss", ["hamming", lambda y, y_hat: float(np.mean(y != y_hat) ** 2)])
+def test_one_fit_serves_every_loss(model, data, loss):
+    X = data[0][120:130]
+    vectors, proba = every_vector(), np.exp(log_table(model, X))
+    score = (lambda y, y_hat: np.mean(y != y_hat)) if loss == "hamming" else loss
+    cost = np.array([[score(y, y_hat) for y_hat in vectors] for y in vectors])
+    found = model.set_params(loss=loss).predict(X)
+    places = [int(np.flatnonzero((vectors == labels).all(axis=1))[0]) for labels in found]
+    expected = proba @ cost
+    assert (expected[np.arange(10), places] <= expected.min(axis=1) + 0.011).all()
+
+
+def test_the_leaderboard_says_what_was_tried(model):
+    board = pd.DataFrame(model.leaderboard_).set_index("model")
+    wanted = {"linear", "forests", "forests, independent", "union", "kernel", "boosting", "union with boosting"}
+    assert set(board.index) == wanted | {"pool", "mixture"}
+    np.testing.assert_allclose(board["weight"].drop("mixture").sum(), 1.0)
+    others = board["log_likelihood"].drop(["pool", "mixture"])
+    assert board.loc["mixture", "log_likelihood"] >= others.max() - 1e-6
+
+
+def test_the_same_seed_gives_the_same_model_on_any_number_of_threads(data):
+    X, Y = data
+    first, second = (AutoChainClassifier(random_state=3, n_jobs=n).fit(X, Y).log_joint(X, Y) for n in (1, 2))
+    np.testing.assert_allclose(first, second, atol=1e-9)
+
+
+def test_vectors_never_seen_stay_possible():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(100, 2))
+    Y = np.repeat((X[:, :1] > 0).astype(int), 3, axis=1)
+    model = AutoChainClassifier(random_state=0).fit(X, Y)
+    assert np.isfinite(model.log_joint(X, np.tile([1, 0, 1], (100, 1)))).all()
+    assert (model.predict(X) == Y).mean() > 0.9
+
+
+def test_sparse_counts_unknown_labels_and_weights(data):
+    rng = np.random.default_rng(2)
+    counts = sp.csr_array(rng.poisson(0.4, size=(120, 30)).astype(float))
+    Y = np.column_stack([counts[:, [0]].toarray()[:, 0] > 0, counts[:, [1]].toarray()[:, 0] > 0]).astype(float)
+    Y[::7, 1] = np.nan
+    model = AutoChainClassifier(random_state=0).fit(counts, Y, sample_weight=rng.random(120))
+    assert "tf-idf" in {row["model"] for row in model.leaderboard_}
+    assert model.predict(counts).shape == (120, 2)
+    dense = AutoChainClassifier(random_state=0).fit(counts.toarray(), np.nan_to_num(Y))
+    assert dense.score(counts.toarray(), np.nan_to_num(Y)) > 0.6
+
+
+def test_one_target_strings_and_frames(data):
+    X, Y = data
+    names = np.array(["low", "middle", "high"])[Y[:, 1]]
+    model = AutoChainClassifier(random_state=0).fit(pd.DataFrame(X, columns=list("abcd")), names)
+    assert set(model.predict(pd.DataFrame(X, columns=list("abcd")))) <= set(names)
+    frame = pd.DataFrame({"size": names, "sign": Y[:, 0]})
+    found = AutoChainClassifier(random_state=0).fit(X, frame).predict(X[:3])
+    assert list(found.columns) == ["size", "sign"]
+
+
+def test_a_time_limit_leaves_steps_out(data):
+    X, Y = data
+    model = AutoChainClassifier(time_limit=1e-6, random_state=0).fit(X, Y)
+    assert {row["model"] for row in model.leaderboard_} == {"linear", "pool", "mixture"}
+    assert model.decide(X).certified.all()
+    with pytest.raises(ValueError, match="time_limit=0"):
+        AutoChainClassifier(time_limit=0).fit(X, Y)
+
+
+def test_ctrl_c_keeps_what_was_learned(data):
+    def interrupt(name, left):
+        if name == when:
+            raise KeyboardInterrupt
+
+    when = "union"
+    with pytest.warns(InterruptedFitWarning, match="linear, forests"):
+        model = AutoChainClassifier(random_state=0, verbose=interrupt).fit(*data)
+    assert model.predict(data[0]).shape == data[1].shape
+    when = "linear"
+    with pytest.raises(KeyboardInterrupt):
+        AutoChainClassifier(random_state=0, verbose=interrupt).fit(*data)
+
+
+def test_saved_and_loaded_it_answers_the_same(model, data, tmp_path):
+    X, Y = data
+    save(model, tmp_path / "auto.mchain")
+    again = load(tmp_path / "auto.mchain")
+    np.testing.assert_array_equal(again.log_joint(X, Y), model.log_joint(X, Y))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_it_beats_a_linear_chain_where_the_truth_is_not_linear():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(400, 2))
+    Y = np.column_stack([X[:, 0] * X[:, 1] > 0, (X**2).sum(axis=1) > 0.6]).astype(int)
+    auto = AutoChainClassifier(random_state=0).fit(X[:300], Y[:300])
+    linear = ChainClassifier(random_state=0).fit(X[:300], Y[:300])
+    assert auto.score(X[300:], Y[300:]) > linear.score(X[300:], Y[300:]) + 0.2
+
+
+def test_more_labels_than_rows():
+    X, Y = make_multilabel_classification(n_samples=12, n_classes=20, random_state=0)
+    model = AutoChainClassifier(random_state=0).fit(X, Y)
+    assert np.isfinite(model.log_joint(X, Y)).all()
+
+
+def test_a_single_row_is_an_error_that_says_so():
+    with pytest.raises(ValueError, match="only 1 row"):
+        AutoChainClassifier().fit([[1.0, 2.0]], [[0, 1]])
+    model = AutoChainClassifier(random_state=0).fit([[0.0], [1.0], [0.0]], [[0, 1], [1, 1], [0, 0]])
+    assert model.predict([[1.0]]).shape == (1, 2)
+
+
+WEIGHTS = "which rows are drawn depends on how many there are, so repeating a row is not weighting it"
+
+
+@parametrize_with_checks(
+    [AutoChainClassifier("hamming", random_state=0)],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": WEIGHTS,
+        "check_sample_weight_equivalence_on_sparse_data": WEIGHTS,
+    },
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
