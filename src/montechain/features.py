@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from montechain._rows import take_rows
-from montechain._threads import run_in_threads
+from montechain._threads import one_blas_thread, run_in_threads
 from montechain.label_forest import LabelForest, label_logits
 from montechain.seen_vectors import count_vectors
 from montechain.targets import UNKNOWN, TargetCodec
@@ -252,7 +252,8 @@ class CrossFittedFeatures(_LabelFeatures):
             return clone(models[label]).fit(_acceptable(take_rows(X, train), models[label]), own, **options)
 
         tasks = [(label, fold) for label in range(n_labels) for fold in range(len(folds))]
-        fitted = run_in_threads(fit_one, tasks, self.n_jobs)
+        with one_blas_thread():  # boosting is many short loops, for which threads of OpenMP would only wait
+            fitted = run_in_threads(fit_one, tasks, self.n_jobs)
         self.estimators_ = [fitted[j * len(folds) : (j + 1) * len(folds)] for j in range(n_labels)]
         proba = [np.zeros((n_rows, k)) for k in self.codec_.n_classes]
         for label, models in enumerate(self.estimators_):
@@ -275,7 +276,8 @@ class CrossFittedFeatures(_LabelFeatures):
         if isinstance(model, int):
             proba[:, model] = 1.0
         else:
-            proba[:, model.classes_] = model.predict_proba(_acceptable(X, model))
+            with one_blas_thread():
+                proba[:, model.classes_] = model.predict_proba(_acceptable(X, model))
         return proba
 
 

@@ -84,7 +84,7 @@ def inspect_model(model: Any) -> dict[str, Any]:
     dict
         With ``model``; ``choices``, the parameters that are set and what else there is to tell, such as the number of
         label vectors that a label powerset knows; ``orders`` (each with its weight, the heaviest first), ``parents``,
-        ``parents_are`` and ``dependencies``.
+        ``parents_are``, ``dependencies`` and ``leaderboard``.
 
     Examples
     --------
@@ -108,6 +108,7 @@ def inspect_model(model: Any) -> dict[str, Any]:
         "parents_are": parents if parents is None or isinstance(parents, str) else "given",
         "parents": dict(summary.parents),
         "dependencies": dependencies,
+        "leaderboard": getattr(model, "leaderboard_", []),
     }
 
 

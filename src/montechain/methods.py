@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
 from montechain._messages import nearest
 from montechain.estimators import (
@@ -19,6 +20,7 @@ from montechain.estimators import (
     LabelPowersetClassifier,
     MajorityClassifier,
 )
+from montechain.estimators.auto import AutoChainClassifier
 from montechain.inference import Beam, BranchAndBound, EpsilonApproximate, Greedy, MonteCarlo
 from montechain.ordering import BeamOrder, OrderSearch, TemperedSwap
 from montechain.population import Algorithm4
@@ -130,6 +132,14 @@ BASELINES: Mapping[str, Method] = _by_name(
            MajorityClassifier()),
     Method("Default", "ChainClassifier as it is: a random order, exact", "", "",
            ChainClassifier()),
+    Method("Auto", "AutoChainClassifier: a mixture that needs no tuning", "", "",
+           AutoChainClassifier()),
+    Method("Boosting", "Gradient-boosted trees for each target alone", "l2 = 1", "",
+           ChainClassifier(HistGradientBoostingClassifier(l2_regularization=1.0), parents="none", inference=Greedy())),
+    Method("Forest", "A random forest for each target alone", "300 trees", "",
+           ChainClassifier(RandomForestClassifier(300), parents="none", inference=Greedy())),
+    Method("LP-Forest", "Label powerset with a random forest", "300 trees", "",
+           LabelPowersetClassifier(RandomForestClassifier(300))),
 )
 """What to compare methods with; not in the paper."""
 # fmt: on
@@ -155,7 +165,8 @@ def make_method(
         A name of `METHODS` or `BASELINES`, as `find_method` takes it; or a method itself.
     estimator : None, "logistic", "svm", link or classifier, default=None
         The base classifier, as in `ChainClassifier`; "svm" is the paper's (`SVMLink`: inputs in [0, 1], C = 1, a
-        logistic model on the scores). RF-PCT and Majority have none and do not look at it.
+        logistic model on the scores). Methods that have none (RF-PCT, Majority, Auto), and those named after theirs
+        (Boosting, Forest, LP-Forest), do not look at it.
     loss : str, Loss or callable, default=None
         What "best" means; None: exact match, but Hamming loss for CDN and RF-PCT, as published. Majority takes the
         commonest class of each label for "hamming", and for all others the commonest vector.
@@ -184,6 +195,8 @@ def make_method(
     if isinstance(model, MajorityClassifier) and isinstance(loss, str) and loss == "hamming":
         shared["strategy"] = "label"
     known = model.get_params(deep=False)
+    if known.get("estimator") is not None:  # the method is named after it
+        shared["estimator"] = None
     told = {key: value for key, value in shared.items() if value is not None and key in known}
     model.set_params(**told)
     # A part is put in place before it is changed in turn.

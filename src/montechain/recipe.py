@@ -25,6 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from montechain._rows import take_rows
+from montechain._threads import one_blas_thread, run_in_threads
 from montechain.assembly import Block, HeldOutRows, Part, assemble
 from montechain.chain import Chain
 from montechain.features import ClippedScaler, CrossFittedFeatures, OutOfBagForestFeatures
@@ -242,8 +243,13 @@ class Recipe:
         X = self.X.toarray() if sp.issparse(self.X) else self.X
         shuffled = np.random.default_rng([self.seed, 9]).permutation(self.n_rows) % n_folds
         folds = [(np.flatnonzero(shuffled != f), np.flatnonzero(shuffled == f)) for f in range(n_folds)]
-        models = [_raced_boosting(X, own, folds[0], n_rounds, self.weight, self.seed) for own in self.codes.T]
-        boosting = CrossFittedFeatures(models, cv=folds, random_state=self.seed)
+
+        def raced(codes: np.ndarray) -> HistGradientBoostingClassifier:
+            return _raced_boosting(X, codes, folds[0], n_rounds, self.weight, self.seed)
+
+        with one_blas_thread():
+            models = run_in_threads(raced, self.codes.T, self.n_jobs)
+        boosting = CrossFittedFeatures(models, cv=folds, n_jobs=self.n_jobs, random_state=self.seed)
         values = boosting.fit_transform(X, self.codes, sample_weight=self.weight)
         boosting.cv, boosting.estimator = n_folds, models[0]
         self.add_block("boosting", boosting, values, is_stacked=True)

@@ -41,7 +41,9 @@ def evaluate(
     *,
     file: options.Source,
     columns: options.Columns,
-    methods: Annotated[str, typer.Option("--methods", "-m", metavar="A,B", help=METHODS_HELP)] = "IC,CC,MCC,PCC",
+    methods: Annotated[str, typer.Option("--methods", "-m", metavar="A,B", help=METHODS_HELP)] = (
+        "Auto,Boosting,Forest,LP-Forest,CC,MCC"
+    ),
     cv: Annotated[str, typer.Option(metavar="K", help=CV_HELP)] = "5",
     estimator: options.Estimator = None,
     loss: options.Loss = None,

@@ -28,6 +28,7 @@ N_SHOWN = 20
 
 ORDER_HELP = "Order of the targets: random (the default), given, their names, or e.g. 'search(n_iterations=200)'."
 PARENTS_HELP = "Earlier targets that a target depends on: all (the default), none, tree, or the number of the best."
+TIME_HELP = "Seconds that learning may take, roughly; for the default model only."
 INFERENCE_HELP = (
     "How to find the best answer: branch_and_bound (the default), greedy, beam, monte_carlo, exhaustive, "
     "epsilon_approximate; with arguments as in 'beam(width=10)'."
@@ -48,6 +49,9 @@ def fit(
     loss: options.Loss = None,
     chains: Annotated[int | None, typer.Option(help="Number of chains that answer together.")] = None,
     seed: options.Seed = 0,
+    time_limit: Annotated[
+        float | None, typer.Option(help="Seconds to learn for, roughly; the default model only.")
+    ] = None,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Processor cores to use; -1 for all.")] = None,
     reading: options.Reading,
     data: options.Data = None,
@@ -75,6 +79,7 @@ def fit(
         "loss": parse_choice(loss, "--loss"),
         "n_chains": chains,
         "n_jobs": jobs,
+        "time_limit": time_limit,
     }
     chosen = {name: choice for name, choice in choices.items() if choice is not None}
     if order is not None:  # None means "as given" in Python
@@ -102,6 +107,13 @@ def _choose_classifier(method: str | None, estimator: Any, **choices: Any) -> An
     """Return the classifier that the options describe."""
     if method is not None:
         return mc.make_method(method, estimator, **choices)
+    if estimator is None and not {"order", "parents", "inference", "n_chains"} & set(choices):
+        return mc.AutoChainClassifier(**choices)
+    if "time_limit" in choices:
+        raise ValueError(
+            "`--time-limit` is for the default model. Leave it out, or leave out --method, --estimator, --order, "
+            "--parents, --inference and --chains."
+        )
     if "n_chains" in choices:
         return mc.ChainPopulationClassifier(estimator, **choices)
     return mc.ChainClassifier(estimator, **choices)
@@ -110,6 +122,12 @@ def _choose_classifier(method: str | None, estimator: Any, **choices: Any) -> An
 def _learn(table: Any, dataset: mc.Dataset) -> None:
     """Fit; an order search draws its own progress bar."""
     inner = table.classifier
+    if isinstance(inner, mc.AutoChainClassifier):
+        with output.progress("learning") as advance:
+            table.set_params(classifier__verbose=advance.describe).fit(dataset.X, dataset.Y)
+        for one in (inner, table.classifier_):
+            one.set_params(verbose=False)
+        return
     searches = isinstance(getattr(inner, "order", None), mc.OrderSearch)
     if not (searches and sys.stderr.isatty() and not output.settings.quiet):
         with output.progress("learning"):

@@ -27,6 +27,14 @@ def inspect(
         output.print_json({"file": str(model), "manifest": opened.manifest, "model": facts})
         return
     output.print_table(str(model), ["", ""], _summary(opened, facts, n_shown), left=(0, 1))
+    if board := facts["leaderboard"][:n_shown]:
+        rows = [
+            [one["model"], *(_number(one.get(key)) for key in ("log_likelihood", "exact_match", "weight", "seconds"))]
+            for one in board
+        ]
+        headings = ["model", "log-likelihood", "exact match", "weight", "seconds"]
+        caption = "Scores of rows that were held out of learning. The pool counts only label vectors seen elsewhere."
+        output.print_table("What was learned", headings, rows, caption=caption)
     for number, order in enumerate(facts["orders"][:n_shown], start=1):
         title = "Order" if len(facts["orders"]) == 1 else f"Order {number}, weight {order['weight']:.3f}"
         output.print_line(f"{title}: {' → '.join(order['order'])}")
@@ -51,6 +59,10 @@ def inspect(
         output.print_table(
             "Strongest dependencies in the training data", ["", "", "mutual information"], rows, left=(0, 1)
         )
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
 
 
 def _summary(model: Model, facts: dict[str, Any], n_shown: int) -> list[list[str]]:

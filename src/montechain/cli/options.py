@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import importlib
 import inspect
 import re
 from collections.abc import Callable
@@ -37,8 +38,8 @@ def _set_json(value: bool) -> bool:
 TABLE_HELP = "A CSV, TSV, Excel, Parquet, Feather, ARFF or LIBSVM file, openml:NAME, or a name of `data list`."
 TARGETS_HELP = "Columns to predict: names joined by commas, first:N, last:N, or a Mulan .xml file; ARFF may name them."
 ESTIMATOR_HELP = (
-    "What learns each target: logistic (the default), svm, random_forest, extra_trees, hist_gradient_boosting; with "
-    "arguments as in 'logistic(C=10)'."
+    "What learns each target of a chain: logistic, svm, random_forest, extra_trees, hist_gradient_boosting, lightgbm, "
+    "xgboost, catboost; with arguments as in 'logistic(C=10)'."
 )
 LOSS_HELP = "What to minimise: exact_match (the default), hamming, f1, jaccard."
 STRAY_HELP = "Words in a column of numbers or dates: missing (the default of fit) or error (that of predict)."
@@ -154,6 +155,23 @@ def _allowed(option: str) -> dict[str, type]:
     }[option]
 
 
+OTHERS = {
+    "lightgbm": ("lightgbm", "LGBMClassifier", {"verbose": -1}),
+    "xgboost": ("xgboost", "XGBClassifier", {}),
+    "catboost": ("catboost", "CatBoostClassifier", {"verbose": False, "allow_writing_files": False}),
+}
+"""Estimators of other libraries: where to find them, and what keeps them quiet."""
+
+
+def _of_other_library(name: str, arguments: dict[str, Any]) -> Any:
+    module, class_name, quiet = OTHERS[name]
+    try:
+        kind = getattr(importlib.import_module(module), class_name)
+    except ImportError:
+        raise ValueError(f"`--estimator {name}` needs {module}: pip install {module}") from None
+    return kind(**{**quiet, **arguments})
+
+
 def parse_choice(text: str | None, option: str) -> Any:
     """Return an instance of the class that is named, with the arguments in brackets; None for None.
 
@@ -170,8 +188,13 @@ def parse_choice(text: str | None, option: str) -> Any:
         return None
     name, arguments = _split_call(text, option)
     kinds = _allowed(option)
+    if option == "--estimator" and name in OTHERS:
+        return _of_other_library(name, arguments)
     if name not in kinds:
-        raise ValueError(f"`{option} {text}` is not known{nearest(name, kinds) or '.'} Allowed: {', '.join(kinds)}.")
+        allowed = [*kinds, *(OTHERS if option == "--estimator" else ())]
+        raise ValueError(
+            f"`{option} {text}` is not known{nearest(name, allowed) or '.'} Allowed: {', '.join(allowed)}."
+        )
     parameters = inspect.signature(kinds[name]).parameters
     for argument in arguments:
         if argument not in parameters:

@@ -15,7 +15,7 @@ import threading
 import traceback
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -164,8 +164,26 @@ def print_table(
     print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
+class Advance:
+    """Moves a progress bar, or does nothing where there is none."""
+
+    def __init__(self, bar: Any = None, task: Any = None):
+        self.bar, self.task = bar, task
+
+    def __call__(self, steps: int) -> None:
+        """Count steps that are done."""
+        if self.bar is not None:
+            self.bar.advance(self.task, steps)
+
+    def describe(self, what: str, seconds_left: float | None = None) -> None:
+        """Say what is going on, and for how long at most."""
+        if self.bar is not None:
+            left = "" if seconds_left is None else f", at most {seconds_left:.0f} s left"
+            self.bar.update(self.task, description=f"learning: {what}{left}")
+
+
 @contextmanager
-def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+def progress(what: str, total: int | None = None) -> Iterator[Advance]:
     """Show a bar once the work has taken two seconds; yields what to call with the number of steps done since.
 
     Without a total the bar only shows that something is going on, and for how long. A note says when kernels are
@@ -175,7 +193,7 @@ def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], No
 
     with watch_compilation(_note_compilation):
         if settings.quiet or settings.as_json or not sys.stderr.isatty():
-            yield lambda steps: None
+            yield Advance()
             return
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -186,7 +204,7 @@ def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], No
         timer.daemon = True
         timer.start()
         try:
-            yield lambda steps: bar.advance(task, steps)
+            yield Advance(bar, task)
         finally:
             timer.cancel()
             timer.join()

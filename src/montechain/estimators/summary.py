@@ -73,6 +73,10 @@ def summarise_model(estimator: Any) -> ModelSummary | None:
         counts = estimator.vector_counts_
         share = f"the commonest in {100.0 * counts.max() / counts.sum():.1f} % of the rows"
         choices.insert(0, ("vectors", f"{len(counts)} seen in training, {share}"))
+    if hasattr(estimator, "leaderboard_"):
+        kept = [f"{row['model']} {row['weight']:.2f}" for row in estimator.leaderboard_ if 0.0 < row["weight"] < 1.0]
+        choices.insert(0, ("weights", ", ".join(kept) or "all on one model"))
+        return ModelSummary(f"Fitted mixture for {labels}", choices)
     if hasattr(estimator, "chain_"):
         order, parents = [int(label) for label in estimator.order_], estimator.parents_
         shown = [(names[j], [names[k] for k in sorted(parents[j], key=order.index)]) for j in order]

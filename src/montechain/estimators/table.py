@@ -15,8 +15,8 @@ from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from montechain.estimators.auto import AutoChainClassifier
 from montechain.estimators.base import JointClassifier
-from montechain.estimators.chain import ChainClassifier
 from montechain.estimators.checks import fit_options, innermost, route_to, unchanged_on_failure
 from montechain.estimators.multi_target import MultiTargetClassifier
 from montechain.inference import Decision
@@ -38,7 +38,7 @@ def _ask_classifier(method: str) -> Any:
 
 def _classifier_has(method: str) -> Any:
     def check(self: TableClassifier) -> bool:
-        within = getattr(self, "classifier_", ChainClassifier() if self.classifier is None else self.classifier)
+        within = getattr(self, "classifier_", AutoChainClassifier() if self.classifier is None else self.classifier)
         getattr(within, method)  # raises an AttributeError that says more than ours would
         # Classifiers of other libraries were fitted to codes and do not know the user's classes.
         return method == "predict_proba" or _takes_any_classes(within)
@@ -55,7 +55,8 @@ class TableClassifier(MultiTargetClassifier):
     Parameters
     ----------
     classifier : classifier, default=None
-        A classifier of montechain, or any scikit-learn classifier for several targets. None is `ChainClassifier()`.
+        A classifier of montechain, or any scikit-learn classifier for several targets. None is
+        `AutoChainClassifier()`.
         Methods that it does not have, such as `decide`, are not available here either.
     encoder : transformer, default=None
         Turns the table into numbers. None is `TableEncoder()`, which fills missing numbers unless the classifier
@@ -97,7 +98,7 @@ class TableClassifier(MultiTargetClassifier):
         is enabled. Labels may be unknown if the classifier accepts that.
         """
         with unchanged_on_failure(self):
-            classifier = ChainClassifier() if self.classifier is None else self._new("classifier", "fit")
+            classifier = AutoChainClassifier() if self.classifier is None else self._new("classifier", "fit")
             if self.encoder is None:
                 missing = "keep" if get_tags(classifier).input_tags.allow_nan else "impute"
                 encoder = TableEncoder(missing=missing).set_output(transform="default")
