@@ -302,3 +302,12 @@ def test_marginals_whose_budget_ends_are_marked_and_bounded():
         # Draws are what this strategy is about: no warning.
         model.set_params(inference="monte_carlo").predict_proba(X)
         assert model.predict_marginals(X).estimated.any()
+
+
+def test_a_class_never_seen_is_improbable_not_an_error():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 2))
+    Y = np.column_stack([X[:, 0] > 0, np.zeros(50)]).astype(int)
+    model = ChainClassifier(random_state=0).fit(X, Y)
+    new = np.column_stack([Y[:, 0], np.ones(50, dtype=int)])
+    np.testing.assert_allclose(model.log_joint(X, new), model.log_joint(X, Y) - np.log(101.0))

@@ -26,7 +26,7 @@ from montechain.inference import Decision, TopK
 from montechain.joint import JointModel
 from montechain.links.base import refuse_fit_params
 from montechain.losses import Loss, check_loss
-from montechain.targets import UNKNOWN, TargetCodec
+from montechain.targets import NEW, UNKNOWN, TargetCodec
 
 __all__ = ["JointClassifier", "SeenVectorsMixin"]
 
@@ -106,6 +106,7 @@ class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
             seed = self._seed()
             self._check_choices()
             X = self._check_X(X, reset=True)
+            self.n_samples_seen_ = X.shape[0]
             codes = self._learn_classes(y, X.shape[0])
             self._bound_loss()
             self._learn(X, codes, seed, self._fit_options(X, sample_weight, fit_params))
@@ -193,10 +194,17 @@ class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
         return replace(top, labels=self.codec_.decode_array(top.labels))
 
     def log_joint(self, X: Any, y: Any) -> np.ndarray:
-        """Return log p(y | x) of one label vector per row; of the known labels only, where some are unknown in y."""
+        """Return log p(y | x) of one label vector per row; of the known labels only, where some are unknown in y.
+
+        A class that did not occur in training has half a count among the rows of the training data.
+        """
         X = self._check_X(X, reset=False)
-        codes = self.codec_.encode(y, n_rows=X.shape[0])
-        return self._map(_log_joint, X, codes)
+        codes = self.codec_.encode(y, n_rows=X.shape[0], allow_new=True)
+        is_new = codes == NEW
+        if not is_new.any():
+            return self._map(_log_joint, X, codes)
+        found = self._map(_log_joint, X, np.where(is_new, UNKNOWN, codes).astype(codes.dtype))
+        return found - is_new.sum(axis=1) * np.log(2.0 * self.n_samples_seen_ + 1.0)
 
     def sample(self, X: Any, n_samples: int = 100, *, given: Any = None) -> np.ndarray:
         """Draw label vectors from p(y | x), or from p(y | x, given).

@@ -50,6 +50,7 @@ from montechain.targets.columns import (
 
 __all__ = [
     "CODE",
+    "NEW",
     "UNKNOWN",
     "TargetCodec",
     "TargetTable",
@@ -62,6 +63,8 @@ __all__ = [
     "show_classes",
 ]
 
+NEW = -2
+"""Code of a value that is not one of the classes."""
 MANY_CLASSES = 20
 """A target with more classes than this may not be a target of classes."""
 FEW_ROWS = 5
@@ -206,16 +209,17 @@ class TargetCodec:
         dtypes = None if library is None else [ColumnType.of_native(library, dtype) for dtype in table.dtypes or []]
         return cls(classes, table.names, library, dtypes, table.is_1d, unknown), codes
 
-    def encode(self, y: Any, *, n_rows: int | None = None, name: str = "y") -> np.ndarray:
+    def encode(self, y: Any, *, n_rows: int | None = None, name: str = "y", allow_new: bool = False) -> np.ndarray:
         """Return the codes of a table with one column for each label; a ValueError says what is not one of the classes.
 
-        The columns of a data frame are matched by name if the codec has names. Cells may be unknown.
+        The columns of a data frame are matched by name if the codec has names. Cells may be unknown. With `allow_new`,
+        values that are not classes get the code `NEW`.
         """
         table = as_columns(y, unknown=self.unknown, name=name)
         labels = self._match(table)
         if len(labels) != len(self.classes):
             raise ValueError(f"{name} has {len(labels)} columns, but there are {len(self.classes)} labels.")
-        return self._codes(table, labels, n_rows)
+        return self._codes(table, labels, n_rows, allow_new)
 
     def encode_given(self, given: Any, *, n_rows: int | None = None) -> np.ndarray | None:
         """Return the codes of labels that are known in advance, -1 elsewhere; None if none is known.
@@ -257,14 +261,16 @@ class TargetCodec:
             )
         return [self.names.index(name) for name in own]
 
-    def _codes(self, table: TargetTable, labels: list[int], n_rows: int | None) -> np.ndarray:
+    def _codes(self, table: TargetTable, labels: list[int], n_rows: int | None, allow_new: bool = False) -> np.ndarray:
         _check_rows(table, n_rows)
         codes = np.full((table.shape[0], len(self.classes)), UNKNOWN, dtype=CODE)
         for j, (label, column) in enumerate(zip(labels, table.columns, strict=True)):
             known, classes = table.known[:, j], self.classes[label]
             values = column[known]
             found = look_up(values, classes)
-            if (found < 0).any():
+            if allow_new:
+                found = np.where(found < 0, NEW, found)
+            elif (found < 0).any():
                 raise ValueError(
                     f"{table.describe(j)} holds {plain(values[np.argmax(found < 0)])!r}, which is not one of its "
                     f"classes: {show_classes(classes)}."
