@@ -10,11 +10,14 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_multilabel_classification
 
 from montechain import ChainClassifier, OrderSearch
+from montechain.metrics import set_calibration_error
 from montechain.plotting import (
     _rank_layout,
     plot_critical_difference,
+    plot_reliability,
     plot_search_trace,
     plot_time_against_accuracy,
+    reliability_curve,
     search_curve,
 )
 
@@ -88,3 +91,16 @@ def test_what_cannot_be_drawn_is_refused(trace):
     ):
         with pytest.raises(error, match=message):
             call()
+
+
+def test_reliability_is_drawn_from_its_bins(agg):
+    rng = np.random.default_rng(0)
+    proba = rng.random(2000)
+    correct = rng.random(2000) < proba
+    curve = reliability_curve(proba, correct)
+    assert len(curve) == 10
+    assert (curve["proba"] - curve["right"]).abs().max() < 0.12
+    gaps = (curve["proba"] - curve["right"]).abs() @ curve["rows"] / curve["rows"].sum()
+    np.testing.assert_allclose(gaps, set_calibration_error(proba, correct))
+    axes = plot_reliability({"model": curve}, title="calibrated")
+    np.testing.assert_array_equal(axes.get_lines()[1].get_xdata(), curve["proba"])

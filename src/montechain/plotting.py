@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["plot_critical_difference", "plot_search_trace", "plot_time_against_accuracy", "search_curve"]
+__all__ = [
+    "plot_critical_difference",
+    "plot_reliability",
+    "plot_search_trace",
+    "plot_time_against_accuracy",
+    "reliability_curve",
+    "search_curve",
+]
 
 LABELS = {
     "J_EM": r"$J_{\mathrm{EM}}$",
@@ -48,6 +55,53 @@ def search_curve(trace: Any, payoff: str = "payoff", restart: int = 0) -> pd.Dat
         )
     found = own[["iteration", payoff, "accepted"]].set_axis(["iteration", "payoff", "accepted"], axis=1)
     return found.astype({"payoff": float, "accepted": bool}).reset_index(drop=True)
+
+
+def reliability_curve(proba: Any, correct: Any, n_bins: int = 10) -> pd.DataFrame:
+    """Return the numbers behind `plot_reliability`: for each bin its mean `proba`, its share `right` and its `rows`.
+
+    Parameters
+    ----------
+    proba : array-like of shape (n,)
+        Probability that the model gives its own prediction, the whole vector, as ``decide(X).proba``.
+    correct : array-like of bool of shape (n,)
+        Whether all labels of the row are right.
+    n_bins : int, default=10
+        Bins of equal width; those without a row are left out.
+
+    Examples
+    --------
+    >>> reliability_curve([0.95, 0.92, 0.55], [True, False, True])["right"].tolist()
+    [1.0, 0.5]
+    """
+    table = pd.DataFrame({"proba": np.asarray(proba, dtype=float), "right": np.asarray(correct, dtype=float)})
+    bins = table.groupby(np.minimum((table["proba"] * n_bins).astype(int), n_bins - 1))
+    return bins.mean().assign(rows=bins.size()).reset_index(drop=True)
+
+
+def plot_reliability(curves: Mapping[str, pd.DataFrame], *, title: str | None = None, ax: Any = None) -> Any:
+    """Draw how often predictions of each probability are right; on the diagonal, probabilities mean what they say.
+
+    Parameters
+    ----------
+    curves : dict of str to DataFrame
+        For each model, what `reliability_curve` returns. Larger points stand for more rows.
+    title : str, optional
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    ax = _axes(ax, (4.2, 4.0))
+    ax.plot([0, 1], [0, 1], color="0.7", linewidth=1, zorder=0)
+    for name, curve in curves.items():
+        (line,) = ax.plot(curve["proba"], curve["right"], linewidth=1.2, label=name)
+        size = 4 + 300 * curve["rows"] / curve["rows"].sum()
+        ax.scatter(curve["proba"], curve["right"], s=size, color=line.get_color(), alpha=0.7)
+    ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="probability of the prediction", ylabel="share that is right", title=title)
+    ax.legend(frameon=False)
+    return ax
 
 
 def plot_search_trace(
