@@ -37,6 +37,10 @@ QUICK = {
     "MsCC": {"order__n_iterations": 4},
     "PMsCC": {"order__n_iterations": 4, "combine__n_orders": 5},
     "PtMsCC": {"order__n_iterations": 4, "combine__n_orders": 5},
+    "Auto": {"time_limit": 1e-6},
+    "Boosting": {"estimator__max_iter": 10},
+    "Forest": {"estimator__n_estimators": 10},
+    "LP-Forest": {"estimator__n_estimators": 10},
 }
 """Less of what takes long, for tests of everything else."""
 
@@ -61,7 +65,7 @@ def multi_class():
 
 def test_the_papers_fourteen():
     assert list(METHODS) == NAMES
-    assert list(BASELINES) == ["Majority", "Default"]
+    assert list(BASELINES) == ["Majority", "Default", "Auto", "Boosting", "Forest", "LP-Forest"]
     for name, method in {**METHODS, **BASELINES}.items():
         assert method.name == name
         assert method.full_name

@@ -15,7 +15,9 @@ from bridge_table import TARGETS, bridges
 from command import environment, run, run_in_terminal
 
 MISUSE, DATA, MODEL, OUTPUT, INTERRUPTED, BROKEN_PIPE = 2, 3, 4, 5, 130, 141
-FIT = ["fit", "bridges.csv", "--targets", TARGETS, "--drop", "id"]
+FIT_DEFAULT = ["fit", "--method", "Default"]
+"""A small chain: what is tested does not depend on the model."""
+FIT = ["fit", "bridges.csv", "--targets", TARGETS, "--drop", "id", "--method", "Default"]
 EVALUATE = ["evaluate", "bridges.csv", "--targets", TARGETS, "--drop", "id"]
 
 
@@ -64,6 +66,9 @@ def folder(tmp_path_factory):
         (["fit", ".", "--targets", TARGETS, "-o", "x.mchain"], DATA, "is a folder, not a file"),
         (["predict", "bridges.mchain", "."], DATA, "is a folder, not a file"),
         (["fit", "bridges.csv", "--targets", TARGETS, "--chains", "0", "-o", "x.mchain"], MISUSE, "--chains 10"),
+        (["fit", "bridges.csv", "-t", TARGETS, "-m", "CC", "--time-limit", "5", "-o", "x.mchain"], MISUSE, "time_limit"),
+        (["fit", "bridges.csv", "-t", TARGETS, "--chains", "2", "--time-limit", "5", "-o", "x"], MISUSE, "--time-limit"),
+        (["fit", "bridges.csv", "-t", TARGETS, "--time-limit", "-5", "-o", "x.mchain"], MISUSE, "positive number"),
         (["fit", "bridges.csv", "--targets", "last:99", "-o", "x.mchain"], DATA, "--targets last:1"),
         (["evaluate", "bridges.csv", "--targets", TARGETS, "--cv", "1"], MISUSE, "--cv 5"),
     ],
@@ -99,14 +104,14 @@ def test_a_missing_input_is_named_and_not_taken_for_one_that_is_there(folder):
     assert (answer.code, "'length'" in answer.err, "did you mean 'lenght'?" in answer.err) == (DATA, True, True)
     table = table.rename(columns={"length": "size_1", "erected": "size_2"})
     table.to_csv(folder / "sizes.csv", index=False)
-    assert run("fit", "sizes.csv", "-t", TARGETS, "--drop", "id", "-o", "sizes.mchain", folder=folder).code == 0
+    assert run(*FIT_DEFAULT, "sizes.csv", "-t", TARGETS, "--drop", "id", "-o", "sizes.mchain", folder=folder).code == 0
     table.drop(columns="size_1").to_csv(folder / "short.csv", index=False)
     answer = run("predict", "sizes.mchain", "short.csv", folder=folder)
     assert (answer.code, "'size_1'" in answer.err, "did you mean" in answer.err) == (DATA, True, False)
 
 
 def test_notes_speak_of_options(folder):
-    answer = run("fit", "bridges.csv", "--targets", TARGETS, "-o", "noted.mchain", folder=folder)
+    answer = run(*FIT_DEFAULT, "bridges.csv", "--targets", TARGETS, "-o", "noted.mchain", folder=folder)
     assert answer.code == 0, answer.err
     assert "column 'id' looks like an identifier" in answer.err
     assert "drop=" not in answer.err
@@ -251,7 +256,7 @@ class TestDoubtfulTargets:
     def fit(self, place, target, *options, n_rows=30):
         table = pd.DataFrame({"x": range(30), "target": target, "other": ["yes", "no"] * 15})
         table[:n_rows].to_csv(place / "t.csv", index=False)
-        return run("fit", "t.csv", "-t", "target,other", "-o", "m.mchain", "--force", *options, folder=place)
+        return run(*FIT_DEFAULT, "t.csv", "-t", "target,other", "-o", "m.mchain", "--force", *options, folder=place)
 
     @pytest.mark.parametrize("format", ["%Y-%m-%d", "%d.%m.%Y", "%Y-%m-%d %H:%M", "%m/%d/%Y"])
     def test_dates(self, tmp_path, format):
@@ -289,12 +294,12 @@ def test_one_word_in_a_column_of_numbers(tmp_path):
     table.to_csv(tmp_path / "stray.csv", index=False)
     table.to_excel(tmp_path / "stray.xlsx", index=False)
     for file, model in (("stray.csv", "m.mchain"), ("stray.xlsx", "excel.mchain")):
-        answer = run("fit", file, "-t", TARGETS, "-o", model, folder=tmp_path)
+        answer = run(*FIT_DEFAULT, file, "-t", TARGETS, "-o", model, folder=tmp_path)
         assert (answer.code, "holds 'heavy'" in answer.err) == (0, True), answer.err
         assert run("predict", model, "clean.csv", folder=tmp_path).code == 0
     for command, code, said in (
         (["fit", "stray.csv", "-t", TARGETS, "--stray", "error", "-o", "x.mchain"], DATA, "stray.csv, line 7"),
-        (["fit", "stray.csv", "-t", TARGETS, "-o", "y.mchain"], 0, "line 7 holds 'heavy'"),
+        (["fit", "stray.csv", "-t", TARGETS, "-m", "Default", "-o", "y.mchain"], 0, "line 7 holds 'heavy'"),
         (["predict", "m.mchain", "stray.csv"], DATA, "stray.csv, line 7"),
         (["predict", "m.mchain", "stray.csv"], DATA, "--stray missing"),
         (["predict", "m.mchain", "clean.csv", "--stray", "drop"], MISUSE, "--stray drop"),

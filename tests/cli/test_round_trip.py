@@ -117,7 +117,20 @@ def test_every_prediction_has_a_key(folder):
 
 def test_targets_come_back_in_the_order_in_which_they_were_named(folder, tmp_path):
     model = tmp_path / "m.mchain"
-    made = run("fit", "bridges.csv", "-t", "type,material,span", "--drop", "id", "-o", model, "--json", folder=folder)
+    made = run(
+        "fit",
+        "bridges.csv",
+        "-t",
+        "type,material,span",
+        "-m",
+        "Default",
+        "--drop",
+        "id",
+        "-o",
+        model,
+        "--json",
+        folder=folder,
+    )
     assert list(json.loads(made.out)["targets"]) == ["type", "material", "span"]
     table = as_table(run("predict", model, "new.csv", folder=folder).out)
     assert table.columns.tolist()[1:4] == ["type", "material", "span"]
@@ -136,11 +149,19 @@ def test_an_infinite_log_likelihood_is_explained(tmp_path):
 def test_inspect(folder):
     answer = run("inspect", "bridges.mchain", folder=folder)
     assert answer.code == 0, answer.err
-    assert "Order: " in answer.out
-    assert "bridges.csv: 200 rows, 3 inputs" in answer.out
+    assert all(text in answer.out for text in ("What was learned", "pool", "bridges.csv: 200 rows, 3 inputs"))
     facts = json.loads(run("inspect", "bridges.mchain", "--json", folder=folder).out)
-    assert sorted(facts["model"]["orders"][0]["order"]) == ["material", "span", "type"]
     assert facts["manifest"]["about"]["unknown_cells"] > 0
+    assert {"linear", "forests", "boosting", "pool"} <= {row["model"] for row in facts["model"]["leaderboard"]}
+
+
+def test_inspect_a_chain(folder, tmp_path):
+    model = tmp_path / "chain.mchain"
+    options = ["--targets", TARGETS, "--drop", "id", "--order", "random", "-o", model]
+    assert run("fit", "bridges.csv", *options, folder=folder).code == 0
+    assert "Order: " in run("inspect", model, folder=folder).out
+    facts = json.loads(run("inspect", model, "--json", folder=folder).out)
+    assert sorted(facts["model"]["orders"][0]["order"]) == ["material", "span", "type"]
     assert facts["model"]["dependencies"]
 
 
@@ -223,7 +244,7 @@ def test_real_arff_file(data_folder, tmp_path):
     exact = [row["value"] for row in json.loads(scores.out) if (row["method"], row["measure"]) == ("CC", "exact_match")]
     assert exact[0] > 0.2
     medical = data_folder / "medical" / "medical.arff.gz"
-    assert run("fit", medical, "-o", "medical.mchain", folder=tmp_path).code == 0
+    assert run("fit", medical, "-m", "Default", "-o", "medical.mchain", folder=tmp_path).code == 0
     given = run("predict", "medical.mchain", data_folder / "medical" / "medical-test.arff", "--given", folder=tmp_path)
     assert given.code == 0, given.err
 
@@ -232,7 +253,7 @@ def test_exported_digits_lead_to_a_model(tmp_path):
     assert run("data", "export", "digits", "-o", "digits.csv", folder=tmp_path).code == 0
     table = pd.read_csv(tmp_path / "digits.csv")
     assert table.shape == (1797, 70)
-    made = run("fit", "digits.csv", "--targets", "last:6", "-o", "digits.mchain", folder=tmp_path)
+    made = run("fit", "digits.csv", "--targets", "last:6", "--time-limit", "1", "-o", "digits.mchain", folder=tmp_path)
     assert made.code == 0, made.err
     predicted = as_table(run("predict", "digits.mchain", "digits.csv", folder=tmp_path).out)
     assert np.mean(predicted["parity"] == table["parity"]) > 0.8
@@ -259,7 +280,9 @@ class TestAwkwardFiles:
         garden = np.where(size + rng.normal(size=90) > 0, "yes", "no")
         table = pd.DataFrame({"code": rng.choice(["a1", "7"], 90), "size": size, "rooms": rooms, "garden": garden})
         table.to_csv(folder / "flats.csv", index=False)
-        made = run("fit", "flats.csv", "--targets", "rooms,garden", "-o", "flats.mchain", folder=folder)
+        made = run(
+            "fit", "flats.csv", "-m", "Default", "--targets", "rooms,garden", "-o", "flats.mchain", folder=folder
+        )
         assert made.code == 0, made.err
         return folder
 
@@ -297,10 +320,24 @@ class TestAwkwardFiles:
             + "".join(f"a{n % 3};{n},5;{n % 2};{'yes' if n > 9 else 'no'}\n" for n in range(20)),
             encoding="utf-8",
         )
-        refused = run("fit", "european.csv", "--targets", "rooms,garden", "-o", "e.mchain", folder=place)
+        refused = run(
+            "fit", "european.csv", "-m", "Default", "--targets", "rooms,garden", "-o", "e.mchain", folder=place
+        )
         assert refused.code == 3
         assert "--decimal" in refused.err
-        made = run("fit", "european.csv", "-t", "rooms,garden", "--decimal", ",", "-o", "e.mchain", folder=place)
+        made = run(
+            "fit",
+            "european.csv",
+            "-m",
+            "Default",
+            "-t",
+            "rooms,garden",
+            "--decimal",
+            ",",
+            "-o",
+            "e.mchain",
+            folder=place,
+        )
         assert made.code == 0, made.err
         assert load(place / "e.mchain").encoder_.columns_[1].kind == "number"
 
