@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import signal
 import threading
 import time
 
@@ -90,6 +91,8 @@ def test_the_first_task_that_fails_is_the_error(n_jobs):
 
 
 def test_an_interrupt_ends_all_threads():
+    # Where tests run in the background, Ctrl-C may be ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     started = threading.active_count()
     begun = []
 
@@ -99,8 +102,11 @@ def test_an_interrupt_ends_all_threads():
             _thread.interrupt_main()
         time.sleep(0.005)
 
-    with pytest.raises(KeyboardInterrupt):
-        run_in_threads(interrupted, range(1000), 2)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_in_threads(interrupted, range(1000), 2)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert len(begun) < 100
     assert threading.active_count() == started
 

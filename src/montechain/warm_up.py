@@ -11,9 +11,11 @@ from montechain._compilation import watch_compilation
 from montechain._kernels.branch_and_bound import most_probable
 from montechain.chain import no_knowledge
 from montechain.estimators import ChainClassifier, ChainPopulationClassifier, DependencyNetworkClassifier
+from montechain.label_forest import LabelForest
 from montechain.links import LogisticLink, SVMLink
 from montechain.links.linear import SOFTMAX, FittedLinearLink, LinearScorer
 from montechain.losses import F1, Jaccard
+from montechain.population.pool import candidate_log_proba
 
 __all__ = ["warm_up"]
 
@@ -62,6 +64,9 @@ def warm_up() -> float:
                 population = ChainPopulationClassifier(combine=combine, n_chains=2, random_state=0).fit(X, Y)
                 population.predict(X)
             population.predict_proba(X, given=known)
+            forest, _ = LabelForest.grow(X, Y, np.arange(len(X)), n_trees=1)
+            forest.shares(X)
+            candidate_log_proba(chain.chain_, X, Y.astype(np.int32), np.zeros((len(X), 1), dtype=np.int64))
         # The search that looks ahead is for rows that take thousands of prefixes; here it starts after one.
         fitted = FittedLinearLink(2, SOFTMAX, np.ones((4, 1)), np.zeros(1))
         fitted.log_proba(X, np.empty((len(X), 0), dtype=np.int32))

@@ -8,7 +8,6 @@ import gzip
 import io
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -344,22 +343,3 @@ def test_bridges_with_and_without_a_header(data_folder):
     assert data.label_names == names[-5:]
     assert data.X.shape == (108, 7)
     assert [len(classes) for classes in data.classes] == [2, 3, 3, 3, 7]  # with NIL, which one bridge has
-
-
-def test_reading_costs_little_more_than_pandas(tmp_path):
-    """The checks and the types of 100,000 rows; generous, since tests share their machine."""
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({f"x{j}": rng.normal(size=50_000).round(6) for j in range(8)})
-    frame = frame.assign(n=rng.integers(1000, size=50_000), colour=rng.choice(["red", "green", "blue"], 50_000))
-    path = tmp_path / "large.csv"
-    frame.to_csv(path, index=False)
-
-    def seconds(read):
-        times = []
-        for _ in range(5):
-            start = time.process_time()
-            read(path)
-            times.append(time.process_time() - start)
-        return min(times)
-
-    assert seconds(read_table) < 3 * seconds(pd.read_csv)

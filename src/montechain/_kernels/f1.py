@@ -202,6 +202,8 @@ def try_candidate(labels, weights, first, last, sets, negative, candidate, best,
             loss += weights[v] * (1.0 - shared / union)
             if loss >= best - TIE:
                 return best
+    if loss >= best - TIE:  # without vectors, nothing was added up
+        return best
     copy(candidate, decision)
     return loss
 

@@ -35,7 +35,7 @@ def stacking_weights(
     Examples
     --------
     >>> stacking_weights(np.log([[0.9, 0.1], [0.8, 0.1], [0.1, 0.6]])).round(2)
-    array([0.72, 0.28])
+    array([0.76, 0.24])
     """
     n_rows, n_models = log_proba.shape
     share = np.full(n_rows, 1.0 / n_rows) if sample_weight is None else sample_weight / sample_weight.sum()
