@@ -155,7 +155,7 @@ def _allowed(option: str) -> dict[str, type]:
     }[option]
 
 
-OTHERS = {
+OTHERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "lightgbm": ("lightgbm", "LGBMClassifier", {"verbose": -1}),
     "xgboost": ("xgboost", "XGBClassifier", {}),
     "catboost": ("catboost", "CatBoostClassifier", {"verbose": False, "allow_writing_files": False}),
