@@ -56,10 +56,8 @@ PARENT_CS = (0.1, 1.0)
 WORSE = 0.02
 """Loss of held-out log-likelihood at which the search for C ends."""
 N_ORDERS = 3
-BOOSTING_PLANS = ((120, 4), (100, 3), (60, 2))
-"""Rounds and folds of boosting, from the best plan to the cheapest."""
-BOOSTING_SECONDS = 25.0
-"""Estimated time up to which boosting is used."""
+BOOSTING_PLANS = ((120, 4, 25.0), (100, 3, 25.0), (60, 2, 60.0))
+"""Rounds and folds of boosting, from the best plan to the cheapest, each with the seconds that it may take."""
 RESERVE = 2.0
 """Time kept for the weights at the end, as a multiple of the time that the first part took."""
 
@@ -125,7 +123,7 @@ class Recipe:
             yield "union", lambda: self.add_part("union", list(self.blocks))
         if is_time_for(2.0 * each * N_KERNEL):
             yield "kernel", self.add_kernel
-        plan = self._boosting_plan(BOOSTING_SECONDS if deadline is None else deadline - time.perf_counter())
+        plan = self._boosting_plan(np.inf if deadline is None else deadline - time.perf_counter())
         if plan is not None:
             yield "boosting", lambda: self.add_boosting(*plan)
         if is_time_for(sum(part.seconds for part in self.parts if part.has_parents) / 2.0):
@@ -233,8 +231,8 @@ class Recipe:
         n_trees = sum(1 if k == 2 else k for k in self.n_classes)
         # Measured: a round costs something for each tree, histogram and cell.
         seconds = n_trees * (2.5e-3 + 2e-5 * n_columns + 1.5e-8 * self.n_rows * n_columns)
-        for n_rounds, n_folds in BOOSTING_PLANS:
-            if seconds * n_rounds * (n_folds + 1) <= limit:
+        for n_rounds, n_folds, most in BOOSTING_PLANS:
+            if seconds * n_rounds * (n_folds + 1) <= min(most, limit):
                 return n_rounds, n_folds
         return None
 
