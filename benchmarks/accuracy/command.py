@@ -7,7 +7,8 @@ from pathlib import Path
 
 from benchmarks.accuracy.cells import METHODS, fill, load
 from benchmarks.accuracy.data import SETS
-from benchmarks.accuracy.report import report
+from benchmarks.accuracy.figure import draw
+from benchmarks.accuracy.report import Results, report
 
 STORE = Path(__file__).parents[1] / "results" / "accuracy"
 
@@ -24,10 +25,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--redo", action="store_true", help="compute finished results of --methods again")
     parser.add_argument("--only-report", action="store_true", help="compute nothing")
     parser.add_argument("--study", type=Path, help="CSV file of published figures to show beside ours")
+    parser.add_argument("--figure", type=Path, help="picture to write, such as accuracy.svg")
     options = parser.parse_args(arguments)
     if not options.only_report:
         chosen = {"n_seeds": options.seeds, "limit": options.limit, "redo": options.redo}
         fill(options.store, options.sets, options.methods, **chosen)
-    print(text := report(load(options.store), options.study))
+    cells = load(options.store)
+    print(text := report(cells, options.study))
+    if options.figure is not None:
+        draw(Results(cells), options.figure)
     (options.store / "report.md").write_text(text + "\n", encoding="utf-8")
     return 0
