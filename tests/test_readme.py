@@ -33,8 +33,8 @@ def test_main_job_compares_and_certifies(tmp_path):
     answer = run_from_nothing(*command.split(), folder=tmp_path)
     assert answer.code == 0, answer.err
     score = {name: float(share) for name, share in re.findall(r"^ +(\w+) +(0\.\d+)", answer.out, flags=re.MULTILINE)}
-    assert list(score) == ["Majority", "IC", "CC", "MCC", "montechain"]
-    assert score["Majority"] < score["IC"] < score["CC"] < score["montechain"]
+    assert list(score) == ["Majority", "IC", "CC", "MCC", "LP", "Boosting", "Auto"]
+    assert score["Majority"] < score["IC"] < score["CC"] < score["LP"] < score["Auto"]
     assert answer.out.count("proven") >= 3
     assert "montechain fit" in answer.out
 

@@ -22,11 +22,15 @@ __all__ = ["Block", "HeldOutRows", "Part", "assemble"]
 
 SMALL_WEIGHT = 0.01
 """Weight in the mixture or the pool below which a chain is left out."""
+MUCH = 0.15
+"""Weight in the mixture and the pool together from which on a part has several orders."""
 FEW_ROWS = 10
 """Number of held-out rows whose label vector was seen in other rows, below which there is no pool."""
 N_GROUPS = 4
 """Groups of held-out rows, each judged by a pool learned from the others."""
 ROWS_AT_ONCE = 500
+MAX_NODES = 4000
+"""Prefixes expanded for a row in each chain, at most."""
 RESIDUAL = 0.01
 """Probability mass of the mixture that may be left out when marginals and losses are computed."""
 
@@ -138,7 +142,9 @@ def assemble(
     board = _leaderboard(parts, logs, weights, held_out)
     has_pool = weights[-1] > 0.0
     of_part = in_pool[: len(parts)] * has_pool
-    used = [part for part, own, pooled in zip(parts, weights, of_part, strict=False) if own > 0.0 or pooled > 0.0]
+    total = weights[:-1] + weights[-1] * of_part / max(of_part.sum(), 1e-12)
+    used = [part for part, own in zip(parts, total, strict=True) if own > 0.0]
+    used_weights = total[total > 0.0]
     guide = next((part for part in used if not part.has_parents), used[0])
     needed = {id(block) for part in used for block in part.blocks} | {id(block) for block in forests if has_pool}
     blocks = [block for block in blocks if id(block) in needed]
@@ -146,17 +152,22 @@ def assemble(
     starts = {id(block): int(end) - block.n_columns for block, end in zip(blocks, ends, strict=True)}
     share_starts = [int(ends[-1]) + j * len(held_out.vectors) for j in range(len(forests) if has_pool else 0)]
     n_columns = int(ends[-1]) + len(share_starts) * len(held_out.vectors)
-    chains = {part.name: [_embedded(chain, part.blocks, starts, n_columns) for chain in part.chains] for part in used}
+    chains = {
+        # Further orders are for the chains that matter.
+        part.name: [_embedded(chain, part.blocks, starts, n_columns) for chain in part.chains[: 1 + 2 * (own > MUCH)]]
+        for part, own in zip(used, used_weights, strict=True)
+    }
     models: list[JointModel] = []
     shares: list[float] = []
-    n_open = sum(len(part.chains) for part, weight in zip(parts, weights, strict=False) if weight > 0.0)
+    n_open = sum(len(chains[part.name]) for part, weight in zip(parts, weights, strict=False) if weight > 0.0)
     for part, weight in zip(parts, weights, strict=False):
         if weight > 0.0:
-            share = weight / len(part.chains)
+            share = weight / len(chains[part.name])
             # The less a chain weighs, the more of its mass may be left out for the same error of the mixture.
-            inference = BranchAndBound(residual=float(min(RESIDUAL / (n_open * share), 0.5)))
+            residual = float(min(RESIDUAL / (n_open * share), 0.5))
+            inference = BranchAndBound(max_nodes=MAX_NODES, residual=residual)
             models += [ChainModel(chain, inference) for chain in chains[part.name]]
-            shares += [share] * len(part.chains)
+            shares += [share] * len(chains[part.name])
     if has_pool:
         sources = [chains[part.name] for part, own in zip(parts, of_part, strict=True) if own > 0.0]
         own = np.concatenate([of_part[of_part > 0.0], in_pool[len(parts) :]])

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from montechain._kernels.joint import log_joint
 from montechain._rows import join_rows, row_blocks, take_rows
 from montechain._savable import require, savable
 from montechain.distributions import LabelDistribution, Marginals
@@ -30,6 +31,8 @@ __all__ = ["ChainModel", "JointModel"]
 
 ROWS_AT_ONCE = 256
 """Rows whose weighted label vectors are held in memory together."""
+CELLS_AT_ONCE = 2**23
+"""Approximate number of inputs or scores repeated at a time, one row for each label vector asked about."""
 EVIDENCE_RESIDUAL = 1e-3
 """Relative error allowed in the probability of the given labels, by which regrets are divided."""
 SAMPLING_RESIDUAL = 1e-3
@@ -49,6 +52,8 @@ class JointModel(ABC):
         Number of label-linear scores of a row, 0 if the model asks general classifiers. Chunks of rows are sized by it.
     width : int
         Number of label vectors that are held in memory for a row.
+    n_models : int
+        Number of models whose label vectors are held in memory together.
     is_sampling : bool
         Whether marginals are estimated from draws by choice, not because a budget has ended.
     """
@@ -56,6 +61,7 @@ class JointModel(ABC):
     n_classes: tuple[int, ...]
     n_scores: int = 0
     width: int = 1
+    n_models: int = 1
     is_sampling: bool = False
 
     @property
@@ -66,6 +72,13 @@ class JointModel(ABC):
     @abstractmethod
     def log_joint(self, X: Any, Y: np.ndarray) -> np.ndarray:
         """Return log p(y | x) of one complete label vector per row."""
+
+    def log_joint_at(self, X: Any, rows: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+        """Return log p(vector | x) of m label vectors, each for one of the `rows` of X, of shape (m,)."""
+        n_each = max(1, CELLS_AT_ONCE // max(1, X.shape[1]))
+        blocks = (own for own in row_blocks(len(rows), n_each) if own.stop > own.start)
+        parts = [self.log_joint(take_rows(X, rows[own]), vectors[own]) for own in blocks]
+        return np.concatenate([np.empty(0), *parts])
 
     @abstractmethod
     def log_evidence(
@@ -140,7 +153,7 @@ class JointModel(ABC):
         # so that the draws of a row do not depend on its place.
         state = rng.bit_generator.state
         parts = []
-        for rows in row_blocks(X.shape[0], ROWS_AT_ONCE):
+        for rows in row_blocks(X.shape[0], max(1, ROWS_AT_ONCE // self.n_models)):
             rng.bit_generator.state = state
             block, known = take_rows(X, rows), None if given is None else given[rows]
             distribution = self.distribution(block, given=known, rng=rng)
@@ -205,6 +218,15 @@ class ChainModel(JointModel):
 
     def log_joint(self, X, Y):  # noqa: D102
         return self.chain.log_joint(X, self.by_position(Y))
+
+    def log_joint_at(self, X, rows, vectors):  # noqa: D102
+        scores = self.chain.scores(X)
+        if scores is None:
+            return super().log_joint_at(X, rows, vectors)
+        base, links = scores.arrays
+        codes = self.by_position(vectors)
+        blocks = row_blocks(len(rows), max(1, CELLS_AT_ONCE // max(1, base.shape[1])))
+        return np.concatenate([log_joint(base[rows[own]], links, codes[own]) for own in blocks])
 
     def log_evidence(self, X, given, *, rng, residual=1e-6):  # noqa: D102
         return evidence(PrefixTree(self.chain, X, self.by_position(given)), Effort(residual), rng=rng)

@@ -24,7 +24,7 @@ def small(monkeypatch):
         "N_ORDERS": 2,
     }.items():
         monkeypatch.setattr(recipe, name, value)
-    monkeypatch.setattr(recipe, "BOOSTING_PLANS", ((6, 2),))
+    monkeypatch.setattr(recipe, "BOOSTING_PLANS", ((6, 2, 60.0),))
 
 
 @pytest.fixture(scope="module")

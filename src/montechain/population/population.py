@@ -74,6 +74,7 @@ class Population(JointModel):
         self.weights = weights[kept]
         self.combine = Mixture() if combine is None else combine
         self.n_classes = models[0].n_classes
+        self.n_models = len(self.models)
         self.is_sampling = any(model.is_sampling for model in self.models)
         widths = [model.n_scores for model in self.models]
         self.n_scores = sum(widths) if all(widths) else 0
@@ -106,6 +107,10 @@ class Population(JointModel):
 
     def log_joint(self, X, Y):  # noqa: D102
         by_model = [model.log_joint(X, Y) for model in self.models]
+        return log_sum(np.column_stack(by_model) + np.log(self.weights))
+
+    def log_joint_at(self, X, rows, vectors):  # noqa: D102
+        by_model = [model.log_joint_at(X, rows, vectors) for model in self.models]
         return log_sum(np.column_stack(by_model) + np.log(self.weights))
 
     def log_evidence(self, X, given, *, rng, residual=1e-6):  # noqa: D102

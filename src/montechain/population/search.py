@@ -32,8 +32,6 @@ FIRST_LENGTH = 5
 """Number of vectors that each model lists at first, likewise."""
 GROWTH = 8
 """Factor by which the lists grow."""
-CELLS_AT_ONCE = 2**23
-"""Approximate number of inputs repeated at a time, one row of X for each vector listed for it."""
 
 
 Found = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -108,7 +106,8 @@ def _search_lists(population: Any, X: Any, k: int, given: np.ndarray | None) -> 
         numbers = np.arange(len(pending))
         found = [(np.repeat(numbers, top.labels.shape[1]), top.labels.reshape(-1, n_labels)) for top in lists]
         rows, vectors = _distinct_vectors(found, population.n_classes)
-        value = log_sum(_log_joints(population.models, block, rows, vectors) + np.log(population.weights))
+        by_model = [model.log_joint_at(block, rows, vectors) for model in population.models]
+        value = log_sum(np.column_stack(by_model) + np.log(population.weights))
         labels[pending], log_proba[pending] = _k_best(rows, vectors, value, len(pending), k)
         unlisted = [_unlisted_bound(top, length) for top in lists]
         bound = log_sum(np.column_stack(unlisted) + np.log(population.weights))
@@ -150,18 +149,6 @@ def _unlisted_bound(top: Any, length: int) -> np.ndarray:
     else:
         last = top.log_proba[:, -1]
     return np.where(top.certified, np.minimum(last, rest), rest)
-
-
-def _log_joints(models: tuple[JointModel, ...], X: Any, rows: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """Return the log-probability of each vector, of the given row, under each model, of shape (m, M)."""
-    n_each = max(1, CELLS_AT_ONCE // max(1, X.shape[1]))
-    parts = []
-    for start in range(0, max(len(rows), 1), n_each):
-        own = slice(start, start + n_each)
-        if len(rows[own]):
-            repeated = take_rows(X, rows[own])
-            parts.append(np.column_stack([model.log_joint(repeated, vectors[own]) for model in models]))
-    return np.concatenate(parts) if parts else np.empty((0, len(models)))
 
 
 def stacked_scores(models: tuple[JointModel, ...], X: Any) -> LinearScores | None:
