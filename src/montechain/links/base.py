@@ -24,6 +24,7 @@ __all__ = [
     "check_positive",
     "check_weights",
     "class_counts",
+    "class_weights",
     "refuse_fit_params",
 ]
 
@@ -146,3 +147,36 @@ def refuse_fit_params(learner: Any, fit_params: Mapping[str, Any]) -> None:
             f"{type(learner).__name__} takes no fit parameters besides sample_weight, but got "
             f"{', '.join(sorted(fit_params))}. Leave them out, or use a scikit-learn classifier whose fit takes them."
         )
+
+
+def class_weights(
+    class_weight: Any, label: int, n_labels: int, counts: np.ndarray, occurring: np.ndarray
+) -> np.ndarray:
+    """Return the weights of the classes of a label that occur, from a parameter `class_weight` for all labels.
+
+    >>> class_weights("balanced", 0, 2, np.array([1.0, 3.0]), np.array([0, 1]))
+    array([2.        , 0.66666667])
+    """
+    if isinstance(class_weight, list | tuple):
+        if len(class_weight) != n_labels:
+            raise ValueError(
+                f"class_weight has {len(class_weight)} entries for {n_labels} labels. Give one entry for each label, "
+                'or a single None, "balanced" or dict for all of them.'
+            )
+        class_weight = class_weight[label]
+    if class_weight is None:
+        return np.ones(len(occurring))
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return counts.sum() / (len(occurring) * counts[occurring])
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(
+            f"class_weight={class_weight!r} is not understood. "
+            'Use None, "balanced", a dict such as {0: 1.0, 1: 5.0}, or a list with one of these for each label.'
+        )
+    wrong = {key: value for key, value in class_weight.items() if not 0.0 < value < np.inf}
+    if wrong:
+        raise ValueError(
+            f"class_weight has weights that are not positive: {wrong}. Use positive numbers; to leave rows out, "
+            "give them a sample_weight of 0."
+        )
+    return np.array([float(class_weight.get(int(code), 1.0)) for code in occurring])

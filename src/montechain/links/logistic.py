@@ -20,6 +20,7 @@ from montechain.links.base import (
     check_positive,
     check_weights,
     class_counts,
+    class_weights,
     refuse_fit_params,
 )
 from montechain.links.design import ParentLayout, name_labels, parent_columns, split_effects
@@ -199,7 +200,7 @@ class _Prepared:
         self.counts = [class_counts(own, weight, self.n_classes[j]) for own, j in zip(by_label, labels, strict=True)]
         self.occurring = [np.flatnonzero(counts > 0.0) for counts in self.counts]
         self.class_weights = [
-            _class_weight(_weights_of_label(learner.class_weight, label, codes.shape[1]), *own)
+            class_weights(learner.class_weight, label, codes.shape[1], *own)
             for label, *own in zip(labels, self.counts, self.occurring, strict=True)
         ]
         targets = np.array([_renumbered(*own) for own in zip(by_label, self.occurring, strict=True)])
@@ -375,37 +376,3 @@ def _among(link: FittedLinearLink, values: np.ndarray, classes: np.ndarray) -> n
     if len(classes) == 2:
         return values[..., 1:] - values[..., :1]
     return values - values.mean(axis=-1, keepdims=True)
-
-
-def _weights_of_label(class_weight: Any, label: int, n_labels: int) -> Any:
-    """Return what `class_weight` says about one label: None, "balanced" or a dict."""
-    if isinstance(class_weight, list | tuple):
-        if len(class_weight) != n_labels:
-            raise ValueError(
-                f"class_weight has {len(class_weight)} entries for {n_labels} labels. Give one entry for each label, "
-                'or a single None, "balanced" or dict for all of them.'
-            )
-        class_weight = class_weight[label]
-    if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
-        return class_weight
-    if not isinstance(class_weight, Mapping):
-        raise ValueError(
-            f"class_weight={class_weight!r} is not understood. "
-            'Use None, "balanced", a dict such as {0: 1.0, 1: 5.0}, or a list with one of these for each label.'
-        )
-    wrong = {key: value for key, value in class_weight.items() if not 0.0 < value < np.inf}
-    if wrong:
-        raise ValueError(
-            f"class_weight has weights that are not positive: {wrong}. Use positive numbers; to leave rows out, "
-            "give them a sample_weight of 0."
-        )
-    return class_weight
-
-
-def _class_weight(class_weight: Any, counts: np.ndarray, occurring: np.ndarray) -> np.ndarray:
-    """Return the weights of the classes that occur."""
-    if class_weight is None:
-        return np.ones(len(occurring))
-    if isinstance(class_weight, str):
-        return counts.sum() / (len(occurring) * counts[occurring])
-    return np.array([float(class_weight.get(int(code), 1.0)) for code in occurring])
