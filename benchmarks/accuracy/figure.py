@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,12 @@ def draw(results: Results, path: Path) -> None:
         places = [place for place, score in enumerate(scores) if score]
         means = np.array([score.mean for score in scores if score])
         errors = np.array([score.error for score in scores if score])
-        style = {"color": colour, "marker": marker, "linestyle": "", "markersize": 7 if method == AUTO else 5}
+        style: dict[str, Any] = {
+            "color": colour,
+            "marker": marker,
+            "linestyle": "",
+            "markersize": 7 if method == AUTO else 5,
+        }
         if method == AUTO:
             axes.errorbar(means, places, xerr=errors, label=label, elinewidth=1.2, zorder=3, **style)
         else:
