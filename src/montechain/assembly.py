@@ -18,12 +18,10 @@ from montechain.population.pool import VectorPool, log_shares, pool_weights
 from montechain.population.search import log_sum
 from montechain.population.stacking import mixture_log_proba, stacking_weights
 
-__all__ = ["Block", "HeldOutRows", "Part", "assemble"]
+__all__ = ["Block", "HeldOutRows", "Part", "Weights", "assemble", "leaderboard", "weigh"]
 
 SMALL_WEIGHT = 0.01
 """Weight in the mixture or the pool below which a chain is left out."""
-MUCH = 0.15
-"""Weight in the mixture and the pool together from which on a part has several orders."""
 FEW_ROWS = 10
 """Number of held-out rows whose label vector was seen in other rows, below which there is no pool."""
 N_GROUPS = 4
@@ -128,23 +126,49 @@ class HeldOutRows:
         return np.concatenate([np.take_along_axis(logs[own].toarray(), self.candidates[own], axis=1) for own in pieces])
 
 
-def assemble(
-    parts: Sequence[Part], blocks: Sequence[Block], held_out: HeldOutRows, n_classes: Sequence[int], *, seed: int
-) -> tuple[MappedModel, list[dict[str, Any]]]:
-    """Return the mixture of the parts and their pool, and a leaderboard of all of them.
+@dataclass(frozen=True)
+class Weights:
+    """Weights by the likelihood of held-out rows.
 
-    Chains and feature maps that get next to no weight are left out.
+    Attributes
+    ----------
+    mixture : ndarray of shape (P + 1,)
+        Of the parts and, last, of the pool.
+    pool : ndarray
+        Of the parts, of the forests, and of the logarithm of the counts, inside the pool.
+    log_proba : ndarray of shape (n, P + 1)
+        Of the true label vectors of the held-out rows.
     """
+
+    mixture: np.ndarray
+    pool: np.ndarray
+    log_proba: np.ndarray
+
+    @property
+    def in_pool(self) -> np.ndarray:
+        """Weights of the parts inside the pool, of shape (P,); zero if the pool is not used."""
+        return self.pool[: len(self.mixture) - 1] * (self.mixture[-1] > 0.0)
+
+    @property
+    def of_parts(self) -> np.ndarray:
+        """How much each part counts, in the mixture and through the pool together, of shape (P,)."""
+        return self.mixture[:-1] + self.mixture[-1] * self.in_pool / max(self.in_pool.sum(), 1e-12)
+
+
+def weigh(parts: Sequence[Part], blocks: Sequence[Block], held_out: HeldOutRows, *, seed: int) -> Weights:
+    """Return the weights that make the held-out rows most probable."""
+    pool, of_pool = _pool(parts, [block for block in blocks if block.shares is not None], held_out, seed)
+    log_proba = np.column_stack([*(part.log_proba for part in parts), of_pool])
+    return Weights(_mixture_weights(log_proba, held_out.weight), pool, log_proba)
+
+
+def assemble(
+    parts: Sequence[Part], blocks: Sequence[Block], held_out: HeldOutRows, weights: Weights, n_classes: Sequence[int]
+) -> MappedModel:
+    """Return the mixture of the parts and their pool. Chains and feature maps without weight are left out."""
     forests = [block for block in blocks if block.shares is not None]
-    in_pool, of_pool = _pool(parts, forests, held_out, seed)
-    logs = np.column_stack([*(part.log_proba for part in parts), of_pool])
-    weights = _mixture_weights(logs, held_out.weight)
-    board = _leaderboard(parts, logs, weights, held_out)
-    has_pool = weights[-1] > 0.0
-    of_part = in_pool[: len(parts)] * has_pool
-    total = weights[:-1] + weights[-1] * of_part / max(of_part.sum(), 1e-12)
-    used = [part for part, own in zip(parts, total, strict=True) if own > 0.0]
-    used_weights = total[total > 0.0]
+    has_pool, in_pool = weights.mixture[-1] > 0.0, weights.in_pool
+    used = [part for part, own in zip(parts, weights.of_parts, strict=True) if own > 0.0]
     guide = next((part for part in used if not part.has_parents), used[0])
     needed = {id(block) for part in used for block in part.blocks} | {id(block) for block in forests if has_pool}
     blocks = [block for block in blocks if id(block) in needed]
@@ -152,35 +176,32 @@ def assemble(
     starts = {id(block): int(end) - block.n_columns for block, end in zip(blocks, ends, strict=True)}
     share_starts = [int(ends[-1]) + j * len(held_out.vectors) for j in range(len(forests) if has_pool else 0)]
     n_columns = int(ends[-1]) + len(share_starts) * len(held_out.vectors)
-    chains = {
-        # Further orders are for the chains that matter.
-        part.name: [_embedded(chain, part.blocks, starts, n_columns) for chain in part.chains[: 1 + 2 * (own > MUCH)]]
-        for part, own in zip(used, used_weights, strict=True)
-    }
+    chains = {part.name: [_embedded(chain, part.blocks, starts, n_columns) for chain in part.chains] for part in used}
     models: list[JointModel] = []
     shares: list[float] = []
-    n_open = sum(len(chains[part.name]) for part, weight in zip(parts, weights, strict=False) if weight > 0.0)
-    for part, weight in zip(parts, weights, strict=False):
+    of_mixture = list(zip(parts, weights.mixture[:-1], strict=True))
+    n_open = sum(len(part.chains) for part, weight in of_mixture if weight > 0.0)
+    for part, weight in of_mixture:
         if weight > 0.0:
-            share = weight / len(chains[part.name])
+            share = weight / len(part.chains)
             # The less a chain weighs, the more of its mass may be left out for the same error of the mixture.
             residual = float(min(RESIDUAL / (n_open * share), 0.5))
             inference = BranchAndBound(max_nodes=MAX_NODES, residual=residual)
             models += [ChainModel(chain, inference) for chain in chains[part.name]]
-            shares += [share] * len(chains[part.name])
+            shares += [share] * len(part.chains)
     if has_pool:
-        sources = [chains[part.name] for part, own in zip(parts, of_part, strict=True) if own > 0.0]
-        own = np.concatenate([of_part[of_part > 0.0], in_pool[len(parts) :]])
+        sources = [chains[part.name] for part, own in zip(parts, in_pool, strict=True) if own > 0.0]
+        own = np.concatenate([in_pool[in_pool > 0.0], weights.pool[len(parts) :]])
         models.append(
             VectorPool(held_out.vectors, held_out.counts, n_classes, sources, share_starts, own, chains[guide.name][0])
         )
-        shares.append(weights[-1])
+        shares.append(float(weights.mixture[-1]))
     maps = FeatureMaps(
         [block.transformer for block in blocks],
         [block.scale for block in blocks],
         held_out.kept if has_pool else None,
     )
-    return MappedModel(maps, Population(models, shares)), board
+    return MappedModel(maps, Population(models, shares))
 
 
 def _pool(
@@ -232,19 +253,17 @@ def _mixture_weights(logs: np.ndarray, sample_weight: np.ndarray | None) -> np.n
     return weights / weights.sum()
 
 
-def _leaderboard(parts, logs, weights, held_out) -> list[dict[str, Any]]:
+def leaderboard(parts: Sequence[Part], held_out: HeldOutRows, weights: Weights) -> list[dict[str, Any]]:
     """Return what was learned with its held-out scores, the most likely first."""
     board = []
-    for part, weight in zip(parts, weights, strict=False):
+    for part, weight in zip(parts, weights.mixture, strict=False):
         hits = part.table.argmax(axis=1) == held_out.place
         board.append({
             "model": part.name, "log_likelihood": float(part.log_proba.mean()), "exact_match": float(hits.mean()),
             "weight": float(weight), "C": part.C, "parent_C": part.parent_C, "seconds": part.seconds,
         })  # fmt: skip
-    for name, log_proba, weight in (
-        ("pool", logs[:, -1], weights[-1]),
-        ("mixture", mixture_log_proba(logs, weights), 1.0),
-    ):
+    mixed = mixture_log_proba(weights.log_proba, weights.mixture)
+    for name, log_proba, weight in (("pool", weights.log_proba[:, -1], weights.mixture[-1]), ("mixture", mixed, 1.0)):
         # The pool gives no probability to vectors that it has not seen; its mean would always be minus infinity.
         finite = log_proba[np.isfinite(log_proba)]
         value = float(finite.mean()) if len(finite) else -np.inf

@@ -26,7 +26,7 @@ from sklearn.preprocessing import MaxAbsScaler
 
 from montechain._rows import take_rows
 from montechain._threads import one_blas_thread, run_in_threads
-from montechain.assembly import Block, HeldOutRows, Part, assemble
+from montechain.assembly import Block, HeldOutRows, Part, Weights, assemble, leaderboard, weigh
 from montechain.chain import Chain
 from montechain.features import ClippedScaler, CrossFittedFeatures, OutOfBagForestFeatures
 from montechain.inference import BranchAndBound
@@ -58,6 +58,8 @@ WORSE = 0.02
 N_ORDERS = 3
 BOOSTING_PLANS = ((120, 4, 25.0), (100, 3, 25.0), (60, 2, 60.0))
 """Rounds and folds of boosting, from the best plan to the cheapest, each with the seconds that it may take."""
+MUCH = 0.15
+"""Weight in the mixture and the pool together from which on a part gets further orders."""
 RESERVE = 2.0
 """Time kept for the weights at the end, as a multiple of the time that the first part took."""
 
@@ -97,6 +99,8 @@ class Recipe:
         self.order = self._order()
         self.blocks: dict[str, Block] = {}
         self.parts: list[Part] = []
+        self.candidates: list[np.ndarray] = []
+        self._weighed: tuple[int, Weights] | None = None
         self._set_vectors()
 
     def steps(self, deadline: float | None = None) -> Iterator[tuple[str, Callable[[], None]]]:
@@ -274,15 +278,13 @@ class Recipe:
         self.parts.append(part)
 
     def add_orders(self) -> None:
-        """Learn the chains that count for something again, with other orders."""
+        """Learn the chains that weigh much again, with other orders."""
         if self.n_labels < 2:
             return
-        for part in self.parts:
-            while part.has_parents and len(part.chains) < N_ORDERS:
-                order = self._order()
-                part.chains.append(
-                    self._chain(part.blocks, self._all_rows(), order, part.C, part.parent_C, True, tol=1e-5)
-                )
+        for part, weight in zip(self.parts, self._weights().of_parts, strict=True):
+            while weight > MUCH and part.has_parents and len(part.chains) < N_ORDERS:
+                chain = self._chain(part.blocks, self._all_rows(), self._order(), part.C, part.parent_C, True, tol=1e-5)
+                part.chains.append(chain)
 
     def _penalty(self, blocks: list[Block], has_parents: bool) -> tuple[float, float, Chain]:
         """Return the strengths of the penalties that are best for the first held-out rows, and the chain."""
@@ -306,8 +308,8 @@ class Recipe:
     def _chain(self, blocks, rows, order, C, parent_C, has_parents, tol=1e-4) -> Chain:
         parents = [tuple(order[: order.index(label)]) if has_parents else () for label in range(self.n_labels)]
         learner = LogisticLink(C, tol=tol, max_iter=300, parent_C=parent_C, centre=self._centre(blocks))
-        options = {} if self.weight is None else {"sample_weight": self.weight[rows]}
         rows = rows if len(rows) <= MOST_ROWS["chain"] else rows[:: -(-len(rows) // MOST_ROWS["chain"])]
+        options = {} if self.weight is None else {"sample_weight": self.weight[rows]}
         with warnings.catch_warnings():
             # The best penalty is searched for, so that a rough solution does no harm.
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -347,8 +349,6 @@ class Recipe:
 
     def _candidates(self, fold: int, Z: Any, chain: Chain) -> np.ndarray:
         """Return the candidates of the held-out rows of a fold, chosen once, by the first chain."""
-        if not hasattr(self, "candidates"):
-            self.candidates: list[np.ndarray] = []
         if len(self.candidates) <= fold:
             self.candidates.append(shortlist(chain, Z, self.vectors, np.log(self.counts)))
         return self.candidates[fold]
@@ -357,11 +357,21 @@ class Recipe:
 
     def model(self) -> tuple[MappedModel, list[dict[str, Any]]]:
         """Return the mixture of what has been learned so far, and how its parts did on held-out rows."""
+        weights = self._weights()
+        rows, blocks = self._held_out_rows(), list(self.blocks.values())
+        return assemble(self.parts, blocks, rows, weights, self.n_classes), leaderboard(self.parts, rows, weights)
+
+    def _weights(self) -> Weights:
+        """Return the weights of the parts learned so far, computed once for them."""
+        if self._weighed is None or self._weighed[0] != len(self.parts):
+            found = weigh(self.parts, list(self.blocks.values()), self._held_out_rows(), seed=self.seed)
+            self._weighed = len(self.parts), found
+        return self._weighed[1]
+
+    def _held_out_rows(self) -> HeldOutRows:
         weight = None if self.weight is None else self.weight[self.held_out]
-        rows = HeldOutRows(
-            self.held_out, np.concatenate(self.candidates), self.target, self.vectors, self.counts, self.kept, weight
-        )
-        return assemble(self.parts, list(self.blocks.values()), rows, self.n_classes, seed=self.seed)
+        candidates = np.concatenate(self.candidates)
+        return HeldOutRows(self.held_out, candidates, self.target, self.vectors, self.counts, self.kept, weight)
 
 
 def _raced_boosting(X, codes, fold, n_rounds, weight, seed) -> HistGradientBoostingClassifier:

@@ -181,6 +181,15 @@ def test_it_beats_a_linear_chain_where_the_truth_is_not_linear():
     assert auto.score(X[300:], Y[300:]) > linear.score(X[300:], Y[300:]) + 0.2
 
 
+def test_large_tables_are_learned_from_samples(monkeypatch, data):
+    monkeypatch.setattr(recipe, "MOST_ROWS", {"chain": 40, "tree": 30, "held out": 30})
+    monkeypatch.setattr(recipe, "MANY_ROWS", 100)
+    X, Y = data
+    model = AutoChainClassifier(random_state=0).fit(X, Y, sample_weight=np.linspace(0.5, 1.5, len(X)))
+    assert model.decide(X).certified.all()
+    assert model.score(X, Y) > 0.4
+
+
 def test_more_labels_than_rows():
     X, Y = make_multilabel_classification(n_samples=12, n_classes=20, random_state=0)
     model = AutoChainClassifier(random_state=0).fit(X, Y)
