@@ -66,7 +66,7 @@ class Group:
 
 
 def two_threads(n_runs: int) -> Iterator[Measurement]:
-    """Compare anew where both sides may use two threads, BLAS included; for information, without targets."""
+    """Compare again where both sides may use two threads, BLAS included; for information, without targets."""
     small = [name for name in SETS if name != MEDIAMILL_LIKE]
     fits = fit.measure(n_runs, small, only_targets=True)
     for row in chain(fits, predict.measure(n_runs, small), predict_proba.measure(n_runs)):

@@ -30,7 +30,7 @@ OTHER_OBJECTIVE = "liblinear"
 WIDEST_CHOLESKY = 700
 """Inputs above which newton-cholesky is not tried: it factorises their Gram matrix at each iteration."""
 LINKS_TRIED = 6
-"""A solver is chosen by its time for so many links, from the first of the chain to the last."""
+"""Number of links, spread evenly over the chain, by whose time a solver is chosen."""
 
 
 @cache

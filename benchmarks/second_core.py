@@ -23,7 +23,7 @@ FIT_DATA = ("enron", "reuters", "tmc2007", MEDIAMILL_LIKE)
 PREDICT_DATA = ("yeast", *FIT_DATA)
 FIT_TARGET, PREDICT_TARGET = 1.7, 1.8
 LEAST_ROWS = 20_000
-"""Test rows are repeated until there are so many: a thread is not worth starting for a few milliseconds."""
+"""Minimum number of test rows; they are repeated to reach it, since a few milliseconds are not worth a thread."""
 
 
 def measure(

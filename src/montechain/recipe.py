@@ -112,7 +112,7 @@ class Recipe:
             On the clock of `time.perf_counter`.
         """
         yield "linear", self.add_linear
-        # One column of the linear part takes so long; parts with other columns take about as long for each of theirs.
+        # The time of the linear part for each of its columns predicts the time of other parts from theirs.
         linear = self.parts[0]
         each = linear.seconds / max(1, linear.blocks[0].n_columns)
 

@@ -66,7 +66,7 @@ def folder(tmp_path_factory):
         (["fit", ".", "--targets", TARGETS, "-o", "x.mchain"], DATA, "is a folder, not a file"),
         (["predict", "bridges.mchain", "."], DATA, "is a folder, not a file"),
         (["fit", "bridges.csv", "--targets", TARGETS, "--chains", "0", "-o", "x.mchain"], MISUSE, "--chains 10"),
-        (["fit", "bridges.csv", "-t", TARGETS, "-m", "CC", "--time-limit", "5", "-o", "x"], MISUSE, "time_limit"),
+        (["fit", "bridges.csv", "-t", TARGETS, "-m", "CC", "--time-limit", "5", "-o", "x"], MISUSE, "--time-limit"),
         (["fit", "bridges.csv", "-t", TARGETS, "-i", "beam", "--time-limit", "5", "-o", "x"], MISUSE, "--time-limit"),
         (["fit", "bridges.csv", "-t", TARGETS, "--time-limit", "-5", "-o", "x.mchain"], MISUSE, "positive number"),
         (["fit", "bridges.csv", "--targets", "last:99", "-o", "x.mchain"], DATA, "--targets last:1"),

@@ -105,15 +105,19 @@ def fit(
 
 def _choose_classifier(method: str | None, estimator: Any, **choices: Any) -> Any:
     """Return the classifier that the options describe."""
-    if method is not None:
-        return mc.make_method(method, estimator, **choices)
-    if estimator is None and not {"order", "parents", "inference", "n_chains"} & set(choices):
-        return mc.AutoChainClassifier(**choices)
-    if "time_limit" in choices:
+    from montechain.methods import find_method
+
+    is_default = method is estimator is None and not {"order", "parents", "inference", "n_chains"} & set(choices)
+    is_auto = is_default or (method is not None and find_method(method).name == "Auto")
+    if "time_limit" in choices and not is_auto:
         raise ValueError(
             "`--time-limit` is for the default model. Leave it out, or leave out --method, --estimator, --order, "
             "--parents, --inference and --chains."
         )
+    if method is not None:
+        return mc.make_method(method, estimator, **choices)
+    if is_default:
+        return mc.AutoChainClassifier(**choices)
     if "n_chains" in choices:
         return mc.ChainPopulationClassifier(estimator, **choices)
     return mc.ChainClassifier(estimator, **choices)

@@ -1,4 +1,4 @@
-"""What there is to say of a fitted model: orders, parents, choices. Notebooks and `inspect_model` show it."""
+"""Summarise a fitted model: orders, parents, choices. Notebooks and `inspect_model` show it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NO_OTHER = "no label sees another"
 
 @dataclass(frozen=True)
 class ModelSummary:
-    """What there is to show.
+    """A summary of a fitted model.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class ModelSummary:
 
 
 def summarise_model(estimator: Any) -> ModelSummary | None:
-    """Return what there is to show of an estimator, None if it is not fitted or none of montechain's.
+    """Return a summary of an estimator, None if it is not fitted or not one of montechain's.
 
     Examples
     --------
