@@ -19,6 +19,7 @@ import numpy as np
 from montechain._kernels.joint import log_joint
 from montechain._rows import join_rows, row_blocks, take_rows
 from montechain._savable import require, savable
+from montechain.chain import Chain
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference import BranchAndBound, Inference
 from montechain.inference.decision import Decision, TopK
@@ -56,6 +57,8 @@ class JointModel(ABC):
         Number of models whose label vectors are held in memory together.
     is_sampling : bool
         Whether marginals are estimated from draws by choice, not because a budget has ended.
+    sees_every_cell : bool
+        Whether a cell of X that is not finite always leads to a `NonFiniteError`, so that none must be looked for.
     """
 
     n_classes: tuple[int, ...]
@@ -63,6 +66,7 @@ class JointModel(ABC):
     width: int = 1
     n_models: int = 1
     is_sampling: bool = False
+    sees_every_cell: bool = False
 
     @property
     def n_labels(self) -> int:
@@ -199,6 +203,8 @@ class ChainModel(JointModel):
         self.n_classes = tuple(chain.n_classes[k] for k in self.positions)
         self.n_scores = chain.n_scores
         self.is_sampling = inference.is_sampling
+        # Zero times NaN is NaN. Links that are all constant do not look at X.
+        self.sees_every_cell = isinstance(chain, Chain) and chain.scorer is not None and bool(chain.scorer.coef.any())
 
     def __getstate__(self) -> dict[str, Any]:
         return {"chain": self.chain, "inference": self.inference}

@@ -96,13 +96,7 @@ def multiply_add(typing_context, factor, lanes, addend):
     """Return ``factor * lanes + addend`` for a number and two lines."""
 
     def generate(context, builder, signature, arguments):
-        vector = _vector(signature.args[1])
-        nothing = ir.Constant(vector, ir.Undefined)
-        place = ir.IntType(32)
-        first = builder.insert_element(nothing, arguments[0], ir.Constant(place, 0))
-        everywhere = builder.shuffle_vector(
-            first, nothing, ir.Constant(ir.VectorType(place, vector.count), [0] * vector.count)
-        )
+        everywhere = _everywhere(builder, arguments[0], arguments[1].type)
         product = builder.fmul(everywhere, arguments[1], flags=("contract",))
         return builder.fadd(product, arguments[2], flags=("contract",))
 
@@ -154,8 +148,41 @@ def sigmoids(typing_context, odds):
     return odds(odds), generate
 
 
+@intrinsic
+def exceed(typing_context, lanes, threshold):
+    """Return 1.0 where a number of a line exceeds a constant, 0.0 elsewhere."""
+
+    def generate(context, builder, signature, arguments):
+        vector = arguments[0].type
+        above = builder.fcmp_ordered(">", arguments[0], _everywhere(builder, arguments[1], vector))
+        return builder.select(above, _constant(vector, 1.0), _constant(vector, 0.0))
+
+    return lanes(lanes, lanes.dtype), generate
+
+
+@intrinsic
+def any_of(typing_context, lanes):
+    """Return whether a line holds any number but zero."""
+
+    def generate(context, builder, signature, arguments):
+        vector = arguments[0].type
+        found = builder.fcmp_unordered("!=", arguments[0], _constant(vector, 0.0))
+        bits = ir.IntType(vector.count)
+        return builder.icmp_unsigned("!=", builder.bitcast(found, bits), ir.Constant(bits, 0))
+
+    return types.boolean(lanes), generate
+
+
 def _constant(vector, value):
     return ir.Constant(vector, [value] * vector.count)
+
+
+def _everywhere(builder, number, vector):
+    """Build a line with one number in all places."""
+    nothing = ir.Constant(vector, ir.Undefined)
+    place = ir.IntType(32)
+    first = builder.insert_element(nothing, number, ir.Constant(place, 0))
+    return builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(place, vector.count), [0] * vector.count))
 
 
 def _ratios(builder, odds):

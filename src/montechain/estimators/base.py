@@ -270,12 +270,14 @@ class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
 
         def ask(rows: Any, known: np.ndarray | None, start: int) -> Any:
             # Here, because the cells just looked at are then in the cache.
-            if is_plain and not is_finite(rows):
+            if is_plain and not model.sees_every_cell and not is_finite(rows):
                 self._check_X(rows, reset=False)
             rng = np.random.default_rng([seed, start] if is_drawn else shared)
             try:
                 return query(model, rows, known, rng=rng)
             except NonFiniteError as error:
+                if is_plain:
+                    self._check_X(rows, reset=False)
                 names = getattr(self, "target_names_", None), getattr(self, "feature_names_in_", None)
                 raise error.named(*names) from None
 
