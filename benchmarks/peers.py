@@ -16,7 +16,7 @@ from sklearn.multioutput import ClassifierChain
 from benchmarks.timing import seconds
 from montechain import ChainClassifier
 from montechain.chain import Chain
-from montechain.datasets import mediamill_like
+from montechain.datasets import make_chain_data
 from montechain.links.linear import SOFTMAX, FittedLinearLink
 from tests.real_data import Split, load_split
 
@@ -36,14 +36,14 @@ LINKS_TRIED = 6
 @cache
 def trainable_split(name: str) -> Split:
     """Return the split without the labels that are constant in its training part, which scikit-learn refuses."""
-    X_train, Y_train, X_test, Y_test = _invented_split() if name == MEDIAMILL_LIKE else load_split(name)
+    X_train, Y_train, X_test, Y_test = _generated_split() if name == MEDIAMILL_LIKE else load_split(name)
     varies = Y_train.min(axis=0) != Y_train.max(axis=0)
     return Split(X_train, np.ascontiguousarray(Y_train[:, varies]), X_test, np.ascontiguousarray(Y_test[:, varies]))
 
 
-def _invented_split() -> Split:
+def _generated_split() -> Split:
     """Return data of MediaMill's shape: 30,000 × 120 with 101 labels, and 10,000 more rows from the same truth."""
-    dataset, truth = mediamill_like(random_state=0)
+    dataset, truth = make_chain_data(30_000, 120, 101, cardinality=4.38, tail=1.2, random_state=0)
     rng = np.random.default_rng(1)
     X_test = rng.normal(size=(10_000, dataset.X.shape[1]))
     Y_train = dataset.Y.to_numpy().astype(np.int32)

@@ -5,7 +5,7 @@ from montechain.datasets.catalogue import DATASETS, CatalogueEntry, Figures, fig
 from montechain.datasets.dataset import Dataset, Split
 from montechain.datasets.digits import load_digits_facts
 from montechain.datasets.files import write_table
-from montechain.datasets.generators import InventedData, delicious_like, make_chain_data, mediamill_like
+from montechain.datasets.generators import GeneratedData, make_chain_data
 from montechain.datasets.reading import read_dataset
 from montechain.datasets.tables import read_table
 
@@ -14,15 +14,13 @@ __all__ = [
     "CatalogueEntry",
     "Dataset",
     "Figures",
-    "InventedData",
+    "GeneratedData",
     "Split",
-    "delicious_like",
     "figures",
     "list_datasets",
     "load_dataset",
     "load_digits_facts",
     "make_chain_data",
-    "mediamill_like",
     "read_arff",
     "read_dataset",
     "read_table",

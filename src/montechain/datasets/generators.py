@@ -1,22 +1,26 @@
-"""Generated data of any size and shape, with a known true distribution."""
+"""Generated data of any size and shape, drawn from a known chain.
+
+Plain numpy throughout: it shares no code with the chains it judges.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from scipy.optimize import brentq
 
-from montechain._messages import check_positive_argument
+from montechain._messages import check_positive_argument, nearest
 from montechain.datasets.dataset import Dataset
-from montechain.datasets.truth import CELLS_AT_ONCE, ChainTruth, draw, log_softmax
 
-__all__ = ["InventedData", "delicious_like", "make_chain_data", "mediamill_like"]
+__all__ = ["BayesScores", "ChainTruth", "GeneratedData", "make_chain_data"]
 
 MAX_PARENTS = 10
 """Maximum number of earlier labels that influence a label, so that many labels do not drown the inputs."""
@@ -28,9 +32,148 @@ CALIBRATION_ROWS = 2000
 """Number of rows drawn to find the intercepts for the wanted shares of the classes."""
 LARGEST_SHARE = 0.8
 """Maximum share of rows in which a label is relevant, if a cardinality is given."""
+MAX_CELLS = 2**27
+"""Maximum number of probabilities that are enumerated: rows times label vectors."""
 
 
-class InventedData(NamedTuple):
+class BayesScores(NamedTuple):
+    """The best possible scores: exact match, Hamming score, and the joint log-loss of the true probabilities."""
+
+    exact_match: float
+    hamming_score: float
+    joint_log_loss: float
+
+
+@dataclass(frozen=True)
+class ChainTruth:
+    """The true p(y | x) of generated data: a chain of multinomial logistic models with known weights.
+
+    The classes of a label are 0, 1, ...; class 0 has score 0, every other one is an *active class* with a
+    score of ``intercept + x @ coef`` plus what the active classes of earlier labels add to it. The columns of
+    the arrays are the active classes, label by label. X may be an array, a CSR array or a data frame.
+
+    Parameters
+    ----------
+    n_classes : tuple of int
+        Number of classes of each label.
+    order : tuple of int
+        The label at each position of the chain; a label is influenced by those before it.
+    coef : ndarray of shape (d, A)
+    intercept : ndarray of shape (A,)
+    effects : ndarray of shape (A, A)
+        ``effects[b, a]`` is added to the score of active class a where active class b holds.
+
+    Examples
+    --------
+    >>> data = make_chain_data(n_rows=500, n_labels=4, random_state=0)
+    >>> data.truth.log_joint(data.dataset.X, data.dataset.Y).shape
+    (500,)
+    >>> scores = data.truth.bayes_scores(data.dataset.X)
+    >>> 0 < scores.exact_match < scores.hamming_score < 1
+    True
+    """
+
+    n_classes: tuple[int, ...]
+    order: tuple[int, ...]
+    coef: np.ndarray
+    intercept: np.ndarray
+    effects: np.ndarray
+
+    @cached_property
+    def active(self) -> list[slice]:
+        """The columns of each label's active classes."""
+        stops = np.cumsum(np.array(self.n_classes) - 1)
+        return [slice(int(stop) - k + 1, int(stop)) for stop, k in zip(stops, self.n_classes, strict=True)]
+
+    def log_joint(self, X: Any, Y: Any) -> np.ndarray:
+        """Return log p(y | x) for each row."""
+        given = np.asarray(Y)
+        if given.shape != (X.shape[0], len(self.order)):
+            raise ValueError(f"`Y` has the shape {given.shape}; ({X.shape[0]}, {len(self.order)}) was expected.")
+        codes = given.astype(np.int64)
+        for row, label in np.argwhere((codes != given) | (codes < 0) | (codes >= np.array(self.n_classes)))[:1]:
+            classes = f"whose classes are 0 to {self.n_classes[label] - 1}"
+            raise ValueError(f"`Y` holds {given[row, label]} in row {row}, label {label}, {classes}.")
+        total = np.zeros(len(codes))
+
+        def choose(label: int, scores: np.ndarray) -> np.ndarray:
+            total[:] += np.take_along_axis(_log_softmax(scores), codes[:, [label]], axis=1)[:, 0]
+            return codes[:, label]
+
+        self._walk(X, choose)
+        return total
+
+    def sample(self, X: Any, rng: np.random.Generator) -> np.ndarray:
+        """Draw one label vector per row, of shape (n, L)."""
+        labels = np.zeros((X.shape[0], len(self.order)), dtype=np.int64)
+        uniforms = iter(np.asarray(rng.random(labels.shape)).T)
+
+        def choose(label: int, scores: np.ndarray) -> np.ndarray:
+            labels[:, label] = _draw(scores, next(uniforms))
+            return labels[:, label]
+
+        self._walk(X, choose)
+        return labels
+
+    def distribution(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return all label vectors, of shape (V, L), and log p(y | x) of each, of shape (n, V)."""
+        if X.shape[0] * math.prod(self.n_classes) > MAX_CELLS:
+            raise ValueError(
+                f"{len(self.order)} labels have too many combinations to enumerate them for {X.shape[0]} rows. Take "
+                "fewer rows, or compare vectors of your own by `log_joint`."
+            )
+        by_position = np.indices([self.n_classes[label] for label in self.order]).reshape(len(self.order), -1)
+        base = _matrix(X) @ self.coef + self.intercept
+        table = np.zeros((len(base), 1))
+        added = np.zeros((1, base.shape[1]))  # by each prefix, to all scores
+        for label in self.order:
+            columns = self.active[label]
+            table = (table[:, :, None] + _log_softmax(base[:, None, columns] + added[:, columns])).reshape(
+                len(base), -1
+            )
+            effects = np.pad(self.effects[columns], ((1, 0), (0, 0)))  # class 0 adds nothing
+            added = (added[:, None] + effects).reshape(-1, base.shape[1])
+        return by_position[np.argsort(self.order)].T, table
+
+    def marginals(self, X: Any) -> list[np.ndarray]:
+        """Return p(label | x) for each label, of shape (n, K)."""
+        vectors, table = self.distribution(X)
+        proba = np.exp(table)
+        return [
+            np.column_stack([proba[:, vectors[:, label] == c].sum(axis=1) for c in range(k)])
+            for label, k in enumerate(self.n_classes)
+        ]
+
+    def best(self, X: Any, loss: str = "exact_match") -> np.ndarray:
+        """Return the most probable label vectors or, for the loss "hamming", the most probable class of each label."""
+        if loss not in ("exact_match", "hamming"):
+            hint = nearest(str(loss), ("exact_match", "hamming"))
+            raise ValueError(f"`loss={loss!r}` is not 'exact_match' or 'hamming'{hint}")
+        if loss == "hamming":
+            return np.column_stack([marginal.argmax(axis=1) for marginal in self.marginals(X)])
+        vectors, table = self.distribution(X)
+        return vectors[table.argmax(axis=1)]
+
+    def bayes_scores(self, X: Any) -> BayesScores:
+        """Return the expected scores of the best possible decisions for these inputs."""
+        _, table = self.distribution(X)
+        hamming = np.mean([marginal.max(axis=1) for marginal in self.marginals(X)])
+        entropy = -(np.exp(table) * table).sum(axis=1).mean()
+        return BayesScores(float(np.exp(table.max(axis=1)).mean()), float(hamming), float(entropy))
+
+    def _walk(self, X: Any, choose: Callable[[int, np.ndarray], np.ndarray]) -> None:
+        """Go along the chain; `choose` takes a label and the scores of its active classes, and returns classes."""
+        scores = _matrix(X) @ self.coef + self.intercept
+        for label in self.order:
+            columns = self.active[label]
+            codes = choose(label, scores[:, columns])
+            # Most labels of most rows are class 0, which adds nothing: only the others cost anything.
+            for active, effects in enumerate(self.effects[columns], 1):
+                changed = np.flatnonzero(effects)
+                scores[np.ix_(codes == active, changed)] += effects[changed]
+
+
+class GeneratedData(NamedTuple):
     """A data set, and the distribution that its labels were drawn from."""
 
     dataset: Dataset
@@ -45,11 +188,10 @@ def make_chain_data(
     *,
     density: float = 1.0,
     dependence: float = 1.0,
-    n_informative: int | None = None,
     cardinality: float | None = None,
     tail: float = 0.0,
     random_state: int | None = None,
-) -> InventedData:
+) -> GeneratedData:
     """Generate inputs, and draw labels for them from a random chain, which is returned too.
 
     Every label follows a multinomial logistic model of the inputs and of at most ten labels before it, in a random
@@ -66,8 +208,6 @@ def make_chain_data(
         zeros and ones, like the words of a text.
     dependence : float, default=1.0
         How strongly labels influence each other; with 0 they are independent given the inputs.
-    n_informative : int, optional
-        Number of inputs, the first ones, that influence the labels; default: all.
     cardinality : float, optional
         Mean number of relevant labels (class other than 0) per row. Default: all classes are equally common.
     tail : float, default=0.0
@@ -78,19 +218,11 @@ def make_chain_data(
 
     Returns
     -------
-    InventedData
+    GeneratedData
         `dataset` and `truth`.
 
     Examples
     --------
-    >>> data = make_chain_data(n_rows=200, n_labels=3, n_classes=[2, 3, 4], random_state=0)
-    >>> data.dataset.Y.max().tolist()
-    [1, 2, 3]
-    >>> data.truth.bayes_scores(data.dataset.X).exact_match < 1
-    True
-
-    Rare labels, sparse inputs:
-
     >>> data = make_chain_data(5000, 300, 50, density=0.02, cardinality=1.5, tail=1.0, random_state=0)
     >>> round(float(data.dataset.Y.sum(axis=1).mean()), 1)
     1.5
@@ -98,15 +230,12 @@ def make_chain_data(
     n_rows = check_positive_argument("n_rows", n_rows, "n_rows=1000")
     n_features = check_positive_argument("n_features", n_features, "n_features=20")
     n_labels = check_positive_argument("n_labels", n_labels, "n_labels=6")
-    n_informative = n_features if n_informative is None else n_informative
-    check_positive_argument("n_informative", n_informative, f"n_informative={n_features}")
     given: list[Any] = [n_classes] * n_labels if isinstance(n_classes, Integral) else list(n_classes)  # type: ignore[arg-type]
     if len(given) != n_labels:
         raise ValueError(f"`n_classes` names {len(given)} labels, but `n_labels={n_labels}`.")
     if any(not isinstance(k, Integral) or k < 2 for k in given):
         raise ValueError(f"`n_classes={n_classes!r}`: a label has at least two classes, as in `n_classes=2`.")
     classes = tuple(map(int, given))
-    _check_number("n_informative", n_informative, 1, n_features, n_features)
     _check_number("density", density, np.nextafter(0, 1), 1, 0.05)
     _check_number("dependence", dependence, 0, np.inf, 1.0)
     _check_number("tail", tail, 0, np.inf, 1.0)
@@ -117,105 +246,46 @@ def make_chain_data(
         np.random.default_rng(seed) for seed in np.random.SeedSequence(random_state).spawn(4)
     )
     shares = of_weights.permutation(_relevant_shares(classes, cardinality, tail))
-    coef, effects, order = _weights(classes, n_features, n_informative, density, dependence, of_weights)
-    truth = ChainTruth(classes, order, coef, np.zeros(coef.shape[1]), effects)
+    truth = _random_chain(classes, n_features, density, dependence, of_weights)
     # Weights alone would leave the labels as common as chance has it.
     inputs = _inputs(CALIBRATION_ROWS, n_features, density, of_calibration)
     truth = replace(truth, intercept=_intercept(truth, shares, inputs, of_calibration))
     X = _inputs(n_rows, n_features, density, of_inputs)
-    Y = pd.DataFrame(truth.sample(X, of_labels), columns=[f"label_{label}" for label in range(n_labels)])
     names = [f"x{feature}" for feature in range(n_features)]
     dataset = Dataset(
         X=X if sp.issparse(X) else pd.DataFrame(X, columns=names),
-        Y=Y,
+        Y=pd.DataFrame(truth.sample(X, of_labels), columns=[f"label_{label}" for label in range(n_labels)]),
         feature_names=names,
         classes=[list(range(k)) for k in classes],
-        name="invented",
+        name="generated",
         description=(
             f"Generated: {n_rows} rows of {n_features} inputs, with labels drawn from a chain with known weights "
             f"(dependence={dependence:g}, density={density:g}, random_state={random_state})."
         ),
     )
-    return InventedData(dataset, truth)
+    return GeneratedData(dataset, truth)
 
 
-def mediamill_like(n_rows: int = 30_000, *, random_state: int | None = None) -> InventedData:
-    """Generate data of MediaMill's shape: 120 inputs and 101 labels, 4.38 of them relevant on average.
-
-    As in the original, a few labels are common and most are rare.
-
-    Parameters
-    ----------
-    n_rows : int, default=30000
-    random_state : int, optional
-
-    Returns
-    -------
-    InventedData
-
-    Examples
-    --------
-    >>> mediamill_like(n_rows=100, random_state=0).dataset.Y.shape
-    (100, 101)
-    """
-    data = make_chain_data(n_rows, 120, 101, cardinality=4.38, tail=1.2, random_state=random_state)
-    return data._replace(dataset=replace(data.dataset, name="mediamill-like"))
-
-
-def delicious_like(n_rows: int = 12_920, *, random_state: int | None = None) -> InventedData:
-    """Generate data of Delicious' shape: 500 words, 18 of them per row, and 983 labels, 19 of them relevant.
-
-    As in the original, some labels are common and most are rare.
-
-    Parameters
-    ----------
-    n_rows : int, default=12920
-        The size of Delicious' training part.
-    random_state : int, optional
-
-    Returns
-    -------
-    InventedData
-
-    Examples
-    --------
-    >>> delicious_like(n_rows=50, random_state=0).dataset.Y.shape
-    (50, 983)
-    """
-    data = make_chain_data(n_rows, 500, 983, density=0.036, cardinality=19.02, tail=0.8, random_state=random_state)
-    return data._replace(dataset=replace(data.dataset, name="delicious-like"))
-
-
-def _weights(
-    classes: tuple[int, ...],
-    n_features: int,
-    n_informative: int,
-    density: float,
-    dependence: float,
-    rng: np.random.Generator,
-) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
-    """Draw the inputs' weights, of shape (d, A), the labels' effects on each other, (A, A), and the order."""
+def _random_chain(
+    classes: tuple[int, ...], n_features: int, density: float, dependence: float, rng: np.random.Generator
+) -> ChainTruth:
     n_active = sum(classes) - len(classes)
     label_of = np.repeat(np.arange(len(classes)), np.array(classes) - 1)
     variance = 1.0 if density == 1 else density * (1 - density)
-    coef = np.zeros((n_features, n_active))
-    coef[:n_informative] = rng.normal(scale=SIGNAL / np.sqrt(n_informative * variance), size=(n_informative, n_active))
+    coef = rng.normal(scale=SIGNAL / np.sqrt(n_features * variance), size=(n_features, n_active))
     order = tuple(rng.permutation(len(classes)).tolist())
     effects = rng.normal(scale=EFFECT, size=(n_active, n_active)) * dependence
     influences = np.zeros((len(classes), len(classes)), dtype=bool)
     for position, label in enumerate(order):
         influences[[order[parent] for parent in rng.permutation(position)[:MAX_PARENTS]], label] = True
     effects[~influences[np.ix_(label_of, label_of)]] = 0.0
-    return coef, effects, order
+    return ChainTruth(classes, order, coef, np.zeros(n_active), effects)
 
 
 def _inputs(n_rows: int, n_features: int, density: float, rng: np.random.Generator) -> np.ndarray | sp.csr_array:
     if density == 1:
         return rng.normal(size=(n_rows, n_features))
-    # In blocks, so that the whole table is never there with its zeros.
-    sizes = [len(block) for block in np.array_split(range(n_rows), -(-n_rows * n_features // CELLS_AT_ONCE))]
-    blocks = [sp.csr_array(rng.random((size, n_features)) < density, dtype=np.float64) for size in sizes]
-    return sp.csr_array(sp.vstack(blocks, format="csr"))
+    return sp.csr_array(rng.random((n_rows, n_features)) < density, dtype=np.float64)
 
 
 def _relevant_shares(classes: tuple[int, ...], cardinality: float | None, tail: float) -> np.ndarray:
@@ -223,14 +293,11 @@ def _relevant_shares(classes: tuple[int, ...], cardinality: float | None, tail: 
     if cardinality is None:
         return 1 - 1 / np.array(classes)
     common = np.arange(1, len(classes) + 1) ** -float(tail)
-    low, high = 0.0, LARGEST_SHARE / common[-1]
-    for _ in range(100):
-        middle = (low + high) / 2
-        if np.minimum(LARGEST_SHARE, middle * common).sum() < cardinality:
-            low = middle
-        else:
-            high = middle
-    return np.minimum(LARGEST_SHARE, high * common)
+
+    def shares(scale: float) -> np.ndarray:
+        return np.minimum(LARGEST_SHARE, scale * common)
+
+    return shares(brentq(lambda scale: shares(scale).sum() - cardinality, 0, LARGEST_SHARE / common[-1]))
 
 
 def _intercept(truth: ChainTruth, shares: np.ndarray, X: Any, rng: np.random.Generator) -> np.ndarray:
@@ -241,9 +308,9 @@ def _intercept(truth: ChainTruth, shares: np.ndarray, X: Any, rng: np.random.Gen
         n_relevant = truth.n_classes[label] - 1
         offsets = _offsets(scores, np.full(n_relevant, shares[label] / n_relevant))
         intercept[truth.active[label]] = offsets
-        return draw(scores + offsets, rng.random(len(scores)))
+        return _draw(scores + offsets, rng.random(len(scores)))
 
-    truth.walk(X, choose)
+    truth._walk(X, choose)
     return intercept
 
 
@@ -251,7 +318,7 @@ def _offsets(scores: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """Return what to add to the scores so that the mean probabilities are `shares`, by Newton's method."""
     offsets = np.log(shares / (1 - shares.sum()))
     for _ in range(100):
-        proba = np.exp(log_softmax(scores + offsets))[:, 1:]
+        proba = np.exp(_log_softmax(scores + offsets))[:, 1:]
         excess = proba.mean(axis=0) - shares
         if np.abs(excess).max() < 1e-6:
             break
@@ -259,6 +326,23 @@ def _offsets(scores: np.ndarray, shares: np.ndarray) -> np.ndarray:
         step = np.linalg.solve(curvature + 1e-9 * np.eye(len(shares)), excess)
         offsets -= step / max(1.0, float(np.abs(step).max()))  # far away the curve is flat and a full step too long
     return offsets
+
+
+def _matrix(X: Any) -> Any:
+    return X if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+
+
+def _log_softmax(scores: np.ndarray) -> np.ndarray:
+    """Return log-probabilities of all classes from the scores of all but the first, whose score is zero."""
+    full = np.concatenate([np.zeros((*scores.shape[:-1], 1)), scores], axis=-1)
+    full -= full.max(axis=-1, keepdims=True)
+    return full - np.log(np.exp(full).sum(axis=-1, keepdims=True))
+
+
+def _draw(scores: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+    """Return a class for each row, drawn from its scores."""
+    cumulative = np.exp(_log_softmax(scores)).cumsum(axis=1)[:, :-1]
+    return (uniforms[:, None] >= cumulative).sum(axis=1)
 
 
 def _check_number(name: str, value: Any, least: float, most: float, example: float) -> None:
