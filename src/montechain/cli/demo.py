@@ -20,10 +20,10 @@ def demo(seed: options.Seed = 0, as_json: options.Json = False) -> None:
 
     The facts depend on each other: an even prime can only be a two. Methods that know this get whole rows right.
     """
-    from montechain.datasets import load_digits_facts
+    from montechain.datasets import load_dataset
     from montechain.evaluation import evaluate
 
-    digits = load_digits_facts()
+    digits = load_dataset("digits")
     train, test = digits.split  # type: ignore[misc]
     names = ", ".join(digits.label_names)
     if not as_json:
