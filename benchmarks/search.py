@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.peers import best_solver, fit_quietly, peer_chain, trainable_split
 from benchmarks.report import Measurement
 from benchmarks.timing import interleaved, seconds
-from montechain import AllOrders, ChainClassifier, ChainPopulationClassifier, LocalSwap, LogisticLink, OrderSearch
+from montechain import AllOrders, ChainClassifier, ChainPopulationClassifier, LogisticLink, OrderSearch, Swap
 from montechain.chain import Chain
 from montechain.ordering import OrderEvaluator
 from montechain.parents import arrange
@@ -35,7 +35,7 @@ def links_fitted() -> Iterator[Measurement]:
         n_labels = Y.shape[1]
         for what, proposal, target in (
             ("swap", "swap", 0.5),
-            ("LocalSwap(2)", LocalSwap(reach=2), 3 / n_labels * (1 + 1e-9)),
+            ("Swap(reach=2)", Swap(reach=2), 3 / n_labels * (1 + 1e-9)),
         ):
             model = ChainClassifier(order=OrderSearch(proposal, n_iterations=N_ITERATIONS), random_state=0)
             taken = seconds(partial(model.fit, X, Y))

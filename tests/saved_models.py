@@ -56,13 +56,10 @@ from montechain import (
     Hamming,
     Insertion,
     Jaccard,
-    LocalSwap,
     LogisticLink,
-    Metropolis,
     Mixture,
     MonteCarlo,
     OrderSearch,
-    SubsetOrder,
     SVMLink,
     Swap,
     TemperedSwap,
@@ -76,7 +73,6 @@ from montechain.estimators import (
     MajorityClassifier,
 )
 from montechain.estimators.table import TableClassifier
-from montechain.ordering.acceptance import NotWorse, Strict
 from montechain.persistence import load, save
 
 
@@ -141,10 +137,8 @@ INFERENCES: list[Any] = [
 LOSSES: list[Any] = ["hamming", ExactMatch(), Hamming(), F1(negative=0), Jaccard(negative=0)]
 SEARCH = {"n_iterations": 3, "validation": 0.3}
 ORDERS: list[Any] = [
-    None, [2, 0, 1], AllOrders(), BeamOrder(), SubsetOrder(), OrderSearch(Swap(), **SEARCH),
-    OrderSearch(LocalSwap(), acceptance=Strict(), **SEARCH),
-    OrderSearch(TemperedSwap(), acceptance=Metropolis(), **SEARCH),
-    OrderSearch(Insertion(), acceptance=NotWorse(), **SEARCH),
+    None, [2, 0, 1], AllOrders(), BeamOrder(), OrderSearch(Swap(), **SEARCH),
+    OrderSearch(TemperedSwap(), **SEARCH), OrderSearch(Insertion(), **SEARCH),
 ]  # fmt: skip
 COMBINATIONS: list[Any] = ["mixture", Mixture(), Algorithm4(n_orders=3), Vote(), "vote"]
 

@@ -19,7 +19,7 @@ from montechain._files import atomic_write
 from montechain.evaluation import Job, fingerprint, warm_up
 from montechain.evaluation.jobs import digest
 from montechain.links import check_estimator
-from montechain.ordering import OrderEvaluator, Strict, search
+from montechain.ordering import OrderEvaluator, search
 from montechain.targets import TargetCodec
 from reproduction.paper import published_trace
 from reproduction.studies.base import Outcome, Setting, Study
@@ -94,7 +94,7 @@ class SearchWork:
         else:
             start = own.start or tuple(rng.permutation(evaluator.n_labels).tolist())
         walk = search(
-            lambda order: evaluator.payoffs(order)[own.payoff], start, Swap(), Strict(), rng,
+            lambda order: evaluator.payoffs(order)[own.payoff], start, Swap(), rng,
             tolerance=evaluator.tolerance,
         )  # fmt: skip
         written = time.monotonic()

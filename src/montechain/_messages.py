@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
-__all__ = ["check_choice", "check_positive_argument", "check_positive_integer", "nearest"]
+__all__ = ["by_name", "check_choice", "check_positive_argument", "check_positive_integer", "nearest"]
 
 
 def nearest(given: str, allowed: Iterable[str]) -> str:
@@ -23,6 +23,20 @@ def nearest(given: str, allowed: Iterable[str]) -> str:
         spelled.setdefault(name.casefold(), name)
     close = difflib.get_close_matches(str(given).casefold(), spelled, n=1, cutoff=0.5)
     return f"; did you mean {spelled[close[0]]!r}?" if close else ""
+
+
+def by_name(parameter: str, given: Any, kind: type, known: Mapping[str, Any], example: str) -> Any:
+    """Return an instance of `kind`: the given one, or the one of this name with its default parameters."""
+    if isinstance(given, kind):
+        return given
+    if isinstance(given, str) and given in known:
+        return known[given]()
+    if isinstance(given, type):
+        raise TypeError(f"`{parameter}` is the class {given.__name__}: pass an instance, {given.__name__}().")
+    hint = (nearest(given, known) if isinstance(given, str) else "") or "."
+    raise ValueError(
+        f"`{parameter}={given!r}` is not known{hint} Allowed are {', '.join(map(repr, known))}, or {example}."
+    )
 
 
 def check_choice(owner: Any, name: str, allowed: Sequence[Any]) -> None:

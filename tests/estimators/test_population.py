@@ -19,9 +19,8 @@ from montechain import (
     ChainClassifier,
     ChainPopulationClassifier,
     Greedy,
-    LocalSwap,
+    Insertion,
     OrderSearch,
-    SubsetOrder,
     TemperedSwap,
 )
 from montechain.estimators.population import weights_of
@@ -135,13 +134,13 @@ def test_the_order_found_is_the_best_of_the_trace(binary):
 @pytest.mark.parametrize(
     "order",
     [
-        OrderSearch(LocalSwap(reach=1), n_iterations=4),
+        OrderSearch(Insertion(reach=1), n_iterations=4),
         OrderSearch(TemperedSwap(beta=0.1), payoff="J_Ham", n_iterations=4),
         OrderSearch(payoff="J_EM_prod", on="truth", n_iterations=4, validation=KFold(3)),
         OrderSearch(payoff="f1_macro", n_iterations=4),
         OrderSearch(payoff="J_Ham_prod", n_iterations=4, validation=None, n_restarts=2),
         AllOrders(),
-        SubsetOrder(),
+        BeamOrder(width=None),
         BeamOrder(width=2),
     ],
     ids=repr,

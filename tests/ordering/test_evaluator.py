@@ -5,6 +5,8 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.datasets import make_multilabel_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
@@ -13,9 +15,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from montechain.chain import Chain
 from montechain.inference import Beam, Greedy, MonteCarlo
-from montechain.links import EstimatorLink, LogisticLink, SVMLink
-from montechain.ordering.evaluator import OrderEvaluator
-from montechain.ordering.validation import split_rows
+from montechain.links import EstimatorLink, LinkProblem, LogisticLink, SVMLink
+from montechain.ordering.evaluator import OrderEvaluator, hold_out, split_rows
+from montechain.ordering.link_cache import LinkCache
 from montechain.parents import arrange
 from random_chains import log_proba_table
 
@@ -92,11 +94,10 @@ def test_unknown_labels_are_filled_once_for_all_orders(validation, learner):
     options = {"validation": validation, "on": "truth", "record": ["exact_match", "J_Ham"], "start": (3, 2, 1, 0)}
     evaluator = OrderEvaluator(learner, X, codes, n_classes, **options)
     for fold in evaluator._folds:
+        known = fold.codes >= 0
         assert (fold.filled >= 0).all()
-        assert (fold.cache.filled >= 0).all()
-        known = fold.cache.codes >= 0
         assert not known.all()
-        np.testing.assert_array_equal(fold.cache.filled[known], fold.cache.codes[known])
+        np.testing.assert_array_equal(fold.filled[known], fold.codes[known])
     values = {order: evaluator.payoffs(order) for order in itertools.permutations(range(4))}
     assert np.isfinite([list(value.values()) for value in values.values()]).all()
     again = OrderEvaluator(learner, X, codes, n_classes, **options)
@@ -104,17 +105,18 @@ def test_unknown_labels_are_filled_once_for_all_orders(validation, learner):
 
 
 @pytest.mark.parametrize("learner", [LogisticLink(), SVMLink(), EstimatorLink(DecisionTreeClassifier(max_depth=3), 1)])
-def test_cached_payoffs_are_those_of_fitting_everything_anew(learner):
+def test_cached_payoffs_are_those_of_fitting_everything_anew(learner, monkeypatch):
     X, codes, n_classes = data()
     options = {"record": PAPER, "warm_start": False}
     cached = OrderEvaluator(learner, X, codes, n_classes, **options)
-    afresh = OrderEvaluator(learner, X, codes, n_classes, max_cache_bytes=0, **options)
+    monkeypatch.setattr("montechain.ordering.evaluator.MAX_BYTES", 0)
+    afresh = OrderEvaluator(learner, X, codes, n_classes, **options)
     assert cached.tolerance == 0.0
     for order in itertools.permutations(range(4)):
         assert cached.payoffs(order) == afresh.payoffs(order)  # to the last bit
-    assert (cached.n_links_fitted, cached.n_bytes > 0) == (32, True)
+    assert cached.n_links_fitted == 32
     # The payoffs that are recorded need no more fits than the main one: the orders' payoffs are asked for together.
-    assert (afresh.n_links_fitted, afresh.n_bytes) == (24 * 4, 0)
+    assert afresh.n_links_fitted == 24 * 4
 
 
 def test_warm_starts_keep_payoffs_within_the_tolerance():
@@ -129,20 +131,6 @@ def test_warm_starts_keep_payoffs_within_the_tolerance():
         left, right = warm.payoffs(order), cold.payoffs(order)
         for name in PAPER:
             np.testing.assert_allclose(left[name], right[name], rtol=2e-5)
-
-
-@pytest.mark.parametrize("warm_start", [False, True])
-def test_a_small_cache_gives_the_same_payoffs(warm_start):
-    X, codes, n_classes = data()
-    large = OrderEvaluator(LogisticLink(), X, codes, n_classes, warm_start=warm_start)
-    large.payoff((0, 1, 2, 3))
-    small = OrderEvaluator(
-        LogisticLink(), X, codes, n_classes, warm_start=warm_start, max_cache_bytes=int(1.5 * large.n_bytes)
-    )
-    for order in itertools.permutations(range(4)):
-        np.testing.assert_allclose(large.payoff(order), small.payoff(order), rtol=1e-6 if warm_start else 0)
-        assert small.n_bytes <= 1.5 * large.n_bytes
-    assert small.n_links_fitted > large.n_links_fitted
 
 
 def test_scorers():
@@ -182,19 +170,6 @@ def test_a_scorer_of_ones_own_sees_a_fitted_classifier():
     assert set(seen[0][2][:, 1]) <= {"high", "low", "middle"}
     with pytest.raises(TypeError, match="cannot fit"):
         seen[0][0].fit(X, codes)
-
-
-def test_scorers_on_unknown_labels():
-    X, codes, n_classes = data(unknown=0.2)
-    evaluator = OrderEvaluator(LogisticLink(), X, codes, n_classes, payoff="exact_match", record=["hamming"])
-    values = evaluator.payoffs((0, 1, 2, 3))
-    assert 0.0 <= values["exact_match"] <= values["hamming"] <= 1.0
-
-
-def test_two_payoffs_of_one_name():
-    X, codes, n_classes = data()
-    with pytest.raises(ValueError, match="two different payoffs are called '<lambda>'"):
-        OrderEvaluator(LogisticLink(), X, codes, n_classes, payoff=lambda e, X, Y: 0.0, record=[lambda e, X, Y: 1.0])
 
 
 @pytest.mark.parametrize("inference", ["greedy", Greedy(), Beam(2), MonteCarlo(20), "exhaustive"])
@@ -265,7 +240,6 @@ def test_parents_of_other_kinds():
         tree.link_payoff(0, frozenset())
     two = OrderEvaluator(LogisticLink(), X, codes, n_classes, parents=2)
     two.payoff((0, 1, 2, 3))
-    assert all(len(entry.problem.parents) <= 2 for entry in two._folds[0].cache._entries.values())
     assert two._link(3, frozenset({0, 1, 2})).parents == arrange(2, (0, 1, 2, 3), codes, n_classes)[1][3]
     graph = OrderEvaluator(LogisticLink(), X, codes, n_classes, parents={0: [3]})
     assert graph.payoff((0, 1, 2, 3)) == graph.payoff((3, 2, 1, 0))
@@ -326,6 +300,7 @@ def test_faults_are_said_before_anything_is_fitted():
         ({"inference": "bean"}, "beam"),
         ({"parents": "tee"}, "tree"),
         ({"validation": 2}, "share of the rows"),
+        ({"payoff": print, "record": [lambda e, X, Y: 0.0, lambda e, X, Y: 1.0]}, "two different payoffs are called"),
     ):
         with pytest.raises(ValueError, match=message):
             OrderEvaluator(LogisticLink(), X, codes, n_classes, **options)
@@ -335,26 +310,132 @@ def test_rows_are_worked_through_in_chunks(monkeypatch):
     X, codes, n_classes = data(n_rows=400, unknown=0.1)
     options = {"record": PAPER, "validation": None, "on": "truth"}
     whole = OrderEvaluator(LogisticLink(), X, codes, n_classes, **options).payoffs((0, 1, 2, 3))
-    monkeypatch.setattr("montechain.ordering.candidate.CHUNK_CELLS", 5 * 70)
+    monkeypatch.setattr("montechain.ordering.payoffs.CHUNK_CELLS", 5 * 70)
     pieces = OrderEvaluator(LogisticLink(), X, codes, n_classes, **options).payoffs((0, 1, 2, 3))
     for name in PAPER:
         np.testing.assert_allclose(pieces[name], whole[name], rtol=1e-12)
 
 
-def test_many_labels_take_bounded_memory():
-    n_labels = 60
-    X, Y = make_multilabel_classification(n_samples=300, n_features=10, n_classes=n_labels, n_labels=3, random_state=0)
-    budget = 2**18
-    evaluator = OrderEvaluator(
-        LogisticLink(C=0.1), X, Y.astype(np.int32), [2] * n_labels, inference=Greedy(), max_cache_bytes=budget
-    )
-    rng = np.random.default_rng(0)
-    order = list(range(n_labels))
-    for _ in range(6):
-        first, second = rng.choice(n_labels, 2, replace=False)
-        order[first], order[second] = order[second], order[first]
-        evaluator.payoff(tuple(order))
-        assert evaluator.n_bytes <= budget
-    held = sum(entry.link.coef.nbytes for entry in evaluator._folds[0].cache._entries.values())
-    assert 0 < held <= budget
-    assert held < n_labels**2 * len(X) * 8 / 4  # far from L² N
+# Links
+
+
+N_LABELS = 5
+
+
+def cache_of(learner=None, **options):
+    X, Y = make_multilabel_classification(n_samples=120, n_features=8, n_classes=N_LABELS, random_state=1)
+    learner, codes = learner or LogisticLink(tol=1e-8), Y.astype(np.int32)
+    return LinkCache(learner, learner.prepared(X, codes, codes, [2] * N_LABELS), N_LABELS, **options)
+
+
+def problems_of(order):
+    return [LinkProblem(label, tuple(order[:k])) for k, label in enumerate(order)]
+
+
+def test_a_link_is_fitted_once_whatever_the_order_of_its_parents():
+    cache = cache_of()
+    first = cache.links([LinkProblem(0, (2, 1)), LinkProblem(0, (1, 2)), LinkProblem(3, ())])
+    again = cache.links([LinkProblem(3, ()), LinkProblem(0, (1, 2))])
+    assert cache.n_fitted == 2
+    assert first[0] is first[1] is again[1]
+    for link in first:  # not a piece of an array that it shares with others
+        assert link.coef.base is link.intercept.base is None
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (3, 4), (0, 4), (1, 3)])
+def test_a_swap_costs_the_links_between_its_positions(low, high):
+    cache, order = cache_of(), [3, 0, 4, 1, 2]
+    cache.links(problems_of(order))
+    order[low], order[high] = order[high], order[low]
+    cache.links(problems_of(order))
+    assert cache.n_fitted - N_LABELS == high - low + 1
+
+
+def test_missing_links_are_fitted_together_and_start_from_the_nearest_parents():
+    calls = []
+
+    class Spy(LogisticLink):
+        def prepared(self, *args, **options):
+            fit_links = super().prepared(*args, **options)
+            return lambda problems, **own: calls.append((len(problems), own)) or fit_links(problems, **own)
+
+    cache = cache_of(Spy())
+    cache.links([LinkProblem(0, ()), LinkProblem(0, (1, 2, 3)), LinkProblem(1, ())])
+    cache.links([LinkProblem(0, (1, 2)), LinkProblem(2, ())])
+    assert calls[0] == (3, {"initial": [None, None, None]})
+    assert calls[1][1]["initial"][0][0] == LinkProblem(0, (1, 2, 3))
+    assert calls[1][1]["initial"][1] is None
+    calls.clear()
+    cache_of(Spy(), warm_start=False).links(problems_of(range(N_LABELS)))
+    assert calls == [(1, {})] * 5
+
+
+class Odd(DecisionTreeClassifier):
+    def __getstate__(self):
+        raise RuntimeError("cannot be pickled, and still counts for something")
+
+
+@pytest.mark.parametrize("learner", [LogisticLink(), EstimatorLink(Odd(max_depth=2), 0)])
+def test_memory_is_bounded_and_the_links_used_last_are_kept(learner):
+    cache = cache_of(learner)
+    cache.links([LinkProblem(0, ())])
+    size = cache._n_bytes[0]
+    small = cache_of(learner, max_bytes=int(2.5 * size * N_LABELS))
+    for parents in [(), (1,), (2,), (3,), (2,)]:
+        small.links([LinkProblem(0, parents)])
+        assert size <= small._n_bytes[0] <= 2.5 * size
+    assert small.n_fitted == 4
+    small.links([LinkProblem(0, ())])
+    assert small.n_fitted == 5
+
+
+# Rows held out
+
+
+@settings(max_examples=100)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 80),
+    st.integers(1, 4),
+    st.integers(2, 4),
+    st.floats(0.05, 0.95),
+    st.sampled_from([0.0, 0.3]),
+)
+def test_held_out_rows(seed, n_rows, n_labels, n_classes, share, unknown):
+    rng = np.random.default_rng(seed)
+    codes = np.minimum(rng.geometric(0.5, size=(n_rows, n_labels)) - 1, n_classes - 1)
+    codes[rng.random(codes.shape) < unknown] = -1
+    train, test = hold_out(codes, share, np.random.default_rng(seed))
+    np.testing.assert_array_equal(hold_out(codes, share, np.random.default_rng(seed))[1], test)
+    if n_rows == 1:
+        assert train.tolist() == test.tolist() == [0]
+        return
+    assert sorted([*train, *test]) == list(range(n_rows))
+    assert len(train) > 0
+    assert 0 < len(test) <= min(max(round(share * n_rows), 1), n_rows - 1)
+    if len(test) > 1:
+        for label in codes.T:
+            assert set(label[test]) - {-1} <= set(label[train])
+
+
+def test_label_sets_are_stratified():
+    codes = np.minimum(np.random.default_rng(0).geometric(0.5, size=(3000, 3)) - 1, 1)
+    _, test = hold_out(codes, 1 / 3, np.random.default_rng(0))
+    sets, which, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
+    held_out = np.bincount(which.ravel()[test], minlength=len(sets))
+    assert (np.abs(held_out - counts / 3) <= 1.5).all()
+
+
+def test_splitters_pairs_and_none():
+    codes, X, rng = np.zeros((12, 2), dtype=int), np.zeros((12, 1)), np.random.default_rng(0)
+    for validation in (KFold(3), list(KFold(3).split(X))):
+        folds = split_rows(validation, X, codes, rng)
+        assert [test.tolist() for _, test in folds] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
+    ((train, test),) = split_rows(None, X, codes, rng)
+    assert train.tolist() == test.tolist() == list(range(12))
+    for validation in (0, 1, -0.5, 5, "third", True, object()):
+        with pytest.raises(ValueError, match="must be a share of the rows between 0 and 1"):
+            split_rows(validation, X, codes, rng)
+    for validation in ([([0, 1], [])], []):
+        with pytest.raises(ValueError, match="leaves no rows"):
+            split_rows(validation, X, codes, rng)

@@ -1,25 +1,40 @@
-"""The loop of Algorithms 1 and 2, on payoffs from a table."""
+"""Algorithms 1 and 2: the loop on payoffs from a table, and `OrderSearch` on data."""
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import islice, pairwise, permutations
+import math
+from dataclasses import dataclass, field
+from itertools import islice, pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
-from scipy.stats import chisquare
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import make_multilabel_classification
+from sklearn.model_selection import KFold
+from sklearn.tree import DecisionTreeClassifier
 
-from montechain.ordering.acceptance import Metropolis, NotWorse, Strict
-from montechain.ordering.proposals import Insertion, LocalSwap, Swap, TemperedSwap
-from montechain.ordering.search import OrderStep, search
+from montechain.links import EstimatorLink, LogisticLink, SVMLink
+from montechain.ordering import (
+    AllOrders,
+    Insertion,
+    OrderSearch,
+    OrderStep,
+    Swap,
+    TemperedSwap,
+    search,
+    search_progress,
+)
 from reference import ordering as reference
 
-PROPOSALS = [Swap(), TemperedSwap(), LocalSwap(), Insertion()]
-RULES = [Strict(), NotWorse(), Metropolis()]
+PROPOSALS = [Swap(), TemperedSwap(), Swap(reach=2), Insertion()]
+INF, NAN = math.inf, math.nan
 
 
-def run(payoffs, start, proposal, acceptance, n_iterations, seed=0, **options):
-    steps = search(payoffs.__getitem__, start, proposal, acceptance, np.random.default_rng(seed), **options)
+def walk(payoffs, start, proposal, n_iterations, seed=0, **options):
+    steps = search(payoffs.__getitem__, start, proposal, np.random.default_rng(seed), **options)
     return list(islice(steps, n_iterations + 1))
 
 
@@ -27,18 +42,7 @@ def table(seed, n_labels, values=None):
     return reference.all_payoffs(reference.TableEvaluator.random(np.random.default_rng(seed), n_labels, values))
 
 
-@pytest.mark.parametrize("proposal", PROPOSALS, ids=str)
-@pytest.mark.parametrize("acceptance", RULES, ids=str)
-def test_steps_are_consistent(proposal, acceptance):
-    payoffs, start = table(0, 5), (3, 1, 4, 0, 2)
-    steps = run(payoffs, start, proposal, acceptance, 60)
-    assert steps[0] == OrderStep(0, start, payoffs[start], start, payoffs[start], True)
-    for before, step in pairwise(steps):
-        assert step.iteration == before.iteration + 1
-        assert step.payoff == payoffs[step.order]
-        assert step.candidate_payoff == payoffs[step.candidate]
-        assert step.candidate != before.order
-        assert step.order == (step.candidate if step.accepted else before.order)
+# The loop
 
 
 @pytest.mark.parametrize("proposal", PROPOSALS, ids=str)
@@ -47,80 +51,286 @@ def test_agrees_with_the_pseudocode(proposal, values):
     for seed in range(5):
         payoffs, start = table(seed, 5, values), tuple(range(5))
         expected = reference.algorithm_1(payoffs.get, start, proposal, 80, np.random.default_rng(seed))
-        assert [step.order for step in run(payoffs, start, proposal, Strict(), 80, seed)] == expected
+        steps = walk(payoffs, start, proposal, 80, seed)
+        assert [step.order for step in steps] == expected
+        assert steps[0] == OrderStep(0, start, payoffs[start], start, payoffs[start], True)
+        for before, step in pairwise(steps):
+            assert step.iteration == before.iteration + 1
+            assert step.payoff == payoffs[step.order]
+            assert step.candidate_payoff == payoffs[step.candidate]
+            assert step.order == (step.candidate if step.accepted else before.order)
         orders, weights = reference.algorithm_2(payoffs.get, start, proposal, 80, np.random.default_rng(seed))
-        steps = run(payoffs, start, proposal, NotWorse(), 80, seed)[1:]
+        steps = walk(payoffs, start, proposal, 80, seed, accept_ties=True)[1:]
         assert [step.order for step in steps] == orders
         assert [step.payoff for step in steps] == weights
 
 
+@pytest.mark.parametrize(
+    ("candidate", "current", "tolerance", "strict", "not_worse"),
+    [
+        (2.0, 1.0, 0.0, True, True),
+        (1.0, 1.0, 0.0, False, True),
+        (np.nextafter(1.0, 2.0), 1.0, 0.0, True, True),
+        (np.nextafter(1.0, 0.0), 1.0, 0.0, False, False),
+        # Payoffs are logarithms as often as not: the tolerance is a share of the size.
+        (-99.95, -100.0, 1e-3, False, True),
+        (-100.05, -100.0, 1e-3, False, True),
+        (-99.85, -100.0, 1e-3, True, True),
+        (-100.15, -100.0, 1e-3, False, False),
+        (1e-9, 0.0, 1e-3, True, True),
+        # A product of probabilities may be zero, and a scorer may fail.
+        (-1.0, -INF, 1e-3, True, True),
+        (-INF, -1.0, 1e-3, False, False),
+        (-INF, -INF, 1e-3, False, True),
+        (NAN, -1.0, 0.0, False, False),
+        (-1.0, NAN, 1e-3, True, True),
+    ],
+)
+def test_what_is_accepted(candidate, current, tolerance, strict, not_worse):
+    payoffs = {(0, 1): current, (1, 0): candidate}
+    assert walk(payoffs, (0, 1), Swap(), 1, tolerance=tolerance)[1].accepted is strict
+    assert walk(payoffs, (0, 1), Swap(), 1, tolerance=tolerance, accept_ties=True)[1].accepted is not_worse
+
+
 def test_a_strict_climb_ends_where_no_swap_improves():
-    ends = set()
+    payoffs, ends = table(7, 5), set()
     for seed in range(60):
-        payoffs = table(7, 5)
         start = reference.random_order(np.random.default_rng([1, seed]), 5)
-        steps = run(payoffs, start, Swap(), Strict(), 400, seed)
-        ends.add(steps[-1].order)
-        assert steps[-1].order in reference.local_optima(payoffs)
+        ends.add(walk(payoffs, start, Swap(), 400, seed)[-1].order)
+    assert ends <= reference.local_optima(payoffs)
     # This table has several, and starts decide which: one climb is not enough.
     assert len(ends) > 1
     assert max(payoffs, key=payoffs.get) in ends
 
 
-@pytest.mark.parametrize("proposal", PROPOSALS, ids=str)
-def test_payoffs_rise(proposal):
-    payoffs = table(3, 6, values=[-1.0, 0.0, 0.5])
-    strict = run(payoffs, tuple(range(6)), proposal, Strict(), 200)
-    assert all((step.payoff > before.payoff) == step.accepted for before, step in pairwise(strict))
-    relaxed = run(payoffs, tuple(range(6)), proposal, NotWorse(), 200)
-    assert all(step.payoff >= before.payoff for before, step in pairwise(relaxed))
-    sideways = [step for before, step in pairwise(relaxed) if step.accepted and step.payoff == before.payoff]
-    assert sideways, "no tie was accepted: the test does not tell the rules apart"
-
-
-def test_a_candidate_must_gain_more_than_the_tolerance():
-    rng = np.random.default_rng(0)
-    flat = {order: -100.0 * (1 + 1e-7 * rng.uniform(-1, 1)) for order in permutations(range(4))}
-    start = (0, 1, 2, 3)
-    assert not any(step.accepted for step in run(flat, start, Swap(), Strict(), 50, tolerance=1e-6)[1:])
-    assert any(step.accepted for step in run(flat, start, Swap(), Strict(), 50)[1:])
-    assert all(step.accepted for step in run(flat, start, Swap(), NotWorse(), 50, tolerance=1e-6))
-
-
-@pytest.mark.parametrize("acceptance", RULES, ids=str)
-def test_the_seed_decides_and_longer_searches_begin_alike(acceptance):
+def test_the_seed_decides_and_longer_searches_begin_alike():
     payoffs, start = table(1, 6), tuple(range(6))
-    long = run(payoffs, start, Swap(), acceptance, 100, seed=5)
-    assert run(payoffs, start, Swap(), acceptance, 100, seed=5) == long
-    assert run(payoffs, start, Swap(), acceptance, 40, seed=5) == long[:41]
-    assert run(payoffs, start, Swap(), acceptance, 100, seed=6) != long
+    long = walk(payoffs, start, Swap(), 100, seed=5)
+    assert walk(payoffs, start, Swap(), 40, seed=5) == long[:41]
+    assert walk(payoffs, start, Swap(), 100, seed=6) != long
+    assert [step.order for step in walk({(0,): 1.0}, (0,), Swap(), 5)] == [(0,)] * 6
 
 
-@pytest.mark.parametrize("proposal", [Swap(), LocalSwap(), Insertion()], ids=str)
-def test_metropolis_visits_orders_in_proportion(proposal):
-    # Every 25th step, so that visits are nearly independent, as the chi-square test assumes.
-    payoffs = table(2, 3)
-    steps = run(payoffs, (0, 1, 2), proposal, Metropolis(temperature=2.0), 75_000)
-    visits = Counter(step.order for step in steps[100::25])
-    weights = np.exp(np.array(list(payoffs.values())) / 2.0)
-    observed = np.array([visits[order] for order in payoffs])
-    assert chisquare(observed, weights / weights.sum() * observed.sum()).pvalue > 0.001
+# OrderSearch on data
 
 
-def test_nothing_is_computed_before_it_is_asked_for():
-    asked = []
-
-    def payoff(order):
-        asked.append(order)
-        return 0.0
-
-    steps = search(payoff, (0, 1, 2), Swap(), Strict(), np.random.default_rng(0))
-    assert not asked
-    for n_steps in (1, 2, 3):
-        next(steps)
-        assert len(asked) == n_steps
+def problem(n_labels=6, n_rows=150, seed=0):
+    X, Y = make_multilabel_classification(n_rows, n_features=12, n_classes=n_labels, n_labels=2, random_state=seed)
+    return X, Y.astype(np.int32), [2] * n_labels
 
 
-def test_one_label():
-    steps = run({(0,): 1.0}, (0,), Swap(), Strict(), 5)
-    assert [step.order for step in steps] == [(0,)] * 6
+def run(order_search, n_labels=6, learner=None, seed=0, **options):
+    evaluator = order_search.evaluator(learner or LogisticLink(), *problem(n_labels), **options)
+    return order_search.find(evaluator, start=tuple(range(n_labels)), rng=np.random.default_rng(seed)), evaluator
+
+
+LEARNERS = [LogisticLink(), SVMLink(), EstimatorLink(DecisionTreeClassifier(max_depth=2), 0)]
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    learner=st.sampled_from(LEARNERS),
+    proposal=st.sampled_from(PROPOSALS),
+    keep=st.sampled_from([1, 3]),
+    parents=st.sampled_from(["all", "tree", 2]),
+)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.filterwarnings("ignore:`keep=3`, but only")
+def test_a_search_with_cached_links_is_one_that_fits_everything_anew(
+    monkeypatch, seed, learner, proposal, keep, parents
+):
+    order_search = OrderSearch(proposal, n_iterations=8, keep=keep, n_restarts=2, warm_start=False)
+    found = []
+    for max_bytes in (2**28, 0):
+        monkeypatch.setattr("montechain.ordering.evaluator.MAX_BYTES", max_bytes)
+        result, evaluator = run(order_search, 4, learner, seed, parents=parents)
+        steps = [(row["candidate"], row["candidate_payoff"], row["order"]) for row in result.trace]
+        found.append((steps, result.orders, result.payoffs))  # to the last bit
+    assert found[0] == found[1]
+    assert evaluator.n_links_fitted % 4 == 0
+    assert evaluator.n_links_fitted >= 4 * len({evaluator.distinct(row["candidate"]) for row in result.trace})
+
+
+def test_algorithm_1_returns_where_it_ends():
+    result, evaluator = run(OrderSearch(n_iterations=30, record=["J_EM_prod", "exact_match"]))
+    trace = pd.DataFrame(result.trace)
+    assert set(trace) == {
+        *("restart", "iteration", "order", "payoff", "candidate", "candidate_payoff", "accepted", "n_links_fitted"),
+        *("seconds", "J_EM", "J_EM_prod", "exact_match"),
+    }
+    assert (result.orders, result.payoffs) == ([trace["order"].iloc[-1]], [trace["payoff"].iloc[-1]])
+    assert trace["iteration"].tolist() == list(range(31))
+    assert trace["payoff"].is_monotonic_increasing
+    assert trace["seconds"].is_monotonic_increasing
+    assert (trace["J_EM"] == trace["payoff"]).all()
+    assert trace["n_links_fitted"].iloc[[0, -1]].tolist() == [6, evaluator.n_links_fitted]
+    for before, row in pairwise(result.trace):
+        assert row["accepted"] == (row["candidate_payoff"] > before["payoff"] * (1 + 2e-5))
+        assert row["exact_match"] == evaluator.payoffs(row["order"])["exact_match"]
+
+
+def test_algorithm_2_keeps_the_best_of_the_orders_it_stood_at():
+    result, _ = run(OrderSearch(n_iterations=60, keep=4))
+    visited = {row["order"]: row["payoff"] for row in result.trace if row["iteration"] > 0}
+    assert len(set(result.orders)) == 4
+    assert set(result.orders) <= set(visited)
+    assert result.payoffs == sorted(visited.values(), reverse=True)[:4]
+
+
+def test_orders_that_are_the_same_chain_are_kept_once():
+    with pytest.warns(UserWarning, match="only 1 order was found"):
+        result, _ = run(OrderSearch(n_iterations=10, keep=3), parents="none")
+    assert len(result.orders) == 1
+
+
+def test_a_swap_fits_the_links_between_its_positions_at_most():
+    result, _ = run(OrderSearch(n_iterations=40), n_labels=9)
+    order = result.trace[0]["order"]
+    for before, row in pairwise(result.trace):
+        changed = [k for k, (left, right) in enumerate(zip(order, row["candidate"], strict=True)) if left != right]
+        assert row["n_links_fitted"] - before["n_links_fitted"] <= max(changed) - min(changed) + 1
+        order = row["order"]
+
+
+def test_restarts_reach_the_best_of_all_orders():
+    evaluator = OrderSearch().evaluator(LogisticLink(), *problem(4), seed=1)
+    start = {"start": (3, 2, 1, 0)}
+    best = AllOrders().find(evaluator, rng=np.random.default_rng(0), **start).payoffs[0]
+    result = OrderSearch(n_iterations=50, n_restarts=10).find(evaluator, rng=np.random.default_rng(0), **start)
+    assert result.payoffs[0] == best
+    starts = [row["order"] for row in result.trace if row["iteration"] == 0]
+    assert starts[0] == (3, 2, 1, 0)
+    assert len(set(starts)) > 3
+    assert len(result.trace) == 10 * 51
+
+
+@pytest.mark.parametrize("n_labels", [5, 12])
+@pytest.mark.parametrize("warm_start", [True, False])
+def test_results_do_not_depend_on_the_number_of_jobs(n_labels, warm_start):
+    found = []
+    for n_jobs in (1, 2, 3):
+        order_search = OrderSearch(n_iterations=6, n_restarts=3, keep=2, warm_start=warm_start)
+        result, _ = run(order_search, n_labels=n_labels, n_jobs=n_jobs, inference="greedy")
+        found.append((result.orders, result.payoffs, [row["candidate_payoff"] for row in result.trace]))
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize(
+    "order_search",
+    [
+        OrderSearch(payoff="exact_match", n_iterations=5),
+        OrderSearch(payoff="J_EM_prod", on="truth", validation=None, n_iterations=5),
+        OrderSearch(payoff="J_Ham", validation=KFold(2), n_iterations=5),
+    ],
+)
+def test_unknown_labels(order_search):
+    X, codes, n_classes = problem()
+    codes = np.where(np.random.default_rng(0).random(codes.shape) < 0.1, -1, codes).astype(np.int32)
+    evaluator = order_search.evaluator(LogisticLink(), X, codes, n_classes)
+    result = order_search.find(evaluator, start=tuple(range(6)), rng=np.random.default_rng(0))
+    assert np.isfinite(result.payoffs).all()
+    assert result.logarithmic == (order_search.payoff == "J_EM_prod")
+
+
+def test_an_interrupt_while_links_are_fitted_keeps_the_best_so_far():
+    class Slow(LogisticLink):
+        def prepared(self, *args, **options):
+            fit_links = super().prepared(*args, **options)
+
+            def fit_some(problems, **own):
+                nonlocal n_calls
+                n_calls += 1
+                if n_calls == 8:
+                    raise KeyboardInterrupt
+                return fit_links(problems, **own)
+
+            return fit_some
+
+    n_calls = 0
+    with pytest.warns(UserWarning, match=r"interrupted after \d+ of 31 steps"):
+        result, evaluator = run(OrderSearch(n_iterations=30), learner=Slow())
+    assert 7 <= len(result.trace) < 31  # a step may need no new link
+    assert result.payoffs[0] == max(row["payoff"] for row in result.trace)
+    assert evaluator.payoff(result.orders[0]) == result.payoffs[0]  # the evaluator is still good for something
+    n_calls = 7
+    with pytest.raises(KeyboardInterrupt):
+        run(OrderSearch(n_iterations=30), learner=Slow())
+
+
+# OrderSearch without data
+
+
+@dataclass
+class Toy:
+    """Orders are worth what a function says; nothing is learned."""
+
+    value: object
+    n_labels: int = 4
+    tolerance: float = 0.0
+    is_logarithmic: bool = False
+    n_links_fitted: int = 0
+    seen: list = field(default_factory=list)
+
+    def payoff(self, order):
+        self.seen.append(order)
+        return float(self.value(order))
+
+    def distinct(self, order):
+        return order
+
+
+def find(order_search, toy, start=None, **options):
+    start = tuple(range(toy.n_labels)) if start is None else start
+    return order_search.find(toy, start=start, rng=np.random.default_rng(0), **options)
+
+
+@pytest.mark.parametrize(("sign", "expected"), [(1, (1, 0)), (-1, (0, 1))], ids=["moved", "stayed"])
+def test_the_start_counts_only_if_the_search_stayed_there(sign, expected):
+    with pytest.warns(UserWarning, match="only 1 order was found"):
+        result = find(OrderSearch(n_iterations=1, keep=2), Toy(lambda order: sign * order[0], n_labels=2))
+    assert result.orders == [expected]
+
+
+def test_the_pool_of_all_evaluated_orders():
+    order_search, toy = OrderSearch(n_iterations=40, keep=24, pool="evaluated"), Toy(lambda order: -order[0])
+    with pytest.warns(UserWarning, match="different orders were found"):
+        assert set(find(order_search, toy).orders) == set(toy.seen)
+    with pytest.warns(UserWarning, match="different orders were found"):
+        visited = find(clone(order_search).set_params(pool="visited"), toy)
+    assert {order[0] for order in visited.orders} == {0}
+
+
+def test_a_payoff_that_is_not_a_number_is_never_kept():
+    assert find(OrderSearch(n_iterations=50), Toy(lambda order: NAN if order[0] == 0 else order[0])).payoffs == [3.0]
+
+
+def test_steps_are_told():
+    rows, order_search = [], OrderSearch(n_iterations=5, n_restarts=2)
+    result = find(order_search, Toy(lambda order: order[0]), on_step=rows.append)
+    assert rows == result.trace
+    assert len(rows) == order_search.n_steps
+
+
+def test_progress_is_a_line_for_every_tenth(capsys):
+    with search_progress(40) as on_step:
+        for t in range(40):
+            on_step({"payoff": float(t % 30)})
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 10
+    assert lines[0] == "order search: 4 of 40, payoff 3"
+    assert lines[-1] == "order search: 40 of 40, payoff 29"  # the best so far, not the last
+
+
+def test_parameters():
+    order_search = OrderSearch(TemperedSwap(beta=0.1), keep=3)
+    assert clone(order_search).get_params()["proposal__beta"] == 0.1
+    for options, message in (
+        ({"keep": 0}, "keep"),
+        ({"n_restarts": 0}, "n_restarts"),
+        ({"n_iterations": -1}, "whole number"),
+        ({"n_iterations": 2.5}, "whole number"),
+        ({"pool": "visitd"}, "did you mean 'visited'"),
+        ({"proposal": "swop"}, "did you mean 'swap'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            find(OrderSearch(**options), Toy(lambda order: 0.0))

@@ -13,11 +13,13 @@ class TableEvaluator:
     """Stands in for the evaluator: the payoff of an order is the sum of its links', which a table holds."""
 
     tolerance = 0.0
+    is_logarithmic = False
 
     def __init__(self, n_labels, link_payoffs):
         self.n_labels = n_labels
         self.link_payoffs = link_payoffs
         self.asked = set()
+        self.batches = []
 
     @classmethod
     def random(cls, rng, n_labels, values=None):
@@ -34,6 +36,9 @@ class TableEvaluator:
     @property
     def n_links_fitted(self):
         return len(self.asked)
+
+    def prefetch(self, links):
+        self.batches.append(list(links))
 
     def link_payoff(self, label, earlier):
         self.asked.add((label, earlier))
@@ -56,13 +61,6 @@ def exchange(order, i, j):
 def swaps(order):
     """Return all orders that are one swap away."""
     return [exchange(order, i, j) for i, j in combinations(range(len(order)), 2)]
-
-
-def insertions(order):
-    """Return all orders that differ by the place of one label."""
-    rest = [[label for label in order if label != moved] for moved in order]
-    placed = [(*r[:k], moved, *r[k:]) for moved, r in zip(order, rest, strict=True) for k in range(len(order))]
-    return sorted(set(placed) - {order})
 
 
 def local_optima(payoffs):

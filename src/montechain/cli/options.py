@@ -149,7 +149,6 @@ def _allowed(option: str) -> dict[str, type]:
         "--order": {
             "search": mc.OrderSearch,
             "all_orders": mc.AllOrders,
-            "subset_order": mc.SubsetOrder,
             "beam_order": mc.BeamOrder,
         },
     }[option]

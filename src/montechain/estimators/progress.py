@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -67,7 +66,5 @@ def search_orders(
             result = finder.find(evaluator, start=tuple(start), rng=rng, on_step=on_step)
     else:
         result = finder.find(evaluator, start=tuple(start), rng=rng)
-    if result.logarithmic is None:
-        result = replace(result, logarithmic=evaluator.is_logarithmic)
     estimator.search_trace_ = result.trace
     return result

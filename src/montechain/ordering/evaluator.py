@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
 from montechain._compat import check_method_params
 from montechain._messages import check_choice
@@ -17,25 +18,31 @@ from montechain.inference import Inference, check_inference
 from montechain.joint import ChainModel
 from montechain.links import LinkLearner, LinkProblem, LogisticLink
 from montechain.losses import check_loss
-from montechain.ordering.candidate import Candidate, Fold
 from montechain.ordering.link_cache import MAX_BYTES, LinkCache
-from montechain.ordering.orders import Order, SearchResult
-from montechain.ordering.payoffs import Payoff, check_payoff
-from montechain.ordering.validation import split_rows
+from montechain.ordering.payoffs import Candidate, check_payoff, weighted_total
 from montechain.parents import arrange, mutual_information
 from montechain.targets import UNKNOWN, TargetCodec
 
-__all__ = ["OrderEvaluator", "OrderFinder"]
+__all__ = ["Order", "OrderEvaluator", "hold_out", "split_rows"]
 
+Order = tuple[int, ...]
+"""The label at each position."""
 ACCURACY = 2e-5
 """Share by which payoffs may differ when links are fitted together and from warm starts."""
 LINK_TOLERANCE = 0.05
 """Share of the accuracy of payoffs to which logistic links are learned (`LogisticLink.tol`). With links learned to
 1e-6, payoffs were off by 4e-6 on Yeast and by 1.1e-5 on Enron; with 1e-5, by 6e-5 and 1.6e-4."""
-MAX_CACHED = 2**14
-"""Maximum number of orders, and of links, whose payoffs are cached."""
-EVALUATION = ("payoff", "on", "record", "validation", "warm_start", "max_cache_bytes")
-"""Parameters of a finder that say how orders are judged, as far as it has them."""
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Validation rows, and the links learned from the other rows."""
+
+    X: Any
+    codes: np.ndarray
+    filled: np.ndarray
+    weight: np.ndarray | None
+    cache: LinkCache
 
 
 class OrderEvaluator:
@@ -53,14 +60,12 @@ class OrderEvaluator:
         from a chain with the order `start`.
     n_classes : sequence of int
         Number of classes of each label.
-    payoff, on, record, validation, warm_start, max_cache_bytes
+    payoff, on, record, validation, warm_start
         How orders are judged, as in `OrderSearch`. Payoffs are summed over folds; of scorers, the mean is taken.
     parents, inference, loss
         The chain, and how the predicted labels are found, as in `ChainClassifier`.
-    classes : sequence of L arrays, optional
-        The user's classes of each label, for scorers and losses; by default the codes.
-    names : sequence, optional
-        Names of the labels.
+    classes, names : sequences, optional
+        The user's classes of each label, for scorers and losses, by default the codes; and the names of the labels.
     start : sequence of int, optional
         Order of the chain that fills unknown labels; by default, as the labels stand.
     sample_weight : ndarray of shape (n,), optional
@@ -112,25 +117,30 @@ class OrderEvaluator:
         seed: int = 0,
         n_jobs: int | None = None,
         warm_start: bool = True,
-        max_cache_bytes: int = MAX_BYTES,
         accuracy: float = ACCURACY,
         fit_params: dict[str, Any] | None = None,
     ):
-        self.main = check_payoff(payoff)
         self.on = on
         check_choice(self, "on", ("prediction", "truth"))
-        self.recorded = self._others([check_payoff(other) for other in record])
+        self.main = check_payoff(payoff)
+        by_name = {self.main.name: self.main}
+        for other in map(check_payoff, record):
+            if by_name.setdefault(other.name, other).function is not other.function:
+                raise ValueError(
+                    f"two different payoffs are called {other.name!r}: give the functions different names."
+                )
+        self.recorded = list(by_name.values())
         if isinstance(learner, LogisticLink):
             learner = clone(learner).set_params(tol=min(learner.tol, LINK_TOLERANCE * accuracy))
         self.accuracy = accuracy
         self.n_classes = tuple(int(k) for k in n_classes)
+        self.n_labels = len(self.n_classes)
         self.parents = parents
         self.inference = check_inference(inference)
         self.codec = TargetCodec([np.arange(k) for k in self.n_classes] if classes is None else list(classes))
         self.loss = check_loss(loss, classes=self.codec.classes, order=range(self.n_labels))
         self.names = names
         self.seed = seed
-        self.n_jobs = n_jobs
         self.codes = codes
         by_information = parents == "tree" if isinstance(parents, str) else isinstance(parents, int | np.integer)
         self.information = mutual_information(codes, self.n_classes, sample_weight) if by_information else None
@@ -150,30 +160,20 @@ class OrderEvaluator:
             if (codes == UNKNOWN).any():
                 chain = Chain.learn(learner, X_train, codes[train], self.n_classes, start, graph, seed=seed, **options)
                 self._n_links_for_filling += self.n_labels
-                filled = fill(chain, X, codes, np.random.default_rng([seed, 1]))
+                filled = _fill(chain, X, codes, np.random.default_rng([seed, 1]))
+            fit_links = learner.prepared(X_train, codes[train], filled[train], self.n_classes, **options)
             cache = LinkCache(
-                learner, X_train, codes[train], filled[train], self.n_classes,
-                warm_start=warm_start, max_bytes=max_cache_bytes // len(splits), **options,
-            )  # fmt: skip
+                learner, fit_links, self.n_labels, warm_start=warm_start, max_bytes=MAX_BYTES // len(splits)
+            )
             weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[test]
             self._folds.append(Fold(X_test, codes[test], filled[test], weight, cache))
         self._values: dict[Hashable, dict[str, float]] = {}
         self._link_values: dict[LinkProblem, float] = {}
 
     @property
-    def n_labels(self) -> int:
-        """Number of labels L."""
-        return len(self.n_classes)
-
-    @property
     def n_links_fitted(self) -> int:
         """How many links have been fitted so far, in all folds together."""
         return self._n_links_for_filling + sum(fold.cache.n_fitted for fold in self._folds)
-
-    @property
-    def n_bytes(self) -> int:
-        """About how much memory the cached links take."""
-        return sum(fold.cache.n_bytes for fold in self._folds)
 
     @property
     def is_logarithmic(self) -> bool:
@@ -187,11 +187,11 @@ class OrderEvaluator:
 
     def payoff(self, order: Order) -> float:
         """Return what an order is worth; more is better."""
-        return self._payoffs(order, [self.main])[self.main.name]
+        return self._evaluate(order, [self.main])[self.main.name]
 
     def payoffs(self, order: Order) -> dict[str, float]:
         """Return the payoff that is maximised and all that are recorded, by name."""
-        return self._payoffs(order, [self.main, *self.recorded])
+        return self._evaluate(order, self.recorded)
 
     def link_payoff(self, label: int, earlier: frozenset[int]) -> float:
         """Return the log-likelihood of one label on the validation rows, if the labels `earlier` come before it.
@@ -201,7 +201,14 @@ class OrderEvaluator:
         """
         problem = self._link(label, earlier)
         if problem not in self._link_values:
-            _keep(self._link_values, problem, sum(fold.log_likelihood(problem) for fold in self._folds))
+            total = 0.0
+            for fold in self._folds:
+                (link,) = fold.cache.links([problem])
+                log_proba = link.log_proba(fold.X, fold.filled[:, sorted(problem.parents)])
+                known = np.flatnonzero(fold.codes[:, label] != UNKNOWN)
+                weight = None if fold.weight is None else fold.weight[known]
+                total += weighted_total(log_proba[known, fold.codes[known, label]], weight)
+            self._link_values[problem] = total
         return self._link_values[problem]
 
     def prefetch(self, links: Iterable[tuple[int, Iterable[int]]]) -> None:
@@ -221,16 +228,6 @@ class OrderEvaluator:
         """Return the order in which the labels stand, and the parents of each."""
         return arrange(self.parents, order, self.codes, self.n_classes, names=self.names, information=self.information)
 
-    def _others(self, payoffs: Sequence[Payoff]) -> list[Payoff]:
-        """Return each payoff once, without the main one."""
-        by_name = {self.main.name: self.main}
-        for payoff in payoffs:
-            if by_name.setdefault(payoff.name, payoff).function is not payoff.function:
-                raise ValueError(
-                    f"two different payoffs are called {payoff.name!r}: give the functions different names."
-                )
-        return list(by_name.values())[1:]
-
     def _link(self, label: int, earlier: Iterable[int]) -> LinkProblem:
         if isinstance(self.parents, str) and self.parents == "tree":
             raise ValueError(
@@ -241,57 +238,89 @@ class OrderEvaluator:
         after = sorted(set(range(self.n_labels)) - {label, *before})
         return LinkProblem(label, self.arranged((*before, label, *after))[1][label])
 
-    def _payoffs(self, order: Order, wanted: Sequence[Payoff]) -> dict[str, float]:
+    def _evaluate(self, order: Order, payoffs: Sequence[Any]) -> dict[str, float]:
         key = self.distinct(order)
         known = self._values.get(key, {})
-        missing = [payoff for payoff in wanted if payoff.name not in known]
+        missing = [payoff for payoff in payoffs if payoff.name not in known]
         if missing:
-            known = {**known, **self._evaluate(order, missing)}
-            _keep(self._values, key, known)
-        return {payoff.name: known[payoff.name] for payoff in wanted}
+            by_fold = [self._payoffs_on(fold, order, missing) for fold in self._folds]
+            for payoff, values in zip(missing, zip(*by_fold, strict=True), strict=True):
+                known = {**known, payoff.name: float(np.mean(values) if payoff.of == "estimator" else sum(values))}
+            self._values[key] = known
+        return {payoff.name: known[payoff.name] for payoff in payoffs}
 
-    def _evaluate(self, order: Order, payoffs: Sequence[Payoff]) -> dict[str, float]:
+    def _payoffs_on(self, fold: Fold, order: Order, payoffs: Sequence[Any]) -> list[float]:
+        """Return payoffs of the chain with this order, learned from the other rows, on the rows of one fold."""
         order, graph = self.arranged(order)
         position = {label: k for k, label in enumerate(order)}
         problems = [LinkProblem(label, graph[label]) for label in order]
         parents = [[position[j] for j in problem.parents] for problem in problems]
-        values: dict[str, list[float]] = {payoff.name: [] for payoff in payoffs}
-        for fold in self._folds:
-            model = ChainModel(Chain(order, parents, fold.cache.links(problems)), self.inference)
-            candidate = Candidate(model, fold, self.loss, self.codec, self.on, self.seed)
-            for payoff in payoffs:
-                values[payoff.name].append(float(candidate.value(payoff)))
-        return {
-            payoff.name: float(np.mean(values[payoff.name]) if payoff.of == "estimator" else sum(values[payoff.name]))
+        model = ChainModel(Chain(order, parents, fold.cache.links(problems)), self.inference)
+        candidate = Candidate(model, self.loss, self.codec, self.seed)
+        wanted = {payoff.of for payoff in payoffs} - {"estimator"}
+        proba = candidate.proba_of(fold.X, fold.codes if self.on == "truth" else None, wanted) if wanted else {}
+        return [
+            float(payoff.function(candidate, fold.X, self.codec.decode_array(fold.codes)))
+            if payoff.of == "estimator"
+            else weighted_total(payoff.function(proba[payoff.of]), fold.weight)
             for payoff in payoffs
-        }
+        ]
 
 
-class OrderFinder(BaseEstimator, ABC):
-    """From an evaluator of orders to good orders. What `order` of an estimator may be."""
+def split_rows(validation: Any, X: Any, codes: np.ndarray, rng: np.random.Generator) -> list[Any]:
+    """Return pairs of row numbers, to learn from and to validate on.
 
-    def evaluator(
-        self, learner: LinkLearner, X: Any, codes: np.ndarray, n_classes: Sequence[int], **options: Any
-    ) -> OrderEvaluator:
-        """Return an `OrderEvaluator` with the payoff and the validation rows of this finder; parameters as there."""
-        own = {name: getattr(self, name) for name in EVALUATION if hasattr(self, name)}
-        return OrderEvaluator(learner, X, codes, n_classes, **own, **options)
+    `validation` is the share of the rows to hold out, see `hold_out`; a scikit-learn splitter, which is given `codes`
+    as its y; pairs of row numbers; or None for all rows in both parts.
+    """
+    everything = np.arange(len(codes))
+    if validation is None:
+        return [(everything, everything)]
+    if isinstance(validation, Real) and 0.0 < float(validation) < 1.0:
+        return [hold_out(codes, float(validation), rng)]
+    pairs = validation.split(X, codes) if hasattr(validation, "get_n_splits") else validation
+    if not isinstance(pairs, Iterable) or isinstance(pairs, str):
+        raise ValueError(
+            f"`validation={validation!r}` must be a share of the rows between 0 and 1, e.g. 1/3; a splitter, e.g. "
+            "KFold(3); or None for the training rows themselves."
+        )
+    folds = [(everything[train], everything[test]) for train, test in pairs]
+    if not folds or any(len(train) == 0 or len(test) == 0 for train, test in folds):
+        raise ValueError(f"`validation={validation!r}` leaves no rows to learn from or no rows to validate on.")
+    return folds
 
-    @abstractmethod
-    def find(self, evaluator: Any, *, start: Order, rng: np.random.Generator) -> SearchResult:
-        """Return the best orders found.
 
-        Parameters
-        ----------
-        evaluator : OrderEvaluator
-            Or anything with its `n_labels`, `n_links_fitted`, `tolerance`, `payoff` and `link_payoff`.
-        start : tuple of int
-            An order to start from; finders that need none ignore it.
-        rng : numpy.random.Generator
-        """
+def hold_out(codes: np.ndarray, share: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows to learn from and, stratified by label set, the rows held out.
+
+    The rows are sorted by label set, those of one set in random order, and every so many is taken. So each set has its
+    share among the rows held out, up to one row, and rare sets fall together with those most alike. A class that
+    would be missing among the rows to learn from gets one of its rows back. A single row, which cannot be split, is in
+    both parts.
+
+    >>> codes = np.array([[0], [0], [0], [1], [1], [1]])
+    >>> train, test = hold_out(codes, 1 / 3, np.random.default_rng(0))
+    >>> np.bincount(codes[test, 0])
+    array([1, 1])
+    """
+    n_rows = len(codes)
+    if n_rows < 2:
+        return np.arange(n_rows), np.arange(n_rows)
+    n_held_out = min(max(round(share * n_rows), 1), n_rows - 1)
+    shuffled = rng.permutation(n_rows)
+    by_label_set = shuffled[np.lexsort(codes[shuffled].T[::-1])]
+    places = np.floor((np.arange(n_held_out) + rng.random()) * (n_rows / n_held_out)).astype(np.intp)
+    held_out = np.zeros(n_rows, dtype=bool)
+    held_out[by_label_set[np.minimum(places, n_rows - 1)]] = True
+    for label in codes.T:
+        lacking = np.setdiff1d(label[held_out], label[~held_out])
+        for code in lacking[lacking >= 0]:
+            if held_out.sum() > 1:
+                held_out[np.flatnonzero(held_out & (label == code))[0]] = False
+    return np.flatnonzero(~held_out), np.flatnonzero(held_out)
 
 
-def fill(chain: Chain, X: Any, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _fill(chain: Chain, X: Any, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return the codes (one column per label) with unknown labels drawn from the chain, each given those before it."""
     filled = codes.copy()
     rows = np.flatnonzero((codes == UNKNOWN).any(axis=1))
@@ -300,10 +329,3 @@ def fill(chain: Chain, X: Any, codes: np.ndarray, rng: np.random.Generator) -> n
     drawn, _ = chain.sample(take_rows(X, rows), rng.random((len(rows), 1, len(order))), known)
     filled[rows[:, None], order] = drawn[:, 0]
     return filled
-
-
-def _keep(values: dict, key: Hashable, value: Any) -> None:
-    """Keep a value, and forget the first if there are too many."""
-    values[key] = value
-    if len(values) > MAX_CACHED:
-        del values[next(iter(values))]

@@ -28,65 +28,61 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer, get_scorer_names
 
 from montechain._messages import nearest
+from montechain._rows import row_blocks, take_rows
+from montechain.inference import Decision
+from montechain.inference.enumeration import Effort
+from montechain.inference.marginals import marginals
+from montechain.joint import ChainModel
+from montechain.losses import Loss
 from montechain.metrics import SCORERS
+from montechain.prefix_tree import PrefixTree
+from montechain.targets import UNKNOWN, TargetCodec
 
-__all__ = ["J_EM", "PAYOFFS", "J_EM_prod", "J_Ham", "J_Ham_prod", "Payoff", "check_payoff"]
+__all__ = ["PAYOFFS", "Candidate", "Payoff", "check_payoff", "weighted_total"]
 
-
-def J_EM(log_joint: np.ndarray, weight: np.ndarray | None = None) -> float:
-    """Return Σ p(y | x), given log p(y | x) of each row's label vector and how often each row counts.
-
-    >>> J_EM(np.log([0.5, 0.25]))
-    0.75
-    """
-    return _total(np.exp(log_joint), weight)
-
-
-def J_EM_prod(log_joint: np.ndarray, weight: np.ndarray | None = None) -> float:
-    """Return the logarithm of Π p(y | x); parameters as for `J_EM`."""
-    return _total(log_joint, weight)
-
-
-def J_Ham(label_proba: np.ndarray, weight: np.ndarray | None = None) -> float:
-    """Return Σ_n Σ_ℓ p(y_ℓ | x), given the marginals of shape (n, L); NaN where a label is unknown and does not count.
-
-    >>> J_Ham(np.array([[0.5, 0.75], [1.0, np.nan]]))
-    2.25
-    """
-    return _total(np.nansum(label_proba, axis=1), weight)
-
-
-def J_Ham_prod(label_proba: np.ndarray, weight: np.ndarray | None = None) -> float:
-    """Return the logarithm of Π_n Σ_ℓ p(y_ℓ | x), over the rows in which a label counts; parameters as for `J_Ham`."""
-    counts = ~np.isnan(label_proba).all(axis=1)
-    with np.errstate(divide="ignore"):
-        values = np.log(np.nansum(label_proba[counts], axis=1))
-    return _total(values, None if weight is None else weight[counts])
+RESIDUAL = 1e-3
+"""Mass that may stay unexplored where marginals are enumerated."""
+CHUNK_CELLS, MIN_CHUNK_ROWS = 2**21, 64
+"""Approximate number of inputs or labels of the validation rows held at a time, and the fewest rows of such a chunk."""
 
 
 @dataclass(frozen=True)
 class Payoff:
     """A payoff, and what it is computed from.
 
-    `function` takes ``(log_joint, weight)`` if it is of the "joint", ``(label_proba, weight)`` if it is of the
-    "marginals", and ``(estimator, X, Y)`` if it is a scorer, of an "estimator". If `is_logarithm`, the paper's payoff
-    is the exponential of this one.
+    Attributes
+    ----------
+    name : str
+    of : {"joint", "marginals", "estimator"}
+    function : callable
+        From log p(y | x), of shape (n,), or from the marginals p(y_ℓ | x), of shape (n, L) and NaN where a label is
+        unknown, to the values of the rows, which are summed. Of an "estimator": ``scorer(estimator, X, Y)``.
+    is_logarithm : bool
+        Whether the paper's payoff is the exponential of this one.
     """
 
     name: str
-    function: Callable[..., float]
     of: str
+    function: Callable[..., Any]
     is_logarithm: bool = False
 
 
+def _log_of_sum(label_proba: np.ndarray) -> np.ndarray:
+    """Return log Σ_ℓ p(y_ℓ | x) of each row, zero where no label counts."""
+    total = np.nansum(label_proba, axis=1)
+    with np.errstate(divide="ignore"):
+        return np.log(np.where(np.isnan(label_proba).all(axis=1), 1.0, total))
+
+
 PAYOFFS: dict[str, Payoff] = {
-    "J_EM": Payoff("J_EM", J_EM, "joint"),
-    "J_EM_prod": Payoff("J_EM_prod", J_EM_prod, "joint", is_logarithm=True),
-    "J_Ham": Payoff("J_Ham", J_Ham, "marginals"),
-    "J_Ham_prod": Payoff("J_Ham_prod", J_Ham_prod, "marginals", is_logarithm=True),
+    "J_EM": Payoff("J_EM", "joint", np.exp),
+    "J_EM_prod": Payoff("J_EM_prod", "joint", np.asarray, is_logarithm=True),
+    "J_Ham": Payoff("J_Ham", "marginals", lambda label_proba: np.nansum(label_proba, axis=1)),
+    "J_Ham_prod": Payoff("J_Ham_prod", "marginals", _log_of_sum, is_logarithm=True),
 }
 """The payoffs of the paper by name."""
 
@@ -102,30 +98,100 @@ def check_payoff(payoff: Any) -> Payoff:
         ...
     ValueError: `payoff='j_ham'` is not known; did you mean 'J_Ham'? ...
     """
-    if isinstance(payoff, Payoff):
-        return payoff
-    if isinstance(payoff, str):
-        if payoff in PAYOFFS:
-            return PAYOFFS[payoff]
-        if payoff in SCORERS:
-            return Payoff(payoff, SCORERS[payoff], "estimator")
-        if payoff in get_scorer_names():
-            return Payoff(payoff, get_scorer(payoff), "estimator")
-        known = [*PAYOFFS, *SCORERS, *get_scorer_names()]
-        raise ValueError(
-            f"`payoff={payoff!r}` is not known{nearest(payoff.replace('-', '_'), known) or '.'} Allowed are "
-            f"{', '.join(map(repr, PAYOFFS))}, the names of scorers such as 'exact_match' or 'f1_micro', or a function "
-            "scorer(estimator, X, Y)."
-        )
     if callable(payoff):
-        return Payoff(getattr(payoff, "__name__", type(payoff).__name__), payoff, "estimator")
-    raise TypeError(
-        f"`payoff={payoff!r}` is neither the name of a payoff or scorer nor a function scorer(estimator, X, Y)."
+        return Payoff(getattr(payoff, "__name__", type(payoff).__name__), "estimator", payoff)
+    if isinstance(payoff, str) and payoff in PAYOFFS:
+        return PAYOFFS[payoff]
+    if isinstance(payoff, str) and (payoff in SCORERS or payoff in get_scorer_names()):
+        return Payoff(payoff, "estimator", SCORERS.get(payoff) or get_scorer(payoff))
+    hint = nearest(str(payoff).replace("-", "_"), [*PAYOFFS, *SCORERS, *get_scorer_names()])
+    raise ValueError(
+        f"`payoff={payoff!r}` is not known{hint or '.'} Allowed are {', '.join(map(repr, PAYOFFS))}, the names of "
+        "scorers such as 'exact_match' or 'f1_micro', or a function scorer(estimator, X, Y)."
     )
 
 
-def _total(values: np.ndarray, weight: np.ndarray | None) -> float:
+def weighted_total(values: np.ndarray, weight: np.ndarray | None) -> float:
+    """Return the sum over the rows. A row of no weight does not count even if its value is infinite."""
     if weight is None:
         return float(np.sum(values))
-    # A row of no weight does not count even if its value is infinite.
     return float(np.sum(values[weight > 0.0] * weight[weight > 0.0]))
+
+
+class Candidate(ClassifierMixin, BaseEstimator):
+    """The chain of a candidate order as a fitted classifier, which is what scorers are given.
+
+    `loss` is bound to the labels as they stand in y.
+    """
+
+    unknown = None
+
+    def __init__(self, model: ChainModel, loss: Loss, codec: TargetCodec, seed: int):
+        self.model = model
+        self.loss = loss
+        self.codec = codec
+        self.seed = seed
+
+    @property
+    def classes_(self) -> list[np.ndarray]:
+        """The classes of each label."""
+        return self.codec.classes
+
+    def fit(self, X: Any, Y: Any) -> Candidate:
+        """Refuse: this is fitted."""
+        raise TypeError("a scorer cannot fit the classifier that it is given.")
+
+    def decide(self, X: Any) -> Decision:
+        """Return the predictions with what is proven about them."""
+        decision = self._decide(X)
+        return decision.with_labels(self.codec.decode(decision.labels))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return label vectors in the user's classes."""
+        return self.decide(X).labels
+
+    def predict_proba(self, X: Any) -> list[np.ndarray]:
+        """Return the marginal probabilities of each label."""
+        return self._marginals(X)
+
+    def log_joint(self, X: Any, Y: Any) -> np.ndarray:
+        """Return log p(y | x), of the known labels where some are unknown."""
+        return self._log_joint(X, self.codec.encode(Y, name="Y"))
+
+    def proba_of(self, X: Any, codes: np.ndarray | None, wanted: set[str]) -> dict[str, np.ndarray]:
+        """Return what payoffs are computed from: "joint" and "marginals", as far as they are wanted.
+
+        They are those of the true labels `codes` (-1 where one is unknown), or of the predicted ones if that is None.
+        """
+        parts = []
+        for rows in row_blocks(X.shape[0], max(CHUNK_CELLS // max(X.shape[1], self.model.n_labels), MIN_CHUNK_ROWS)):
+            block = take_rows(X, rows)
+            if codes is None:
+                decision = self._decide(block)
+                labels, found = decision.labels, {"joint": decision.log_proba}
+            else:
+                labels = codes[rows]
+                found = {"joint": self._log_joint(block, labels)} if "joint" in wanted else {}
+            if "marginals" in wanted:
+                proba = self._marginals(block, Effort(RESIDUAL))
+                columns = [own[np.arange(len(own)), np.maximum(c, 0)] for own, c in zip(proba, labels.T, strict=True)]
+                found["marginals"] = np.where(labels == UNKNOWN, np.nan, np.column_stack(columns))
+            parts.append(found)
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def _decide(self, X: Any) -> Decision:
+        return self.model.decide(X, loss=self.loss, rng=np.random.default_rng(self.seed))
+
+    def _marginals(self, X: Any, *effort: Effort) -> list[np.ndarray]:
+        found = marginals(PrefixTree(self.model.chain, X), *effort, rng=np.random.default_rng(self.seed))
+        return found.in_order(self.model.positions).proba
+
+    def _log_joint(self, X: Any, codes: np.ndarray) -> np.ndarray:
+        """Return log p(known labels | x), of shape (n,)."""
+        result, complete = np.empty(len(codes)), (codes != UNKNOWN).all(axis=1)
+        if complete.any():
+            result[complete] = self.model.log_joint(take_rows(X, np.flatnonzero(complete)), codes[complete])
+        if not complete.all():
+            some, rng = take_rows(X, np.flatnonzero(~complete)), np.random.default_rng(self.seed)
+            result[~complete] = self.model.log_evidence(some, codes[~complete], rng=rng)[0]
+        return result

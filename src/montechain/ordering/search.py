@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import math
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import count, islice
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from montechain._compilation import NOTICE, watch_compilation
 from montechain._messages import check_choice, check_positive_integer
-from montechain.links import LinkLearner
-from montechain.ordering.acceptance import Acceptance, NotWorse, Strict, check_acceptance
-from montechain.ordering.evaluator import OrderEvaluator, OrderFinder
-from montechain.ordering.link_cache import MAX_BYTES
-from montechain.ordering.orders import Order, SearchResult, check_order
+from montechain.ordering.evaluator import Order
+from montechain.ordering.orders import OrderFinder, SearchResult, comparable
 from montechain.ordering.proposals import Proposal, check_proposal
 
-__all__ = ["OrderSearch", "OrderStep", "search"]
+__all__ = ["OrderSearch", "OrderStep", "search", "search_progress"]
 
 OnStep = Callable[[Mapping[str, Any]], Any]
+N_LINES = 10
+"""Number of lines printed about a search."""
 
 
 class OrderStep(NamedTuple):
@@ -39,24 +42,25 @@ def search(
     payoff: Callable[[Order], float],
     start: Order,
     proposal: Proposal,
-    acceptance: Acceptance,
     rng: np.random.Generator,
     *,
+    accept_ties: bool = False,
     tolerance: float = 0.0,
 ) -> Iterator[OrderStep]:
     """Walk through the orders, endlessly: the caller decides when it is enough and what to keep.
 
-    Algorithm 1 of Read, Martino and Luengo (2014) with `Strict`, the loop of Algorithm 2 with `NotWorse`.
+    Algorithm 1 of Read, Martino and Luengo (2014), or with `accept_ties` the loop of Algorithm 2. `payoff` is J(s) and
+    `start` is s_0, the first item.
 
-    `payoff` is J(s) and `start` is s_0, the first item. Payoffs closer than the share `tolerance` are a tie.
+    Links that are fitted together, or from a warm start, are exact to a tolerance only, and so are payoffs. Payoffs
+    that differ by no more than the share `tolerance` count as equal, so that where they are equal in truth no decision
+    depends on the rounding of a solver. A payoff that is not a number is worse than any other.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from itertools import islice
-    >>> from montechain.ordering.acceptance import Strict
     >>> from montechain.ordering.proposals import Swap
-    >>> steps = search(lambda order: order[0], (0, 1, 2), Swap(), Strict(), np.random.default_rng(0))
+    >>> steps = search(lambda order: order[0], (0, 1, 2), Swap(), np.random.default_rng(0))
     >>> [(step.iteration, step.order, step.accepted) for step in islice(steps, 4)]
     [(0, (0, 1, 2), True), (1, (0, 1, 2), False), (2, (1, 0, 2), True), (3, (1, 0, 2), False)]
     """
@@ -65,7 +69,9 @@ def search(
     for t in count(1):
         candidate = proposal.propose(order, t, rng)
         candidate_value = payoff(candidate)
-        accepted = acceptance.accept(candidate_value, value, rng, tolerance)
+        new, old = comparable(candidate_value), comparable(value)
+        is_tie = new == old or (math.isfinite(old) and abs(new - old) <= tolerance * abs(old))
+        accepted = accept_ties if is_tie else new > old
         if accepted:
             order, value = candidate, candidate_value
         yield OrderStep(t, order, value, candidate, candidate_value, accepted)
@@ -82,7 +88,7 @@ class OrderSearch(OrderFinder):
     Parameters
     ----------
     proposal : str or Proposal, default="swap"
-        Where to go next: "swap", "tempered_swap", "local_swap", or a proposal such as ``TemperedSwap(beta=0.03)``.
+        Where to go next: "swap", "tempered_swap", "insertion", or a proposal such as ``TemperedSwap(beta=0.03)``.
     payoff : str or callable, default="J_EM"
         What is maximised: "J_EM", "J_EM_prod", "J_Ham", "J_Ham_prod", the name of a scorer, or a function
         ``scorer(estimator, X, Y)``; see `montechain.ordering.payoffs`.
@@ -96,21 +102,15 @@ class OrderSearch(OrderFinder):
     validation : float, splitter, iterable of pairs, or None, default=1/3
         The rows that an order is judged by: a share held out of the training rows, stratified by label set; a
         scikit-learn splitter, over whose folds the payoff is summed; or None for the training rows themselves.
-    acceptance : None, str or Acceptance, default=None
-        When to move to a candidate: "strict", "not_worse", "metropolis" or a rule such as
-        ``Metropolis(temperature=1.0)``. None: `Strict` if one order is kept, else `NotWorse`.
-    start : None, "random" or sequence, default=None
-        The order to start from; None: that of the estimator. Restarts begin at random orders.
     n_restarts : int, default=1
-        How many independent searches to run. The best orders of all of them are kept.
+        How many independent searches to run, all but the first from random orders. The best orders of all of them are
+        kept.
     pool : {"visited", "evaluated"}, default="visited"
         Which orders may be kept: those that the search stood at, s_1, ..., s_T, or also rejected candidates and the
         start.
     warm_start : bool, default=True
         Learn the new links of a candidate together, starting from the most similar known ones. False: one by one
         and from nothing, so that payoffs are the same to the last bit whatever was learned before.
-    max_cache_bytes : int, default=2**28
-        Memory for known links. Those used longest ago are forgotten, and learned again if need be.
     record : sequence of str or callable, default=()
         More payoffs for the trace.
 
@@ -121,16 +121,11 @@ class OrderSearch(OrderFinder):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn.datasets import make_multilabel_classification
-    >>> from montechain import LogisticLink
+    >>> from montechain import ChainClassifier, OrderSearch
     >>> X, Y = make_multilabel_classification(n_samples=90, n_classes=3, random_state=0)
-    >>> order_search = OrderSearch(n_iterations=5)
-    >>> evaluator = order_search.evaluator(LogisticLink(), X, Y.astype(np.int32), [2, 2, 2])
-    >>> result = order_search.find(evaluator, start=(0, 1, 2), rng=np.random.default_rng(0))
-    >>> result.payoffs[0] >= result.trace[0]["payoff"]
-    True
-    >>> [row["accepted"] for row in result.trace].count(True) >= 1
+    >>> model = ChainClassifier(order=OrderSearch(n_iterations=5), random_state=0).fit(X, Y)
+    >>> model.search_trace_[-1]["payoff"] >= model.search_trace_[0]["payoff"]
     True
     """
 
@@ -143,12 +138,9 @@ class OrderSearch(OrderFinder):
         n_iterations: int = 50,
         keep: int = 1,
         validation: Any = 1 / 3,
-        acceptance: str | Acceptance | None = None,
-        start: Any = None,
         n_restarts: int = 1,
         pool: str = "visited",
         warm_start: bool = True,
-        max_cache_bytes: int = MAX_BYTES,
         record: Sequence[Any] = (),
     ):
         self.proposal = proposal
@@ -157,19 +149,10 @@ class OrderSearch(OrderFinder):
         self.n_iterations = n_iterations
         self.keep = keep
         self.validation = validation
-        self.acceptance = acceptance
-        self.start = start
         self.n_restarts = n_restarts
         self.pool = pool
         self.warm_start = warm_start
-        self.max_cache_bytes = max_cache_bytes
         self.record = record
-
-    def evaluator(  # noqa: D102
-        self, learner: LinkLearner, X: Any, codes: np.ndarray, n_classes: Sequence[int], **options: Any
-    ) -> OrderEvaluator:
-        self._check()
-        return super().evaluator(learner, X, codes, n_classes, **options)
 
     @property
     def n_steps(self) -> int:
@@ -185,19 +168,16 @@ class OrderSearch(OrderFinder):
 
         The trace has the columns restart, iteration, order, payoff (both after the iteration), candidate,
         candidate_payoff, accepted, n_links_fitted and seconds (both since the restart began), and those asked for by
-        `record`. `on_step` is called with each new row; see `montechain.ordering.progress`. Restarts run one after the
-        other and share their links.
+        `record`. `on_step` is called with each new row. Restarts run one after the other and share their links.
         """
-        proposal, acceptance = self._check()
-        generators = rng.spawn(self.n_restarts)
-        starts = [self._start(evaluator, start, generator, restart) for restart, generator in enumerate(generators)]
+        proposal = self._check()
+        rule = {"accept_ties": self.keep > 1, "tolerance": evaluator.tolerance}
         trace: list[dict[str, Any]] = []
         try:
-            for restart, (own_start, generator) in enumerate(zip(starts, generators, strict=True)):
+            for restart, generator in enumerate(rng.spawn(self.n_restarts)):
+                first = start if restart == 0 else tuple(generator.permutation(evaluator.n_labels).tolist())
                 began, n_before = time.perf_counter(), evaluator.n_links_fitted
-                steps = search(
-                    evaluator.payoff, own_start, proposal, acceptance, generator, tolerance=evaluator.tolerance
-                )
+                steps = search(evaluator.payoff, first, proposal, generator, **rule)
                 for step in islice(steps, self.n_iterations + 1):
                     row = {"restart": restart, **step._asdict()}
                     if self.record:
@@ -215,12 +195,19 @@ class OrderSearch(OrderFinder):
                 "until then is kept.",
                 stacklevel=2,
             )
-        return SearchResult.best_of(
-            self._candidates(evaluator, trace), self.keep, trace=trace, logarithmic=evaluator.is_logarithmic
-        )
+        # Of orders that are the same chain, the earliest.
+        pool: dict[Any, tuple[Order, float]] = {}
+        last = {row["restart"]: row["iteration"] for row in trace}
+        for row in trace:
+            if self.pool == "evaluated":
+                pool.setdefault(evaluator.distinct(row["candidate"]), (row["candidate"], row["candidate_payoff"]))
+            elif row["iteration"] > 0 or last[row["restart"]] == 0:
+                # Algorithm 2 sorts s_1, ..., s_T: the start counts if the search stayed there.
+                pool.setdefault(evaluator.distinct(row["order"]), (row["order"], row["payoff"]))
+        return SearchResult.best_of(dict(pool.values()), self.keep, trace, logarithmic=evaluator.is_logarithmic)
 
-    def _check(self) -> tuple[Proposal, Acceptance]:
-        keep = check_positive_integer(self, "keep", 10)
+    def _check(self) -> Proposal:
+        check_positive_integer(self, "keep", 10)
         check_positive_integer(self, "n_restarts", 5)
         if not isinstance(self.n_iterations, Integral) or isinstance(self.n_iterations, bool) or self.n_iterations < 0:
             raise ValueError(
@@ -228,24 +215,19 @@ class OrderSearch(OrderFinder):
                 "OrderSearch(n_iterations=50)."
             )
         check_choice(self, "pool", ("visited", "evaluated"))
-        acceptance = (Strict() if keep == 1 else NotWorse()) if self.acceptance is None else self.acceptance
-        return check_proposal(self.proposal), check_acceptance(acceptance)
+        return check_proposal(self.proposal)
 
-    def _start(self, evaluator: Any, start: Order, rng: np.random.Generator, restart: int) -> Order:
-        own = "random" if restart > 0 else start if self.start is None else self.start
-        names = getattr(evaluator, "names", None)
-        return tuple(check_order(own, evaluator.n_labels, names=names, rng=rng)[0])
 
-    def _candidates(self, evaluator: Any, trace: Sequence[Mapping[str, Any]]) -> dict[Order, float]:
-        """Return the orders that may be kept, the earliest of those that are the same chain, and their payoffs."""
-        pool: dict[Any, tuple[Order, float]] = {}
-        last = {row["restart"]: row["iteration"] for row in trace}
-        for row in trace:
-            if self.pool == "evaluated":
-                order, payoff = row["candidate"], row["candidate_payoff"]
-            elif row["iteration"] > 0 or last[row["restart"]] == 0:
-                order, payoff = row["order"], row["payoff"]
-            else:
-                continue  # Algorithm 2 sorts s_1, ..., s_T: the start counts if the search stayed there
-            pool.setdefault(evaluator.distinct(order), (order, payoff))
-        return dict(pool.values())
+@contextmanager
+def search_progress(n_steps: int) -> Iterator[OnStep]:
+    """Print how far a search is, and its best payoff, in ten lines. Yields a function to call after each step."""
+    n_done, best = 0, -math.inf
+
+    def on_step(row: Mapping[str, Any]) -> None:
+        nonlocal n_done, best
+        n_done, best = n_done + 1, max(best, comparable(row["payoff"]))
+        if n_done * N_LINES // n_steps > (n_done - 1) * N_LINES // n_steps:
+            print(f"order search: {n_done} of {n_steps}, payoff {best:.6g}", file=sys.stderr, flush=True)
+
+    with watch_compilation(lambda: print(f"order search: {NOTICE}", file=sys.stderr)):
+        yield on_step
