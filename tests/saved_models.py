@@ -169,7 +169,6 @@ def unfitted() -> Iterator[tuple[str, Any]]:
     yield "powerset of trees", LabelPowersetClassifier(DecisionTreeClassifier(), random_state=0)
     yield "forest", ClusteringForestClassifier(3, max_depth=3, random_state=0)
     yield "majority", MajorityClassifier()
-    yield "majority by label", MajorityClassifier("label")
     yield "pipeline", make_pipeline(StandardScaler(), ChainClassifier(random_state=0))
     yield "table of numbers", TableClassifier(ChainClassifier(random_state=0))
     yield "random state", ChainClassifier(random_state=np.random.RandomState(3))

@@ -13,7 +13,6 @@ from bridge_table import TARGETS, bridges
 from command import run_from_nothing
 from montechain import ChainClassifier
 from montechain._compilation import NOTICE, watch_compilation
-from montechain.estimators.progress import link_progress
 
 
 def slow_to_compile():
@@ -43,7 +42,7 @@ def test_what_is_compiled_already_is_not_announced():
 @pytest.mark.parametrize("verbose", [False, True])
 def test_a_verbose_fit_tells(verbose, capsys):
     kernel = slow_to_compile()
-    with link_progress(ChainClassifier(verbose=verbose), 1, None, None):
+    with ChainClassifier(verbose=verbose)._progress(1):
         kernel(np.ones(3))
     assert (NOTICE in capsys.readouterr().out) == verbose
 

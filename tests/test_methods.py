@@ -147,9 +147,8 @@ def test_methods_without_base_classifier():
     assert isinstance(make_method("LP", "svm"), LabelPowersetClassifier)
     assert make_method("LP", "svm").estimator == "svm"
     assert isinstance(make_method("Majority", "svm", n_jobs=2), MajorityClassifier)
-    assert make_method("Majority").strategy == "vector"
-    assert make_method("Majority", loss="hamming").strategy == "label"
-    assert make_method("Majority", loss="exact_match").strategy == "vector"
+    assert make_method("Majority").loss == "exact_match"
+    assert make_method("Majority", loss="hamming").loss == "hamming"
     assert repr(make_method("Default")) == repr(ChainClassifier())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from sklearn.model_selection._search import BaseSearchCV
@@ -11,17 +10,6 @@ from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
-
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # scikit-learn before 1.9
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stand-in where scikit-learn has no callbacks."""
-
-    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the method unchanged."""
-        return method
 
 
 def tree_type() -> Any:
@@ -34,11 +22,9 @@ def tree_type() -> Any:
 __all__ = [
     "BaseComposition",
     "BaseSearchCV",
-    "CallbackSupportMixin",
     "check_feature_names_in",
     "check_method_params",
     "check_sample_weight",
     "get_output_config",
     "tree_type",
-    "with_callbacks",
 ]

@@ -8,22 +8,14 @@ from contextlib import contextmanager
 
 from numba.core import event
 
-__all__ = ["NOTICE", "Compilation", "watch_compilation"]
+__all__ = ["NOTICE", "watch_compilation"]
 
 NOTICE = "compiling once, about 10 s; kept for the next time."
 """What users are told when a kernel is compiled."""
 
 
 class Compilation(event.Listener):
-    """Time spent compiling since the start of a `watch_compilation` block.
-
-    Attributes
-    ----------
-    seconds : float
-        Wall-clock time.
-    cpu_seconds : float
-        CPU time of the process.
-    """
+    """Wall-clock and CPU time spent compiling since the start of a `watch_compilation` block."""
 
     def __init__(self, announce: Callable[[], None] | None = None):
         self.seconds = self.cpu_seconds = 0.0
@@ -51,10 +43,7 @@ class Compilation(event.Listener):
 def watch_compilation(announce: Callable[[], None] | None = None) -> Iterator[Compilation]:
     """Measure the compilation of kernels inside a ``with`` block; kernels loaded from the cache do not count.
 
-    Parameters
-    ----------
-    announce : callable, optional
-        Called without arguments when the first kernel is about to be compiled.
+    `announce` is called when the first kernel is about to be compiled.
 
     Examples
     --------

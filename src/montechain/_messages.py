@@ -42,11 +42,11 @@ def by_name(parameter: str, given: Any, kind: type, known: Mapping[str, Any], ex
 def check_choice(owner: Any, name: str, allowed: Sequence[Any]) -> None:
     """Raise an error that says what to type unless the parameter `name` of `owner` is one of these.
 
-    >>> from montechain.estimators import MajorityClassifier
-    >>> check_choice(MajorityClassifier("vektor"), "strategy", ("vector", "label"))
+    >>> from montechain.inference import MonteCarlo
+    >>> check_choice(MonteCarlo(decision="marginal"), "decision", ("marginals", "best_sampled"))
     Traceback (most recent call last):
         ...
-    ValueError: `strategy='vektor'` of MajorityClassifier is not known; did you mean 'vector'? Allowed are 'vector' ...
+    ValueError: `decision='marginal'` of MonteCarlo is not known; did you mean 'marginals'? Allowed are ...
     """
     value = getattr(owner, name)
     if not isinstance(value, Hashable) or value not in allowed:

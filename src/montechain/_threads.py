@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from numbers import Integral
-from threading import Lock, Thread, local
+from threading import Lock, local
 from typing import Any, TypeVar
 
 from joblib import effective_n_jobs
@@ -43,13 +44,8 @@ def run_in_threads(function: Callable[[Task], Result], tasks: Iterable[Task], n_
     """Return ``function(task)`` for all tasks, in their order; threads take the tasks one by one.
 
     This is for functions that leave the interpreter for most of their time, such as kernels and matrix products. With
-    several threads, BLAS uses one thread in each; with one, this is a plain loop, and BLAS is left as it is.
-
-    Raises
-    ------
-    BaseException
-        What the first task that fails has raised, as in a loop. No task is begun after a failure or Ctrl-C, and those
-        under way are waited for.
+    several threads, BLAS uses one thread in each; with one, this is a plain loop, and BLAS is left as it is. As in a
+    loop, the first task that fails raises its error. After that, or after Ctrl-C, no task is begun.
 
     Examples
     --------
@@ -60,44 +56,24 @@ def run_in_threads(function: Callable[[Task], Result], tasks: Iterable[Task], n_
     n_threads = min(count_threads(n_jobs), len(waiting))
     if n_threads <= 1:
         return [function(task) for task in waiting]
-    results: list[Any] = [None] * len(waiting)
-    errors: dict[int, BaseException] = {}
-    left = list(reversed(range(len(waiting))))  # taken by all threads; a list is safe to take from
-
-    def work() -> None:
-        _here.works = True
-        own = _limit(_libraries()[1])
+    with one_blas_thread(), ThreadPoolExecutor(n_threads, initializer=_begin_thread) as pool:
+        # Settings such as numpy's `errstate` belong to a context, and are handed on.
+        futures = [pool.submit(copy_context().run, function, task) for task in waiting]
         try:
-            while left:
-                try:
-                    number = left.pop()
-                except IndexError:  # another thread was quicker
-                    return
-                try:
-                    results[number] = function(waiting[number])
-                except BaseException as error:
-                    errors[number] = error
-                    left.clear()
-        finally:
-            del _here.works
-            _restore(own)
+            return [future.result() for future in futures]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
-    # Settings such as numpy's `errstate` belong to a thread, and are handed on.
-    others = [Thread(target=copy_context().run, args=(work,)) for _ in range(n_threads - 1)]
-    with one_blas_thread():
-        try:
-            for thread in others:
-                thread.start()
-            work()
-        finally:
-            left.clear()
-            for thread in others:
-                if thread.ident is not None:
-                    thread.join()
-    if errors:
-        # Tasks are taken in order, so all before one that fails have been tried.
-        raise errors[min(errors)]
-    return results
+
+def _begin_thread() -> None:
+    _here.works = True
+    _limit(_libraries()[1])
+
+
+_lock = Lock()
+_n_users = 0
+_before: list[tuple[Any, int]] = []
 
 
 @contextmanager
@@ -112,35 +88,21 @@ def one_blas_thread() -> Iterator[None]:
     >>> with one_blas_thread():
     ...     pass
     """
+    global _n_users, _before
     of_process, of_thread = _libraries()
     own = _limit(of_thread)
-    _process.enter(of_process)
+    with _lock:
+        _n_users += 1
+        if _n_users == 1:
+            _before = _limit(of_process)
     try:
         yield
     finally:
-        _process.leave()
+        with _lock:
+            _n_users -= 1
+            if _n_users == 0:
+                _restore(_before)
         _restore(own)
-
-
-class _ProcessLimit:
-    """Limits libraries to one thread as long as there are users."""
-
-    def __init__(self) -> None:
-        self.lock = Lock()
-        self.n_users = 0
-        self.before: list[tuple[Any, int]] = []
-
-    def enter(self, libraries: list[Any]) -> None:
-        with self.lock:
-            self.n_users += 1
-            if self.n_users == 1:
-                self.before = _limit(libraries)
-
-    def leave(self) -> None:
-        with self.lock:
-            self.n_users -= 1
-            if self.n_users == 0:
-                _restore(self.before)
 
 
 def _limit(libraries: list[Any]) -> list[tuple[Any, int]]:
@@ -161,7 +123,6 @@ def _restore(before: list[tuple[Any, int]]) -> None:
         release(force=False)
 
 
-_process = _ProcessLimit()
 _known: tuple[int, list[Any], list[Any]] = (0, [], [])
 
 
@@ -173,10 +134,9 @@ def _libraries() -> tuple[list[Any], list[Any]]:
     global _known
     if _known[0] != len(sys.modules):
         n_modules = len(sys.modules)
-        of_process: list[Any] = []
-        of_thread: list[Any] = []
+        kinds: tuple[list[Any], list[Any]] = ([], [])
         for library in ThreadpoolController().lib_controllers:
             is_openmp = "openmp" in (library.user_api, getattr(library, "threading_layer", ""))
-            (of_thread if is_openmp else of_process).append(library)
-        _known = n_modules, of_process, of_thread
+            kinds[is_openmp].append(library)
+        _known = n_modules, *kinds
     return _known[1], _known[2]

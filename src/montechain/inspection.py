@@ -11,11 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from montechain.chain import Chain
 from montechain.estimators.checks import learned_classifier
-from montechain.estimators.summary import ModelSummary, choices_of, label_names_of, summarise_model
 from montechain.links.linear import ONE_VERSUS_REST, PAIRWISE, FittedLinearLink
-from montechain.targets import plain
+from montechain.targets import named_labels, plain
 
 __all__ = ["Dependency", "inspect_model", "label_dependencies"]
+
+ASIDE = ("n_jobs", "random_state", "unknown", "verbose")
+"""Parameters that say nothing about what was learned."""
 
 
 class Dependency(NamedTuple):
@@ -59,7 +61,7 @@ def label_dependencies(model: Any, k: int | None = None) -> list[Dependency]:
     for weight, chain in _chains(model):
         for parent, label, effect in _effects(chain):
             effects[parent, label] = effects.get((parent, label), 0.0) + weight * effect
-    names, classes = label_names_of(model), model.classes_ if isinstance(model.classes_, list) else [model.classes_]
+    names, classes = _label_names(model), model.classes_ if isinstance(model.classes_, list) else [model.classes_]
     found = []
     for (parent, label), effect in effects.items():
         a, b = (int(place) for place in np.unravel_index(np.argmax(np.abs(effect)), effect.shape))
@@ -95,21 +97,51 @@ def inspect_model(model: Any) -> dict[str, Any]:
     [{'weight': 1.0, 'order': ['label_2', 'label_0', 'label_1']}]
     """
     model = _checked(model)
-    summary = summarise_model(model) or ModelSummary(type(model).__name__, choices_of(model))
-    parents = getattr(model, "parents", None)
+    names, parents = [str(name) for name in _label_names(model)], getattr(model, "parents", None)
+    of_label = []
+    if hasattr(model, "chain_"):
+        order = model.order_.tolist()
+        of_label = [(names[j], [names[k] for k in sorted(model.parents_[j], key=order.index)]) for j in order]
     dependencies = [
         {**{key: plain(value) for key, value in one._asdict().items()}, "odds_ratio": float(np.exp(one.log_odds))}
         for one in label_dependencies(model)
     ]
     return {
         "model": type(model).__name__,
-        "choices": dict(summary.choices),
-        "orders": [{"weight": weight, "order": labels} for weight, labels in summary.orders],
+        "choices": _choices(model),
+        "orders": [
+            {"weight": weight, "order": [names[j] for j in chain.order]}
+            for weight, chain in sorted(_chains(model), key=lambda one: -one[0])
+        ],
         "parents_are": parents if parents is None or isinstance(parents, str) else "given",
-        "parents": dict(summary.parents),
+        "parents": dict(of_label),
         "dependencies": dependencies,
         "leaderboard": getattr(model, "leaderboard_", []),
     }
+
+
+def _choices(model: Any) -> dict[str, str]:
+    """Return the parameters that are set, and what else there is to tell, in words."""
+    choices = {}
+    if hasattr(model, "vector_counts_"):
+        counts = model.vector_counts_
+        share = 100.0 * counts.max() / counts.sum()
+        choices["vectors"] = f"{len(counts)} seen in training, the commonest in {share:.1f} % of the rows"
+    if hasattr(model, "leaderboard_"):
+        kept = [f"{row['model']} {row['weight']:.2f}" for row in model.leaderboard_ if 0.0 < row["weight"] < 1.0]
+        choices["weights"] = ", ".join(kept) or "all on one model"
+    parameters = model.get_params(deep=False)
+    if "estimator" in parameters and parameters["estimator"] is None:
+        parameters["estimator"] = "logistic"
+    for name, value in parameters.items():
+        if name not in ASIDE and value is not None:
+            choices[name] = value if isinstance(value, str) else " ".join(repr(value).split())
+    return choices
+
+
+def _label_names(model: Any) -> list[Any]:
+    n_labels = len(model.classes_) if isinstance(model.classes_, list) else 1
+    return named_labels(getattr(model, "target_names_", None), n_labels)
 
 
 def _checked(model: Any) -> Any:

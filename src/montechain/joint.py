@@ -45,28 +45,21 @@ class JointModel(ABC):
 
     A concrete model answers the abstract queries; `decide` and `sample` follow from them.
 
-    Attributes
-    ----------
-    n_classes : tuple of L ints
-        Number of classes of each label.
-    n_scores : int
-        Number of label-linear scores of a row, 0 if the model asks general classifiers. Chunks of rows are sized by it.
-    width : int
-        Number of label vectors that are held in memory for a row.
-    n_models : int
-        Number of models whose label vectors are held in memory together.
-    is_sampling : bool
-        Whether marginals are estimated from draws by choice, not because a budget has ended.
-    sees_every_cell : bool
-        Whether a cell of X that is not finite always leads to a `NonFiniteError`, so that none must be looked for.
+    `given` holds the known classes, `UNKNOWN` elsewhere; `rng` is used by models that draw.
     """
 
     n_classes: tuple[int, ...]
+    """Number of classes of each label."""
     n_scores: int = 0
+    """Number of label-linear scores of a row, 0 if the model asks general classifiers. Chunks are sized by it."""
     width: int = 1
+    """Number of label vectors that are held in memory for a row."""
     n_models: int = 1
+    """Number of models whose label vectors are held in memory together."""
     is_sampling: bool = False
+    """Whether marginals are estimated from draws by choice, not because a budget has ended."""
     sees_every_cell: bool = False
+    """Whether a cell of X that is not finite always leads to a `NonFiniteError`, so that none must be looked for."""
 
     @property
     def n_labels(self) -> int:
@@ -88,10 +81,7 @@ class JointModel(ABC):
     def log_evidence(
         self, X: Any, given: np.ndarray, *, rng: np.random.Generator, residual: float = 1e-6
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return log p(known labels | x) and its relative error, each of shape (n,).
-
-        `residual` is the relative error aimed at.
-        """
+        """Return log p(known labels | x) and its relative error, each of shape (n,); `residual` is the one aimed at."""
 
     @abstractmethod
     def most_probable(self, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator) -> Decision:
@@ -105,19 +95,11 @@ class JointModel(ABC):
     def marginals(
         self, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator, loss: Loss | None = None
     ) -> Marginals:
-        """Return the probabilities of each label's classes, with what is proven about them.
-
-        `loss` matters only to models whose probabilities are shares of decisions.
-        """
+        """Return the probabilities of each label's classes; `loss` matters only where they are shares of decisions."""
 
     @abstractmethod
     def distribution(
-        self,
-        X: Any,
-        *,
-        given: np.ndarray | None = None,
-        rng: np.random.Generator,
-        residual: float | None = None,
+        self, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator, residual: float | None = None
     ) -> LabelDistribution:
         """Return weighted label vectors over which a loss can be minimised.
 
@@ -131,11 +113,7 @@ class JointModel(ABC):
     def sample(
         self, X: Any, n_samples: int, *, given: np.ndarray | None = None, rng: np.random.Generator
     ) -> np.ndarray:
-        """Draw label vectors from p(y | x, given), of shape (n, n_samples, L).
-
-        With labels given, the vectors that agree with them are enumerated until a thousandth of their mass is left, and
-        the draws are made from these.
-        """
+        """Draw label vectors from p(y | x, given), of shape (n, n_samples, L): see `JointClassifier.sample`."""
         if given is None:
             return self.draw(X, n_samples, rng=rng)
         uniforms = rng.random((X.shape[0], n_samples))
@@ -152,7 +130,7 @@ class JointModel(ABC):
         if isinstance(loss, Hamming):
             found = self.marginals(X, given=given, rng=rng)
             best = loss.decide_marginals(found.proba, found.unresolved, given, lower=found.lower)
-            return self._proven(X, *best)
+            return Decision.least_loss(best[0], self.log_joint(X, best[0]), *best[1:])
         # Only some rows at a time, since a row may have thousands of vectors. Each block starts from the same state,
         # so that the draws of a row do not depend on its place.
         state = rng.bit_generator.state
@@ -160,8 +138,8 @@ class JointModel(ABC):
         for rows in row_blocks(X.shape[0], max(1, ROWS_AT_ONCE // self.n_models)):
             rng.bit_generator.state = state
             block, known = take_rows(X, rows), None if given is None else given[rows]
-            distribution = self.distribution(block, given=known, rng=rng)
-            parts.append(self._proven(block, *loss.decide(distribution, given=known)))
+            best = loss.decide(self.distribution(block, given=known, rng=rng), given=known)
+            parts.append(Decision.least_loss(best[0], self.log_joint(block, best[0]), *best[1:]))
         return join_rows(parts)
 
     def conditional_on_given(self, decision: Decision, X: Any, given: np.ndarray) -> Decision:
@@ -169,36 +147,18 @@ class JointModel(ABC):
         rng = np.random.default_rng(0)
         return decision.relative_to(*self.log_evidence(X, given, rng=rng, residual=EVIDENCE_RESIDUAL))
 
-    def _proven(self, X: Any, labels: np.ndarray, expected_loss: np.ndarray, regret: np.ndarray) -> Decision:
-        """Return a decision for another loss than exact match."""
-        return Decision.least_loss(labels, self.log_joint(X, labels), expected_loss, regret)
-
 
 @savable
 class ChainModel(JointModel):
-    """A chain with its inference strategy. Translates between labels and the positions of the chain.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from montechain.chain import Chain
-    >>> from montechain.inference import BranchAndBound
-    >>> from montechain.links.linear import FittedLinearLink
-    >>> likely = FittedLinearLink.constant(np.log([0.2, 0.8]), n_features=1, parents_n_classes=())
-    >>> unlikely = FittedLinearLink.constant(np.log([0.6, 0.4]), n_features=1, parents_n_classes=())
-    >>> model = ChainModel(Chain([1, 0], [(), ()], [likely, unlikely]), BranchAndBound())
-    >>> model.most_probable(np.zeros((1, 1)), rng=np.random.default_rng(0)).labels
-    array([[0, 1]], dtype=int32)
-    """
+    """A chain with its inference strategy. Translates between labels and the positions of the chain."""
 
     def __init__(self, chain: ChainBase, inference: Inference):
         self.chain = chain
         self.inference = inference
         self.order = np.asarray(chain.order, dtype=np.int64)
-        if sorted(self.order.tolist()) != list(range(chain.n_labels)):
-            raise ValueError(
-                f"the order {self.order.tolist()} of a chain is not a permutation of its {chain.n_labels} labels."
-            )
+        is_permutation = sorted(self.order.tolist()) == list(range(chain.n_labels))
+        problem = f"the order {self.order.tolist()} of a chain is not a permutation of its {chain.n_labels} labels."
+        require(is_permutation, problem)
         self.positions = np.argsort(self.order)
         self.n_classes = tuple(chain.n_classes[k] for k in self.positions)
         self.n_scores = chain.n_scores
@@ -242,9 +202,8 @@ class ChainModel(JointModel):
         return found.with_labels(self.by_label(found.labels))
 
     def decide(self, X, *, loss, given=None, rng):  # noqa: D102
-        found = self.inference.decide(
-            self.chain, X, loss=in_order(loss, self.order), given=self.by_position(given), rng=rng
-        )
+        own = in_order(loss, self.order)
+        found = self.inference.decide(self.chain, X, loss=own, given=self.by_position(given), rng=rng)
         return found.with_labels(self.by_label(found.labels))
 
     def top_k(self, X, k, *, given=None):  # noqa: D102

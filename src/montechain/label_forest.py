@@ -7,11 +7,11 @@ classes at every node, which takes gigabytes where there are many labels.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from montechain._kernels.trees import find_leaves
 from montechain._rows import row_blocks, take_rows
@@ -30,16 +30,8 @@ CELLS_AT_ONCE = 2**24
 class LabelForest:
     """The share of each label vector in the leaves that x falls into, averaged over trees.
 
-    Parameters
-    ----------
-    n_features : int
-    feature, left, right : int32 ndarrays of shape (nodes of all trees,)
-        The input a node looks at, and its children, counted within the tree; leaves have ``left < 0``.
-    threshold : float64 ndarray of shape (nodes of all trees,)
-    first_node : int64 ndarray of shape (trees + 1,)
-        The root of each tree when the nodes of all trees are counted through.
-    leaf_vectors : CSR array of shape (nodes of all trees, V)
-        Share of each vector in each leaf.
+    `feature` to `first_node` are the arrays of `find_leaves`; `leaf_vectors`, a CSR array of shape (nodes of all trees,
+    V), holds the share of each vector in each leaf.
     """
 
     def __init__(self, n_features, feature, threshold, left, right, first_node, leaf_vectors):
@@ -84,23 +76,26 @@ class LabelForest:
         weight: np.ndarray | None = None,
         seed: int = 0,
         n_jobs: int | None = None,
+        splitters: Sequence[str] = ("best", "random"),
+        max_features: Any = "sqrt",
+        **parameters: Any,
     ) -> tuple[LabelForest, sp.csr_array]:
-        """Grow trees, every other one with random thresholds, each from rows drawn with replacement.
+        """Grow trees, each from rows drawn with replacement, and in proportion to `weight`.
 
         Parameters
         ----------
-        X : array or CSR container of shape (n, n_features)
-        targets : int ndarray of shape (n, columns)
-            What the splits tell apart: the labels, or the number of the label vector.
+        targets : ndarray of shape (n, L)
+            What splits make purer.
         numbers : int ndarray of shape (n,)
-            The number of each row's label vector, from 0 on.
-        n_trees : int
+            The number of each row's label vector.
         max_rows : int, optional
-            Most rows that a tree is grown from; as many as there are by default.
+            Rows that a tree is grown from; as many as there are by default.
         time_limit : float, optional
             Seconds after which no more trees are grown, once there are sixteen.
-        weight : ndarray of shape (n,), optional
-            Rows are drawn in proportion to it.
+        splitters : sequence of {"best", "random"}
+            How trees choose thresholds, in turn.
+        max_features, **parameters
+            As in scikit-learn's `DecisionTreeClassifier`.
 
         Returns
         -------
@@ -108,6 +103,9 @@ class LabelForest:
         out_of_bag : CSR array of shape (n, V)
             The shares for the rows of X, each from the trees that were grown without it.
         """
+        # Imported here because it is slow to load, and most classifiers do without trees.
+        from sklearn.tree import DecisionTreeClassifier
+
         dense = _single(X)
         n_rows, n_vectors = len(dense), int(numbers.max()) + 1
         n_drawn = min(n_rows, max_rows or n_rows)
@@ -121,13 +119,14 @@ class LabelForest:
                 return None
             rng = np.random.default_rng([seed, t])
             counts = np.bincount(rng.choice(n_rows, n_drawn, p=share), minlength=n_rows).astype(np.float64)
-            kind = ExtraTreeClassifier if t % 2 else DecisionTreeClassifier
-            grower = kind(max_features="sqrt", random_state=int(rng.integers(2**31)))
+            grower = DecisionTreeClassifier(
+                splitter=splitters[t % len(splitters)],
+                max_features=max_features,
+                random_state=int(rng.integers(2**31)),
+                **parameters,
+            )
             rows = np.flatnonzero(counts)
-            if len(rows) < 0.5 * n_rows:
-                tree = grower.fit(dense[rows], targets[rows], sample_weight=counts[rows], check_input=False).tree_
-            else:
-                tree = grower.fit(dense, targets, sample_weight=counts, check_input=False).tree_
+            tree = grower.fit(dense[rows], targets[rows], sample_weight=counts[rows], check_input=False).tree_
             leaves = tree.apply(dense)
             shares = sp.csr_array((counts[rows], (leaves[rows], numbers[rows])), shape=(tree.node_count, n_vectors))
             shares.data /= np.repeat(shares.sum(axis=1), np.diff(shares.indptr))

@@ -192,8 +192,6 @@ def make_method(
     model = method.build()
     # What all methods are told, and some have no use for.
     shared = {"estimator": estimator, "loss": loss, "random_state": random_state, "n_jobs": n_jobs}
-    if isinstance(model, MajorityClassifier) and isinstance(loss, str) and loss == "hamming":
-        shared["strategy"] = "label"
     known = model.get_params(deep=False)
     if known.get("estimator") is not None:  # the method is named after it
         shared["estimator"] = None

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.special import logsumexp
 
 from montechain._compat import check_method_params
@@ -21,6 +20,7 @@ from montechain._savable import require, savable
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference import Decision, TopK
 from montechain.joint import JointModel
+from montechain.label_forest import LabelForest
 from montechain.links import FittedLink
 from montechain.losses import Hamming
 from montechain.targets import CODE, UNKNOWN
@@ -41,9 +41,10 @@ CELLS_AT_ONCE = 2**22
 
 
 class SeenVectors(JointModel):
-    """A distribution over the label vectors seen in training.
+    """A distribution over the label vectors seen in training; a concrete model says how probable each is (`log_proba`).
 
-    A concrete model says how probable each vector is for x (`log_proba`).
+    If no vector agrees with everything that is `given`, those that agree with the most of it stand in, with the given
+    classes put in. The probability is then zero and nothing is certified.
 
     Parameters
     ----------
@@ -52,11 +53,6 @@ class SeenVectors(JointModel):
     counts : ndarray of shape (V,)
         Weighted number of training rows with each vector.
     n_classes : sequence of L ints
-
-    Notes
-    -----
-    If no vector agrees with everything that is `given`, those that agree with the most of it stand in, with the given
-    classes put in. The probability is then zero and nothing is certified.
     """
 
     def __init__(self, vectors: np.ndarray, counts: np.ndarray, n_classes: Sequence[int]):
@@ -110,7 +106,7 @@ class SeenVectors(JointModel):
         log_proba = self.log_proba(X)
         weights, agrees = posterior_weights(log_proba, self.vectors, self.counts, given)
         if isinstance(loss, Hamming):
-            proba = self._class_shares(X, weights, given)
+            proba = self._class_shares(weights, given)
             best = loss.decide_marginals(proba, np.zeros((len(weights), self.n_labels)), given=given)
         else:
             parts = []
@@ -131,15 +127,14 @@ class SeenVectors(JointModel):
 
     def marginals(self, X, *, given=None, rng=None, loss=None):  # noqa: D102
         weights, _ = posterior_weights(self.log_proba(X), self.vectors, self.counts, given)
-        return Marginals.exact(self._class_shares(X, weights, given))
+        return Marginals.exact(self._class_shares(weights, given))
 
     def distribution(self, X, *, given=None, rng=None, residual=None):  # noqa: D102
         weights, _ = posterior_weights(self.log_proba(X), self.vectors, self.counts, given)
         return self._weighted(weights, given)
 
     def draw(self, X, n_samples, *, rng):  # noqa: D102
-        uniforms = rng.random((X.shape[0], n_samples))
-        return self.distribution(X).draw(uniforms)
+        return self.distribution(X).draw(rng.random((X.shape[0], n_samples)))
 
     def _decision(self, log_proba, given, agrees, labels, expected_loss, regret) -> Decision:
         found = self._log_evidence(log_proba, labels)
@@ -149,7 +144,7 @@ class SeenVectors(JointModel):
         # Where no vector agrees with what is given, there is nothing to prove.
         return Decision(labels, found, bound, expected_loss, regret, (regret <= 0.0) & agrees)
 
-    def _class_shares(self, X: Any, weights: np.ndarray, given: np.ndarray | None) -> list[np.ndarray]:
+    def _class_shares(self, weights: np.ndarray, given: np.ndarray | None) -> list[np.ndarray]:
         """Return the mass of each label's classes, of shape (n, K) each."""
         shares = []
         for j, k in enumerate(self.n_classes):
@@ -179,14 +174,7 @@ class SeenVectors(JointModel):
 
 @savable
 class FrequencyModel(SeenVectors):
-    """The frequencies of the vectors in training, whatever x is.
-
-    Examples
-    --------
-    >>> model = FrequencyModel(np.array([[0, 0], [1, 1]]), np.array([3.0, 1.0]), [2, 2])
-    >>> model.most_probable(np.zeros((1, 1))).labels
-    array([[0, 0]])
-    """
+    """The frequencies of the vectors in training, whatever x is."""
 
     def log_proba(self, X):  # noqa: D102
         log_proba = np.log(self.counts / self.counts.sum())
@@ -211,53 +199,20 @@ class PowersetModel(SeenVectors):
 
 @savable
 class ForestModel(SeenVectors):
-    """The shares of the vectors in the leaves that x falls into, averaged over the trees of a forest.
+    """The shares of the vectors in the leaves of a forest that x falls into."""
 
-    Parameters
-    ----------
-    forest : RandomForestClassifier
-        Fitted to codes.
-    first_node : int64 ndarray of shape (trees + 1,)
-        Number of the root of each tree when the nodes of all trees are counted through.
-    leaf_vectors : CSR array of shape (nodes of all trees, V)
-        Share of each vector in each leaf.
-    """
-
-    def __init__(self, vectors, counts, n_classes, forest: Any, first_node: np.ndarray, leaf_vectors: Any):
+    def __init__(self, vectors: np.ndarray, counts: np.ndarray, n_classes: Sequence[int], forest: LabelForest):
         super().__init__(vectors, counts, n_classes)
         self.forest = forest
-        self.first_node = first_node
-        self.leaf_vectors = leaf_vectors
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        ends = np.cumsum([0, *(tree.tree_.node_count for tree in self.forest.estimators_)])
-        require(np.array_equal(self.first_node, ends), "the nodes are not those of the trees")
-        require(self.leaf_vectors.shape == (ends[-1], len(self.counts)), "the leaves are not those of the trees")
+        require(isinstance(self.forest, LabelForest), "a forest is something else")
+        require(self.forest.leaf_vectors.shape[1] == len(self.counts), "the leaves know other label vectors")
 
     def log_proba(self, X):  # noqa: D102
-        leaves = self.forest.apply(X) + self.first_node[:-1]
-        n_rows, n_trees = leaves.shape
-        falls_into = sp.csr_array(
-            (np.full(leaves.size, 1.0 / n_trees), leaves.ravel(), np.arange(n_rows + 1) * n_trees),
-            shape=(n_rows, self.leaf_vectors.shape[0]),
-        )
         with np.errstate(divide="ignore"):
-            return np.log((falls_into @ self.leaf_vectors).toarray())
-
-    def _class_shares(self, X, weights, given):
-        if given is not None:
-            return super()._class_shares(X, weights, given)
-        # The same as the sums over the vectors up to rounding, by which ties would be decided.
-        averages, seen = self.forest.predict_proba(X), self.forest.classes_
-        if self.n_labels == 1:
-            averages, seen = [averages], [seen]
-        shares = []
-        for k, own, proba in zip(self.n_classes, seen, averages, strict=True):
-            full = np.zeros((len(proba), k))
-            full[:, np.asarray(own, dtype=CODE)] = proba
-            shares.append(full)
-        return shares
+            return np.log(self.forest.shares(X).toarray())
 
 
 def count_vectors(codes: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -299,8 +254,6 @@ def posterior_weights(
 
     Where none does, those that agree with the most labels share the probability; where none of these has any
     probability, they share it by their frequency in training.
-
-    `log_proba` is of shape (n, V), or (1, V) if x does not matter.
 
     Examples
     --------

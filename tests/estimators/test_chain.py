@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_multilabel_classification
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -22,17 +20,14 @@ from sklearn.tree import DecisionTreeClassifier
 
 from montechain import (
     F1,
-    Beam,
     BranchAndBound,
     ChainClassifier,
     ChainPopulationClassifier,
-    Exhaustive,
     LogisticLink,
     MonteCarlo,
 )
 from montechain.errors import EstimateWarning
 from montechain.links import FittedEstimatorLink
-from random_chains import all_vectors
 
 
 def make_bridges(n=160, seed=0):
@@ -187,37 +182,6 @@ def test_class_weight_by_the_users_classes(bridges):
     ChainClassifier(LogisticLink(class_weight="balanced")).fit(X, Y)
 
 
-@pytest.mark.parametrize("inference", ["greedy", Beam(2), "branch_and_bound", MonteCarlo(30), Exhaustive()], ids=repr)
-@pytest.mark.parametrize("loss", ["exact_match", "hamming"])
-def test_a_row_is_predicted_alike_alone_and_in_a_batch(binary, inference, loss, monkeypatch):
-    X, Y = binary
-    model = ChainClassifier(inference=inference, loss=loss, random_state=0).fit(X, Y)
-    together = model.predict(X)
-    alone = np.vstack([model.predict(X[i : i + 1]) for i in range(20)])
-    np.testing.assert_array_equal(alone, together[:20])
-    monkeypatch.setattr("montechain.estimators.base.CHUNK_CELLS", 1)
-    monkeypatch.setattr("montechain.estimators.base.MIN_CHUNK_ROWS", 7)
-    np.testing.assert_array_equal(model.predict(X), together)
-    model.set_params(n_jobs=2)
-    np.testing.assert_array_equal(model.predict(X), together)
-
-
-@settings(deadline=None, max_examples=25)
-@given(seed=st.integers(0, 10**6), n_labels=st.integers(1, 4), kind=st.sampled_from(["int", "str", "float", "bool"]))
-def test_labels_survive_the_round_trip(seed, n_labels, kind):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(30, 2))
-    codes = rng.integers(2, size=(30, n_labels))
-    codes[:2] = [[0] * n_labels, [1] * n_labels]
-    Y = {"int": codes * 3 - 5, "str": np.array(["no", "yes"])[codes], "float": codes * 2.0, "bool": codes.astype(bool)}[
-        kind
-    ]
-    predicted = ChainClassifier(random_state=0).fit(X, Y).predict(X)
-    assert predicted.dtype.kind == Y.dtype.kind
-    assert set(np.unique(predicted)) <= set(np.unique(Y))
-    assert len(all_vectors([2] * n_labels)) == 2**n_labels
-
-
 def test_targets_are_matched_by_name(bridges):
     X, Y = bridges
     model = ChainClassifier(random_state=0).fit(X, Y)
@@ -246,14 +210,6 @@ def test_a_frame_for_a_linear_classifier_holds_numbers(binary, value):
     frame.iloc[0, 0] = value
     with pytest.raises(ValueError, match="X contains"):
         model.predict(frame)
-
-
-@pytest.mark.parametrize("estimator", [RandomForestClassifier(n_estimators=5), DecisionTreeClassifier(max_depth=2)])
-def test_marginals_of_independent_labels_are_the_classifiers_own(binary, estimator):
-    X, Y = binary
-    model = ChainClassifier(estimator, parents="none", order=None, inference="greedy", random_state=0).fit(X, Y)
-    for proba, link in zip(model.predict_proba(X), model.chain_.links, strict=True):
-        np.testing.assert_allclose(proba, link.estimator.predict_proba(X), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("loss", ["hamming", "f1"])

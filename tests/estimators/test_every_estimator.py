@@ -15,11 +15,13 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from montechain import (
+    Beam,
     BranchAndBound,
     ChainClassifier,
     ChainPopulationClassifier,
     ClusteringForestClassifier,
     DependencyNetworkClassifier,
+    Exhaustive,
     LabelPowersetClassifier,
     MonteCarlo,
     OrderSearch,
@@ -47,6 +49,11 @@ KINDS = {
     "powerset": LabelPowersetClassifier(random_state=0),
     "forest": ClusteringForestClassifier(n_estimators=10, random_state=0),
     "majority": MajorityClassifier(random_state=0),
+}
+STRATEGIES = {
+    f"{inference} {loss}": ChainClassifier(inference=inference, loss=loss, random_state=0)
+    for inference in ("greedy", Beam(2), "branch_and_bound", MonteCarlo(30), Exhaustive())
+    for loss in ("exact_match", "hamming")
 }
 LEARNING = [kind for kind in KINDS if kind != "majority"]
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -230,10 +237,10 @@ def test_weights_count(binary, kind):
     assert weighted.predict_proba(X)[0][:, 1].mean() > plain.predict_proba(X)[0][:, 1].mean() + 0.05
 
 
-@every_kind
+@pytest.mark.parametrize("kind", [*KINDS, *STRATEGIES])
 def test_a_row_is_answered_alike_alone_in_a_batch_and_by_several_threads(binary, kind, monkeypatch):
     X, Y = binary
-    model = clone(KINDS[kind]).fit(X, Y)
+    model = clone({**KINDS, **STRATEGIES}[kind]).fit(X, Y)
     together = model.predict(X)
     np.testing.assert_array_equal(np.vstack([model.predict(X[[i]]) for i in range(12)]), together[:12])
     monkeypatch.setattr("montechain.estimators.base.CHUNK_CELLS", 1)

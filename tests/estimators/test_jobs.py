@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import fields
 from typing import Any
 
@@ -135,19 +134,6 @@ def test_products_have_the_same_rounding_for_any_number_of_jobs():
         ]
     np.testing.assert_array_equal(products[0], products[1])
     np.testing.assert_array_equal(products[0], products[2])
-
-
-def test_chunks_are_taken_by_several_threads():
-    meeting = threading.Barrier(2, timeout=10.0)
-
-    def meet(rows, known, start):
-        meeting.wait()
-        return rows
-
-    X = np.arange(40.0).reshape(20, 2)
-    for in_kernels in (True, False):
-        joined = map_chunks(meet, X, None, n_rows_each=5, n_jobs=2, in_kernels=in_kernels)
-        np.testing.assert_array_equal(joined, X)
 
 
 def test_chunks_do_not_depend_on_the_number_of_jobs(data, monkeypatch):

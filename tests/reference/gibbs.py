@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 
-def gibbs(network, X, given, uniforms, n_collected, average):
-    """Return the vectors after each of the last sweeps, and the marginals, of shape (n, L, largest K)."""
+def gibbs(network, X, given, uniforms, n_collected):
+    """Return the vectors after each of the last sweeps."""
     n_rows, n_sweeps, n_labels = len(X), uniforms.shape[1], len(network.n_classes)
     labels = np.zeros((n_rows, n_collected, n_labels), dtype=np.int32)
-    marginals = np.zeros((n_rows, n_labels, max(network.n_classes)))
     for i in range(n_rows):
         table = uniforms[i if len(uniforms) > 1 else 0]
         known = [-1] * n_labels if given is None else given[i].tolist()
@@ -22,11 +21,7 @@ def gibbs(network, X, given, uniforms, n_collected, average):
             s = t - (n_sweeps - n_collected)
             if s >= 0:
                 labels[i, s] = vector
-                for k, n_classes in enumerate(network.n_classes):
-                    certain = np.arange(n_classes) == vector[k]
-                    proba = conditional(network, X, i, vector, k) if average and known[k] < 0 else certain
-                    marginals[i, k, :n_classes] += proba / n_collected
-    return labels, marginals
+    return labels
 
 
 def conditional(network, X, i, vector, k):

@@ -17,8 +17,8 @@ from montechain._kernels.conditional import SOFTMAX, draw_class, respond
 
 
 @njit
-def gibbs(base, links, given, uniforms, n_collected, average):
-    """Return the label vectors after each of the last sweeps, and the marginals collected over these.
+def gibbs(base, links, given, uniforms, n_collected):
+    """Return the label vectors after each of the last sweeps.
 
     Every sweep draws each label that is not known, in the order of the positions. The first one starts
     from the first class of each.
@@ -34,14 +34,10 @@ def gibbs(base, links, given, uniforms, n_collected, average):
         length one, all rows share one table.
     n_collected : int
         How many sweeps, the last ones, are collected.
-    average : bool
-        Whether the marginals are the means of the conditionals, given the other labels of each vector
-        collected; otherwise they are the shares of the classes in these vectors.
 
     Returns
     -------
-    labels : int32 ndarray of shape (n, n_collected, L)
-    marginals : ndarray of shape (n, L, largest K)
+    int32 ndarray of shape (n, n_collected, L)
     """
     n_rows, n_labels = len(base), len(links.n_classes)
     n_before = uniforms.shape[1] - n_collected
@@ -50,16 +46,14 @@ def gibbs(base, links, given, uniforms, n_collected, average):
     n_varying = len(varying)
     kinds, sizes, first_active = links.response[varying], links.n_classes[varying], links.active_start[varying]
     all_binary = bool(((kinds == SOFTMAX) & (sizes == 2)).all())
-    n_classes = links.n_classes.max()
     labels = np.zeros((n_rows, n_collected, n_labels), dtype=np.int32)
-    marginals = np.zeros((n_rows, n_labels, n_classes))
 
     table = np.empty((uniforms.shape[1], n_varying))
     scores = np.empty(base.shape[1])
     state = np.empty(n_varying, dtype=np.int32)
     is_fixed, is_stale = np.zeros(n_varying, dtype=np.bool_), np.empty(n_varying, dtype=np.bool_)
     # The log-probabilities of each label's classes, given the others, and whether one of these has changed since.
-    conditional = np.empty((n_varying, n_classes))
+    conditional = np.empty((n_varying, links.n_classes.max()))
     for i in range(n_rows):
         if i == 0 or uniforms.shape[0] > 1:
             table[:] = uniforms[i][:, varying]
@@ -85,22 +79,10 @@ def gibbs(base, links, given, uniforms, n_collected, average):
                 if chosen != state[v]:
                     change_class(scores, by_class, first_active, state, v, chosen)
                     is_stale[:] = True
-            if t < n_before:
-                continue
-            for v in range(n_varying):
-                k = varying[v]
-                labels[i, t - n_before, k] = state[v]
-                if average and not is_fixed[v]:
-                    renew(scores, links, k, is_stale, v, conditional)
-                    for c in range(sizes[v]):
-                        marginals[i, k, c] += math.exp(conditional[v, c])
-                else:
-                    marginals[i, k, state[v]] += 1.0
-    marginals /= n_collected
-    for k in range(n_labels):
-        if links.n_classes[k] == 1:
-            marginals[:, k, 0] = 1.0
-    return labels, marginals
+            if t >= n_before:
+                for v in range(n_varying):
+                    labels[i, t - n_before, varying[v]] = state[v]
+    return labels
 
 
 @inner

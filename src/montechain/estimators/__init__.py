@@ -1,11 +1,9 @@
 """The scikit-learn classes."""
 
 from montechain.estimators.chain import ChainClassifier
-from montechain.estimators.forest import ClusteringForestClassifier
-from montechain.estimators.majority import MajorityClassifier
 from montechain.estimators.network import DependencyNetworkClassifier
 from montechain.estimators.population import ChainPopulationClassifier
-from montechain.estimators.powerset import LabelPowersetClassifier
+from montechain.estimators.vectors import ClusteringForestClassifier, LabelPowersetClassifier, MajorityClassifier
 
 __all__ = [
     "ChainClassifier",

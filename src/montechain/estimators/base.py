@@ -10,10 +10,12 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from montechain._compat import CallbackSupportMixin, check_sample_weight, with_callbacks
+from montechain import metrics
+from montechain._compat import check_sample_weight
 from montechain._frames import is_frame
 from montechain._messages import check_positive_argument
 from montechain._rows import map_chunks
@@ -21,14 +23,14 @@ from montechain._savable import require
 from montechain.distributions import Marginals
 from montechain.errors import EstimateWarning, NonFiniteError
 from montechain.estimators.checks import advice, is_finite, remembered, unchanged_on_failure
-from montechain.estimators.multi_target import MultiTargetClassifier
+from montechain.estimators.output import SetOutputMixin
 from montechain.inference import Decision, TopK
 from montechain.joint import JointModel
 from montechain.links.base import refuse_fit_params
 from montechain.losses import Loss, check_loss
 from montechain.targets import NEW, UNKNOWN, TargetCodec
 
-__all__ = ["JointClassifier", "SeenVectorsMixin"]
+__all__ = ["JointClassifier", "MultiTargetClassifier"]
 
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 CHUNK_CELLS = 2**19
@@ -43,12 +45,46 @@ GENERAL_CHUNK_ROWS = 2048
 """Maximum number of rows in a chunk where links are not label-linear: each row may have thousands of open prefixes."""
 
 
-class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
-    """Base class of all classifiers: everything but how a joint model is learned.
+class MultiTargetClassifier(SetOutputMixin, ClassifierMixin, BaseEstimator):
+    """Base class of classifiers that predict several targets at once: their codec, and the container of predictions."""
 
-    A subclass learns (`_learn`, which sets fitted attributes, as a rule `model_`). Its parameters include `unknown` and
-    `random_state`; the defaults of the others stand below.
-    """
+    unknown: Any
+    codec_: TargetCodec
+
+    def _learn_classes(self, y: Any, n_rows: int) -> np.ndarray:
+        """Learn the classes of the targets, and return the codes of y."""
+        self.codec_, codes = TargetCodec.fit_encode(y, unknown=self.unknown, n_rows=n_rows)
+        self.classes_ = self.codec_.classes[0] if self.codec_.is_1d else self.codec_.classes
+        if self.codec_.names is None:
+            self.__dict__.pop("target_names_", None)
+        else:
+            self.target_names_ = list(self.codec_.names)
+        return codes
+
+    def _decode(self, codes: np.ndarray, X: Any) -> Any:
+        """Return codes in the user's classes and container, with the index of X."""
+        index = X.index if hasattr(X, "iloc") else None
+        return self.codec_.decode(codes, index=index, container=self._output_container)
+
+    @abstractmethod
+    def predict(self, X: Any, *, given: Any = None) -> Any:
+        """Return label vectors."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the exact match: the share of rows in which every known label is predicted right."""
+        return metrics.exact_match(y, self.predict(X), unknown=self.unknown, sample_weight=sample_weight)
+
+    def __sklearn_tags__(self):
+        """Return scikit-learn's description of inputs and outputs."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+class JointClassifier(MultiTargetClassifier):
+    """Base class of the classifiers that hold a joint model: everything but how it is learned (`_learn`)."""
 
     loss: Any
     random_state: Any
@@ -60,7 +96,7 @@ class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
 
     @abstractmethod
     def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
-        """Learn from checked rows and codes (one column per label), and set the fitted attributes."""
+        """Learn from checked rows and codes (one column per label), and set fitted attributes, as a rule `model_`."""
 
     def _model(self) -> JointModel:
         """Return the joint model learned, with the present parameters of inference."""
@@ -89,7 +125,6 @@ class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
 
     # -- the public methods -------------------------------------------------------------------
 
-    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Any:
         """Learn from X and y.
 
@@ -131,12 +166,8 @@ class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
     def decide(self, X: Any, *, given: Any = None) -> Decision:
         """Return the predictions with what is proven about them; `X` and `given` are those of `predict`.
 
-        Returns
-        -------
-        Decision
-            With `labels` as `predict` returns them, their log-probability, an upper bound on that of any label vector,
-            the expected loss, a bound on the regret, and which rows are certified. The last three are conditional on
-            what is given.
+        They come with their log-probability, an upper bound on that of any label vector, the expected loss, a bound on
+        the regret, and which rows are certified. The last three are conditional on what is given.
         """
         return self._decide(X, given, conditional=True)
 
@@ -168,26 +199,19 @@ class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
     def predict_marginals(self, X: Any, *, given: Any = None) -> Marginals:
         """Return the marginal probabilities with what is proven about them; `X` and `given` are those of `predict`.
 
-        Returns
-        -------
-        Marginals
-            With `proba`, a list of L ndarrays of shape (n, K); `error_bound`, of shape (n,), a proven bound on the
-            error of every probability in a row; and `estimated`, of shape (n,), the rows that rest on random draws.
+        `proba` is a list of L ndarrays of shape (n, K); `error_bound`, of shape (n,), a proven bound on the error of
+        every probability in a row; and `estimated`, of shape (n,), tells which rows rest on random draws.
         """
         loss = self._bound_loss()
-        return self._ask(
-            lambda model, rows, known, rng: model.marginals(rows, given=known, rng=rng, loss=loss), X, given, effort=2
-        )
+        find = lambda model, rows, known, rng: model.marginals(rows, given=known, rng=rng, loss=loss)  # noqa: E731
+        return self._ask(find, X, given)
 
     def predict_top_k(self, X: Any, k: int = 5, *, given: Any = None) -> TopK:
         """Return the k most probable label vectors of each row, best first; `X` and `given` are those of `predict`.
 
-        Returns
-        -------
-        TopK
-            With `labels` of shape (n, k, L), `log_proba` and `proba` of shape (n, k), and `certified`. There are fewer
-            than k if the labels have fewer combinations. In rows where fewer agree with what is given, None and a
-            probability of zero stand at the end.
+        `labels` is of shape (n, k, L), `log_proba` and `proba` are of shape (n, k). There are fewer than k if the
+        labels have fewer combinations. In rows where fewer agree with what is given, None and a probability of zero
+        stand at the end.
         """
         k = check_positive_argument("k", k, "k=5")
         top = self._ask(lambda model, rows, known, rng: model.top_k(rows, k, given=known), X, given, width=k)
@@ -198,28 +222,21 @@ class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
 
         A class that did not occur in training has half a count among the rows of the training data.
         """
-        X = self._check_X(X, reset=False)
+        X = self._checked(X)
         codes = self.codec_.encode(y, n_rows=X.shape[0], allow_new=True)
         is_new = codes == NEW
-        if not is_new.any():
-            return self._map(_log_joint, X, codes)
         found = self._map(_log_joint, X, np.where(is_new, UNKNOWN, codes).astype(codes.dtype))
         return found - is_new.sum(axis=1) * np.log(2.0 * self.n_samples_seen_ + 1.0)
 
     def sample(self, X: Any, n_samples: int = 100, *, given: Any = None) -> np.ndarray:
-        """Draw label vectors from p(y | x), or from p(y | x, given).
+        """Draw label vectors from p(y | x, given), of shape (n, n_samples, L); `X` and `given` are those of `predict`.
 
-        `X` and `given` are those of `predict`. With labels given, the label vectors that agree with them are enumerated
-        until at most a thousandth of their mass is left, and the draws are made from these.
-
-        Returns
-        -------
-        ndarray of shape (n, n_samples, L)
+        With labels given, the label vectors that agree with them are enumerated until at most a thousandth of their
+        mass is left, and the draws are made from these.
         """
         n = check_positive_argument("n_samples", n_samples, "n_samples=100")
         draw = lambda model, rows, known, rng: model.sample(rows, n, given=known, rng=rng)  # noqa: E731
-        drawn = self._ask(draw, X, given, width=n, is_drawn=True)
-        return self.codec_.decode_array(drawn)
+        return self.codec_.decode_array(self._ask(draw, X, given, width=n, is_drawn=True))
 
     # -- asking the model ---------------------------------------------------------------------
 
@@ -238,9 +255,7 @@ class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
 
     def _ask(self, query: Callable[..., Any], X: Any, given: Any, **chunks: Any) -> Any:
         """Return ``query(model, rows, known, rng=...)`` for all rows; `given` is in the user's classes."""
-        self._check_fitted()
-        if not self._is_plain(X):
-            X = self._check_X(X, reset=False)
+        X = self._checked(X)
         return self._map(query, X, self.codec_.encode_given(given, n_rows=X.shape[0]), **chunks)
 
     def _map(
@@ -250,47 +265,35 @@ class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
         known: np.ndarray | None,
         *,
         width: int | None = None,
-        effort: int = 1,
         is_drawn: bool = False,
     ) -> Any:
-        """Ask the model about chunks of rows, and join the answers. X is checked, but for the cells of plain arrays.
+        """Ask the model about chunks of rows, and join the answers.
 
-        Parameters
-        ----------
-        width : int, optional
-            Number of label vectors a row counts for; by default the model's.
-        effort : int, default=1
-            How much longer a row takes than a decision, roughly: chunks may be that much smaller.
-        is_drawn : bool, default=False
-            Whether each chunk needs draws of its own. Otherwise all rows share the same draws, so that an answer does
-            not depend on the rows beside it.
+        A row counts for `width` label vectors, by default the model's. Chunks have draws of their own if `is_drawn`.
+        Otherwise all rows share the same draws, so that an answer does not depend on the rows beside it.
         """
         model, seed, is_plain = self._model(), self._seed(), self._is_plain(X)
         shared = np.random.SeedSequence(seed)
 
         def ask(rows: Any, known: np.ndarray | None, start: int) -> Any:
-            # Here, because the cells just looked at are then in the cache.
-            if is_plain and not model.sees_every_cell and not is_finite(rows):
-                self._check_X(rows, reset=False)
             rng = np.random.default_rng([seed, start] if is_drawn else shared)
             try:
                 return query(model, rows, known, rng=rng)
             except NonFiniteError as error:
                 if is_plain:
-                    self._check_X(rows, reset=False)
+                    self._check_X(rows, reset=False)  # says which cell is not finite
                 names = getattr(self, "target_names_", None), getattr(self, "feature_names_in_", None)
                 raise error.named(*names) from None
 
-        n_rows, n_scores = X.shape[0], model.n_scores
-        n_cells = model.n_labels * (model.width if width is None else width) + (n_scores or X.shape[1])
-        if is_plain and n_scores:
+        n_scores = model.n_scores
+        n_cells = model.n_labels * (width or model.width) + n_scores
+        if is_plain or not n_scores:
             n_cells += X.shape[1]
         n_rows_each = CHUNK_CELLS // n_cells
         if not n_scores:
             n_rows_each = min(n_rows_each, GENERAL_CHUNK_ROWS)
         elif not is_drawn:
-            least = MIN_CHUNK_CELLS // (n_scores * effort)
-            n_rows_each = min(n_rows_each, max(-(-n_rows // N_SHARES), least))
+            n_rows_each = min(n_rows_each, max(-(-X.shape[0] // N_SHARES), MIN_CHUNK_CELLS // n_scores))
         # Products of fewer than four rows at a time are rounded differently.
         n_rows_each = -(-max(n_rows_each, MIN_CHUNK_ROWS) // 4) * 4
         return map_chunks(ask, X, known, n_rows_each=n_rows_each, n_jobs=self.n_jobs, in_kernels=n_scores > 0)
@@ -299,10 +302,10 @@ class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
         """Return the loss, bound to the classes of the labels."""
         self._check_fitted()
         classes = self.codec_.classes
-        if not isinstance(self.loss, str):  # its own parameters may have changed
-            return check_loss(self.loss, classes=classes, order=range(len(classes)))
-        make = lambda _: check_loss(self.loss, classes=classes, order=range(len(classes)))  # noqa: E731
-        return remembered(self, "loss", [self.loss, self.codec_], make)
+        bind = lambda _: check_loss(self.loss, classes=classes, order=range(len(classes)))  # noqa: E731
+        if isinstance(self.loss, str):
+            return remembered(self, "loss", [self.loss, self.codec_], bind)
+        return bind(None)  # its own parameters may have changed
 
     def _seed(self) -> int:
         # The common case needs no Mersenne twister, which takes longer to make than many a prediction.
@@ -312,12 +315,15 @@ class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
 
     # -- checking X ---------------------------------------------------------------------------
 
+    def _checked(self, X: Any) -> Any:
+        """Return rows to answer for. Cells need no look if the model notices any that is not finite."""
+        self._check_fitted()
+        if self._is_plain(X) and (self._model().sees_every_cell or is_finite(X)):
+            return X
+        return self._check_X(X, reset=False)
+
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         """Return X as an array or CSR container, or as the data frame it is where columns keep their meaning."""
-        if not reset:
-            self._check_fitted()
-            if self._is_plain(X) and is_finite(X):
-                return X
         keep_frames, allow_nan = self._takes()
         if keep_frames and is_frame(X):
             if X.shape[0] == 0:
@@ -342,7 +348,7 @@ class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
             check_is_fitted(self)
 
     def _is_plain(self, X: Any) -> bool:
-        """Return whether only the cells of X need a check: a matrix of as many floats as in training.
+        """Return whether X is a matrix of as many floats as in training.
 
         scikit-learn's checks take longer than many a prediction; they are left to inputs that need them.
         """
@@ -360,23 +366,6 @@ class JointClassifier(CallbackSupportMixin, MultiTargetClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._takes()[1]
         return tags
-
-
-class SeenVectorsMixin:
-    """Fitted attributes of classifiers whose model is a distribution over the label vectors seen in training."""
-
-    model_: Any
-    codec_: TargetCodec
-
-    @property
-    def vectors_(self) -> np.ndarray:
-        """The label vectors seen in training, of shape (V, L), in the user's classes."""
-        return self.codec_.decode_array(self.model_.vectors[None])[0]
-
-    @property
-    def vector_counts_(self) -> np.ndarray:
-        """How often each vector occurs, weighted."""
-        return self.model_.counts
 
 
 def _log_joint(model: JointModel, rows: Any, codes: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:

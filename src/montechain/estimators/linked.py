@@ -1,16 +1,22 @@
-"""Classifiers whose model is made of learned links: what goes to the links' own fit."""
+"""Classifiers whose model is made of learned links: what goes to the links' own fit, progress, searched orders."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
+import numpy as np
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter
 
 from montechain._compat import check_sample_weight
+from montechain._compilation import NOTICE, watch_compilation
 from montechain.estimators.base import JointClassifier
 from montechain.estimators.checks import fit_options, route_to
 from montechain.links import EstimatorLink, LinkLearner, check_estimator
+from montechain.ordering import OrderSearch, SearchResult, search_progress
 
 __all__ = ["LinkedClassifier"]
 
@@ -40,6 +46,47 @@ class LinkedClassifier(JointClassifier):
         if options.get("sample_weight") is not None:
             options = {**options, "sample_weight": check_sample_weight(options["sample_weight"], X)}
         return options
+
+    @contextmanager
+    def _progress(self, n_links: int) -> Iterator[Callable[[Any], None]]:
+        """Yield a function to call with each problem whose link is learned: with `verbose`, it prints a line.
+
+        Another line says when kernels are being compiled; the times shown leave that out.
+        """
+        name, names = type(self).__name__, getattr(self, "target_names_", None)
+        started, n_done = time.perf_counter(), 0
+
+        def on_link(problem: Any) -> None:
+            nonlocal n_done
+            n_done += 1
+            if self.verbose:
+                seconds = time.perf_counter() - started - compilation.seconds
+                label = problem.label if names is None else names[problem.label]
+                print(f"[{name}] link {n_done} of {n_links}: label {label}, {seconds:.1f} s")
+
+        with watch_compilation((lambda: print(f"[{name}] {NOTICE}")) if self.verbose else None) as compilation:
+            yield on_link
+
+    def _search_orders(
+        self, learner: LinkLearner, X: Any, codes: np.ndarray, start: Any, seed: int, options: dict[str, Any]
+    ) -> SearchResult:
+        """Return the orders that the parameter `order` finds on these rows, and set `search_trace_`."""
+        finder = self.order
+        evaluator = finder.evaluator(
+            learner, X, codes, self.codec_.n_classes,
+            parents=self.parents, inference=self.inference, loss=self.loss,
+            classes=self.codec_.classes, names=self.codec_.names, start=start,
+            sample_weight=options.get("sample_weight"), seed=seed, n_jobs=self.n_jobs,
+            fit_params={key: value for key, value in options.items() if key != "sample_weight"},
+        )  # fmt: skip
+        rng = np.random.default_rng([seed, 1])
+        if isinstance(finder, OrderSearch):
+            with search_progress(finder.n_steps) if self.verbose else nullcontext() as on_step:
+                result = finder.find(evaluator, start=tuple(start), rng=rng, on_step=on_step)
+        else:
+            result = finder.find(evaluator, start=tuple(start), rng=rng)
+        self.search_trace_ = result.trace
+        return result
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where metadata goes: see scikit-learn's guide to metadata routing."""

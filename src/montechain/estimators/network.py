@@ -6,36 +6,33 @@ from typing import Any
 
 import numpy as np
 
-from montechain._messages import check_choice, check_positive_integer
+from montechain._messages import check_positive_integer
+from montechain.estimators.checks import remembered
 from montechain.estimators.linked import LinkedClassifier
-from montechain.estimators.progress import link_progress
 from montechain.joint import JointModel
-from montechain.network import DependencyNetwork, NetworkModel
+from montechain.network import DependencyNetwork
 
 __all__ = ["DependencyNetworkClassifier"]
 
 
-def no_joint(estimator: Any) -> Any:
-    """Raise the error of a method that needs a joint probability."""
+def _no_joint(estimator: Any) -> Any:
     raise AttributeError("a dependency network has no joint probability; use a chain, such as ChainClassifier().")
 
 
 class DependencyNetworkClassifier(LinkedClassifier):
     """Predict several targets at once with a conditional dependency network (CDN).
 
-    Every label has a link to all others: p(label | x, all other labels). No order has to be chosen; in
-    return, the links need not belong to one joint distribution, and there is no exact inference. So all
-    labels are drawn anew, one after the other in the order of the columns and each given the others as
-    they are then. Such sweeps are repeated `n_iterations` times, from the first class of every label on,
-    and the last `n_collected` of them are what predictions are made from.
+    Every label has a link to all others: p(label | x, all other labels). No order has to be chosen; in return, the
+    links need not belong to one joint distribution, and there is no exact inference. So all labels are drawn anew, one
+    after the other in the order of the columns and each given the others as they are then. Such sweeps are repeated
+    `n_iterations` times, from the first class of every label on, and the last `n_collected` of them are what
+    predictions are made from. Unlike a chain, a network has no `log_joint`, no certificates and no most probable
+    vectors.
 
-    Not to be confused with a chain, whose links see earlier labels only: a chain has a joint probability
-    (`ChainClassifier.log_joint`), certificates and the most probable vectors; a network has none of these.
-
-    Cost: ``n_iterations`` times L conditionals per row. With label-linear links (the default, "svm", or
-    linear models of scikit-learn) a conditional is a comparison. Other classifiers are asked at most
-    once per label and sweep, for all rows together and only for combinations of the other labels that a
-    row has not met before; slow ones still take long if there are many labels: try fewer iterations.
+    Cost: ``n_iterations`` times L conditionals per row. With label-linear links (the default, "svm", or linear models
+    of scikit-learn) a conditional is a comparison. Other classifiers are asked at most once per label and sweep, for
+    all rows together and only for combinations of the other labels that a row has not met before; slow ones still take
+    long if there are many labels: try fewer iterations.
 
     Parameters
     ----------
@@ -43,17 +40,13 @@ class DependencyNetworkClassifier(LinkedClassifier):
         Number of sweeps over the labels.
     n_collected : int, default=100
         How many of these, the last ones, are collected. Before them, the sweeps forget where they started.
-    marginals : {"counts", "conditionals"}, default="counts"
-        What the marginal probabilities are: the shares of the classes in the vectors collected (so they
-        are multiples of ``1 / n_collected``), or the means of p(label | x, all others) over these
-        vectors, which estimate the same and vary less.
     loss : str, Loss or callable, default="hamming"
-        What the best label vector is: "hamming" takes the most probable class of each label by the
-        marginals; "exact_match" the vector that was collected most often; "f1", "jaccard" or
-        ``loss(y, y_hat)`` what costs least on average over the vectors collected.
+        What the best label vector is: "hamming" takes the class of each label that was collected most often;
+        "exact_match" the vector; "f1", "jaccard" or ``loss(y, y_hat)`` what costs least on average over the vectors
+        collected.
     estimator, unknown, n_jobs, random_state, verbose
-        As in `ChainClassifier`. All rows use the same uniform numbers, so that a prediction does not
-        depend on the rows beside it.
+        As in `ChainClassifier`. All rows use the same uniform numbers, so that a prediction does not depend on the rows
+        beside it.
 
     Attributes
     ----------
@@ -64,26 +57,24 @@ class DependencyNetworkClassifier(LinkedClassifier):
 
     Notes
     -----
-    A link is learned from the rows in which its own label is known. Other labels that are unknown are
-    filled by draws from a chain over the columns of y as they stand, which is learned for this purpose.
+    A link is learned from the rows in which its own label is known. Other labels that are unknown are filled by draws
+    from a chain over the columns of y as they stand, which is learned for this purpose.
 
     References
     ----------
     Guo and Gu (2011), Multi-label classification using conditional dependency networks, IJCAI.
 
-    Read, Martino and Luengo (2013), Efficient Monte Carlo methods for multi-dimensional learning
-    with classifier chains, Section 3.
+    Read, Martino and Luengo (2013), Efficient Monte Carlo methods for multi-dimensional learning with classifier
+    chains, Section 3.
 
     Examples
     --------
     >>> from sklearn.datasets import make_multilabel_classification
-    >>> from montechain.estimators import DependencyNetworkClassifier
+    >>> from montechain import DependencyNetworkClassifier
     >>> X, Y = make_multilabel_classification(n_samples=200, random_state=0)
     >>> model = DependencyNetworkClassifier(random_state=0).fit(X, Y)
     >>> model.predict(X).shape
     (200, 5)
-    >>> model.score(X, Y) > 0.3
-    True
     >>> model.sample(X[:2], n_samples=10).shape
     (2, 10, 5)
     """
@@ -94,7 +85,6 @@ class DependencyNetworkClassifier(LinkedClassifier):
         *,
         n_iterations: int = 1000,
         n_collected: int = 100,
-        marginals: str = "counts",
         loss: Any = "hamming",
         unknown: Any = None,
         n_jobs: int | None = None,
@@ -104,7 +94,6 @@ class DependencyNetworkClassifier(LinkedClassifier):
         self.estimator = estimator
         self.n_iterations = n_iterations
         self.n_collected = n_collected
-        self.marginals = marginals
         self.loss = loss
         self.unknown = unknown
         self.n_jobs = n_jobs
@@ -112,12 +101,11 @@ class DependencyNetworkClassifier(LinkedClassifier):
         self.verbose = verbose
 
     # There is no joint probability, so nothing to rank or to prove.
-    decide = predict_top_k = log_joint = property(no_joint)  # type: ignore[assignment]
+    decide = predict_top_k = log_joint = property(_no_joint)  # type: ignore[assignment]
 
     def _check_choices(self) -> None:
         super()._check_choices()
         self._n_sweeps()
-        check_choice(self, "marginals", ("counts", "conditionals"))
 
     def _n_sweeps(self) -> tuple[int, int]:
         """Return how many sweeps are left out and how many are collected."""
@@ -132,12 +120,14 @@ class DependencyNetworkClassifier(LinkedClassifier):
 
     def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
         n_classes = self.codec_.n_classes
-        with link_progress(self, len(n_classes), X, codes) as on_link:
+        with self._progress(len(n_classes)) as on_link:
             self.network_ = DependencyNetwork.learn(
                 self._learner(seed), X, codes, n_classes,
                 seed=seed, names=self.codec_.names, n_jobs=self.n_jobs, on_link=on_link, **options,
             )  # fmt: skip
 
     def _model(self) -> JointModel:
-        self._check_choices()
-        return NetworkModel(self.network_, *self._n_sweeps(), average=self.marginals == "conditionals")
+        def build(_: Any) -> DependencyNetwork:
+            return DependencyNetwork(self.network_.links, *self._n_sweeps())
+
+        return remembered(self, "model", [self.network_, self.n_iterations, self.n_collected], build)

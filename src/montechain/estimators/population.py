@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from montechain._savable import require
 from montechain.chain import Chain
 from montechain.estimators.checks import remembered
 from montechain.estimators.linked import LinkedClassifier
-from montechain.estimators.progress import link_progress, search_orders
 from montechain.inference import check_inference
 from montechain.joint import ChainModel, JointModel
 from montechain.links import LinkLearner, LinkProblem
@@ -32,9 +31,9 @@ __all__ = ["ChainPopulationClassifier"]
 class ChainPopulationClassifier(LinkedClassifier):
     """Predict several targets at once with a weighted population of classifier chains.
 
-    Which order a chain has matters, and no single one is right. Several chains, each with its own
-    order, are more reliable: as an ensemble that votes (ECC), or as the mixture
-    p(y | x) = sum_j w_j p(y | x, s_j), whose most probable label vector is found with a proof.
+    Which order a chain has matters, and no single one is right. Several chains, each with its own order, are more
+    reliable: as an ensemble that votes (ECC), or as the mixture p(y | x) = sum_j w_j p(y | x, s_j), whose most probable
+    label vector is found with a proof.
 
     Parameters
     ----------
@@ -43,16 +42,13 @@ class ChainPopulationClassifier(LinkedClassifier):
     n_chains : int, default=10
         Number of random orders. Given orders and a search's `keep` say it themselves.
     combine : {"mixture", "algorithm-4", "vote"} or combination, default="mixture"
-        How one answer is made of several: the mixture's best label vector, Algorithm 4 of the paper,
-        or a vote on each label (then `predict_proba` returns the shares of votes).
+        How one answer is made of several: the mixture's best label vector, Algorithm 4 of the paper, or a vote on each
+        label (then `predict_proba` returns the shares of votes).
     weights : sequence of float, default=None
         Weights of the chains. None: for searched orders their payoffs (for logarithms of payoffs,
         ``exp(payoff - largest)``), else equal.
     bootstrap : bool, default=False
         Whether each chain learns from rows drawn with replacement.
-    max_samples : int or float, default=None
-        Rows for each chain, as a number or a share: drawn with replacement if `bootstrap`, else
-        without. None: as many as there are.
     inference : str or strategy, default="branch_and_bound"
         How a single chain is searched, where the combination asks for that.
     estimator, parents, loss, unknown, n_jobs, random_state, verbose
@@ -71,8 +67,8 @@ class ChainPopulationClassifier(LinkedClassifier):
 
     References
     ----------
-    Read, Martino and Luengo (2013), Efficient Monte Carlo methods for multi-dimensional learning
-    with classifier chains.
+    Read, Martino and Luengo (2013), Efficient Monte Carlo methods for multi-dimensional learning with classifier
+    chains.
 
     Examples
     --------
@@ -82,8 +78,6 @@ class ChainPopulationClassifier(LinkedClassifier):
     >>> model = ChainPopulationClassifier(n_chains=3, random_state=0).fit(X, Y)
     >>> model.predict(X).shape
     (200, 5)
-    >>> model.score(X, Y) > 0.3
-    True
     >>> model.orders_.shape
     (3, 5)
     """
@@ -97,7 +91,6 @@ class ChainPopulationClassifier(LinkedClassifier):
         combine: Any = "mixture",
         weights: Any = None,
         bootstrap: bool = False,
-        max_samples: int | float | None = None,
         parents: Any = "all",
         inference: Any = "branch_and_bound",
         loss: Any = "exact_match",
@@ -112,7 +105,6 @@ class ChainPopulationClassifier(LinkedClassifier):
         self.combine = combine
         self.weights = weights
         self.bootstrap = bootstrap
-        self.max_samples = max_samples
         self.parents = parents
         self.inference = inference
         self.loss = loss
@@ -128,13 +120,12 @@ class ChainPopulationClassifier(LinkedClassifier):
 
     def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
         learner, n_classes, names = self._learner(seed), self.codec_.n_classes, self.codec_.names
-        orders, fixed, weights = self._choose_orders(learner, X, codes, seed, np.random.default_rng(seed), options)
+        orders, fixed, weights = self._choose_orders(learner, X, codes, seed, options)
         given: dict[str, Any] = {"fixed": fixed, "names": names, "sample_weight": options.get("sample_weight")}
         arranged = [arrange(self.parents, order, codes, n_classes, **given) for order in orders]
-        n_drawn = self._n_drawn(len(codes))
-        together = n_drawn is None and bool((codes != UNKNOWN).all())
+        together = not self.bootstrap and bool((codes != UNKNOWN).all())
         problems = [LinkProblem(label, parents[label]) for order, parents in arranged for label in order]
-        with link_progress(self, len(set(problems) if together else problems), X, codes) as on_link:
+        with self._progress(len(set(problems) if together else problems)) as on_link:
             shared = {"names": names, "n_jobs": self.n_jobs, "on_link": on_link}
             if together:
                 chains = _learn_together(learner, X, codes, n_classes, arranged, {**shared, **options})
@@ -142,14 +133,13 @@ class ChainPopulationClassifier(LinkedClassifier):
                 chains = []
                 for j, (order, parents) in enumerate(arranged):
                     own_X, own_codes, own_options = X, codes, options
-                    if n_drawn is not None:
-                        rng = np.random.default_rng([seed, 2, j])
-                        rows = rng.choice(len(codes), size=n_drawn, replace=self.bootstrap)
+                    if self.bootstrap:
+                        rows = np.random.default_rng([seed, 2, j]).choice(len(codes), size=len(codes))
                         own_X, own_codes = take_rows(X, rows), codes[rows]
                         own_options = check_method_params(X, options, rows)
                     own_options = {"seed": seed, **shared, **own_options}
                     chains.append(Chain.learn(learner, own_X, own_codes, n_classes, order, parents, **own_options))
-        kept = np.flatnonzero(weights := checked_weights(weights, len(chains)))
+        kept = np.flatnonzero(weights)
         self.chains_ = [chains[j] for j in kept]
         self.orders_ = np.array([chain.order for chain in self.chains_], dtype=np.int64)
         self.weights_ = weights[kept]
@@ -169,67 +159,36 @@ class ChainPopulationClassifier(LinkedClassifier):
             require(np.array_equal(self.orders_, orders), "the orders are not those of the chains")
 
     def _choose_orders(
-        self, learner: LinkLearner, X: Any, codes: np.ndarray, seed: int, rng: np.random.Generator, options: Any
-    ) -> tuple[list[list[int]], bool, Any]:
+        self, learner: LinkLearner, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]
+    ) -> tuple[list[list[int]], bool, np.ndarray]:
         """Return the orders, whether the user asked for just these, and their weights."""
-        n_labels, names = codes.shape[1], self.codec_.names
+        n_labels, names, rng = codes.shape[1], self.codec_.names, np.random.default_rng(seed)
         if isinstance(self.order, OrderFinder):
             start, _ = check_order("random", n_labels, names=names, rng=rng)
-            result = search_orders(self, learner, X, codes, start, seed, options)
+            result = self._search_orders(learner, X, codes, start, seed, options)
             weights = weights_of(result) if self.weights is None else self.weights
-            return [list(order) for order in result.orders], False, weights
+            return [list(order) for order in result.orders], False, checked_weights(weights, len(result.orders))
         if isinstance(self.order, str):
-            check_positive_integer(self, "n_chains", 10)
-            self._check_weights(self.n_chains)
-            return self._random_orders(n_labels, rng), False, self.weights
+            n_chains = check_positive_integer(self, "n_chains", 10)
+            weights, n_different = checked_weights(self.weights, n_chains), math.factorial(min(n_labels, 20))
+            orders: list[list[int]] = []
+            while len(orders) < n_chains:
+                order, _ = check_order(self.order, n_labels, rng=rng)
+                if order not in orders or len(orders) >= n_different:  # all different as long as there are others
+                    orders.append(order)
+            return orders, False, weights
         is_list = isinstance(self.order, Sequence | np.ndarray) and len(self.order) > 0
         if not is_list or isinstance(self.order[0], str | Integral):
             raise ValueError(
                 f"`order={self.order!r}` of a population must be 'random', a sequence of orders such as "
                 "[[0, 1, 2], [2, 0, 1]], or a search such as OrderSearch(keep=10)."
             )
-        self._check_weights(len(self.order))
-        orders = [check_order(order, n_labels, names=names, rng=rng)[0] for order in self.order]
-        return orders, True, self.weights
-
-    def _check_weights(self, n_chains: int) -> None:
-        """Raise an error before anything is learned if there are not as many weights as chains."""
-        if self.weights is not None and np.shape(self.weights) != (n_chains,):
-            raise ValueError(f"`weights={self.weights!r}` must hold one number for each of {n_chains} chains.")
-
-    def _random_orders(self, n_labels: int, rng: np.random.Generator) -> list[list[int]]:
-        """Return random orders, all different as long as there are others."""
-        orders: list[list[int]] = []
-        n_different = math.factorial(min(n_labels, 20))
-        while len(orders) < self.n_chains:
-            order, _ = check_order(self.order, n_labels, rng=rng)
-            if order not in orders or len(orders) >= n_different:
-                orders.append(order)
-        return orders
-
-    def _n_drawn(self, n_rows: int) -> int | None:
-        """Return how many rows each chain learns from; None for all of them as they are."""
-        size = self.max_samples
-        if size is None:
-            return n_rows if self.bootstrap else None
-        whole = isinstance(size, Integral) and not isinstance(size, bool)
-        most = n_rows if whole else 1.0
-        if not isinstance(size, Real) or isinstance(size, bool) or not size > 0 or (size > most and not self.bootstrap):
-            raise ValueError(
-                f"`max_samples={size!r}` must be a positive number of rows (at most {n_rows}) or a share of them in "
-                "(0, 1], e.g. max_samples=0.67."
-            )
-        return int(size) if whole else max(1, round(float(size) * n_rows))
+        weights = checked_weights(self.weights, len(self.order))
+        return [check_order(order, n_labels, names=names, rng=rng)[0] for order in self.order], True, weights
 
 
 def weights_of(result: SearchResult) -> np.ndarray:
-    """Return weights for the orders found: their payoffs, as ratios to the largest if those are logarithms.
-
-    Examples
-    --------
-    >>> weights_of(SearchResult([(0, 1), (1, 0)], [-10.0, -11.0], logarithmic=True)).round(2)
-    array([1.  , 0.37])
-    """
+    """Return weights for the orders found: their payoffs, as ratios to the largest if those are logarithms."""
     payoffs = np.asarray(result.payoffs, dtype=np.float64)
     if result.logarithmic:
         return np.exp(payoffs - payoffs.max())

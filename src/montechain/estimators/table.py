@@ -16,9 +16,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from montechain.estimators.auto import AutoChainClassifier
-from montechain.estimators.base import JointClassifier
+from montechain.estimators.base import JointClassifier, MultiTargetClassifier
 from montechain.estimators.checks import fit_options, innermost, route_to, unchanged_on_failure
-from montechain.estimators.multi_target import MultiTargetClassifier
 from montechain.inference import Decision
 from montechain.links.base import UNKNOWN
 from montechain.preparation import TableEncoder

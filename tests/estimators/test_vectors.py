@@ -1,4 +1,4 @@
-"""LP against a plain dictionary of the label vectors seen, with the fitted probabilities of each."""
+"""LP against a dictionary of the vectors seen, RF-PCT against scikit-learn's forest, majority against a counter."""
 
 from __future__ import annotations
 
@@ -6,13 +6,25 @@ from collections import Counter
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.datasets import make_multilabel_classification
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-from montechain import F1, Hamming, Jaccard, LogisticLink
-from montechain.estimators import LabelPowersetClassifier
-from montechain.estimators.powerset import MAX_PAIRED
+from montechain import (
+    F1,
+    ClusteringForestClassifier,
+    Hamming,
+    Jaccard,
+    LabelPowersetClassifier,
+    LogisticLink,
+    MajorityClassifier,
+)
+from montechain.estimators.vectors import MAX_PAIRED
 from montechain.seen_vectors import PowersetModel
 
 CLASSES = (["a", "b"], ["x", "y", "z"], ["no", "yes"])
@@ -152,44 +164,41 @@ def test_many_vectors_and_support_vector_machines():
     np.testing.assert_allclose(model.model_.link.coef[:, 5], alone.model_.link.coef[:, 0])
 
 
-def test_rare_vectors_can_be_left_out():
-    X, Y = make_data()
-    counts = Counter(map(tuple, Y.tolist()))
-    limit = sorted(counts.values())[3]
-    model = LabelPowersetClassifier(min_count=limit).fit(X, Y)
-    kept = {v for v, n in counts.items() if n >= limit}
-    assert set(map(tuple, model.vectors_.tolist())) == kept
-    rows = [tuple(row) in kept for row in Y]
-    fewer = LabelPowersetClassifier().fit(X[rows], Y[rows])
-    np.testing.assert_array_equal(model.predict(X), fewer.predict(X))
-    with pytest.raises(ValueError, match=r"min_count=1000.* leaves no label vector: the commonest one occurs .* times"):
-        LabelPowersetClassifier(min_count=1000).fit(X, Y)
-    with pytest.raises(ValueError, match=r"`min_count=0` must be a positive number"):
-        LabelPowersetClassifier(min_count=0).fit(X, Y)
-
-
-def test_unknown_labels_are_completed():
+@pytest.mark.parametrize(
+    "model", [LabelPowersetClassifier(random_state=0), ClusteringForestClassifier(50, random_state=0)]
+)
+def test_unknown_labels_are_completed(model):
     X, Y = make_data(n_rows=2000)
     partly = hide(Y[:150], 0.3)
-    model = LabelPowersetClassifier(random_state=0).fit(X[:150], partly)
     is_known = ~np.equal(partly, None)
     complete = is_known.all(axis=1)
-    dropped = LabelPowersetClassifier(random_state=0).fit(X[:150][complete], Y[:150][complete])
+
+    def squared_error(fitted):
+        wrong = [
+            ((proba - (y[:, None] == c)) ** 2).sum(axis=1)
+            for proba, y, c in zip(fitted.predict_proba(X[150:]), Y[150:].T, fitted.classes_, strict=True)
+        ]
+        return np.mean(wrong)
+
+    of_complete_rows = squared_error(clone(model).fit(X[:150][complete], Y[:150][complete]))
+    model.fit(X[:150], partly)
+    assert squared_error(model) < of_complete_rows
     assert model.vector_counts_.sum() == is_known.any(axis=1).sum()
     # What is seen in complete rows is what the others can be; here all vectors occur there.
     assert set(map(tuple, model.vectors_.tolist())) == set(map(tuple, Y.tolist()))
-    assert model.log_joint(X[150:], Y[150:]).mean() > dropped.log_joint(X[150:], Y[150:]).mean()
-    again = LabelPowersetClassifier(random_state=0).fit(X[:150], partly)
+    again = clone(model).fit(X[:150], partly)
     np.testing.assert_array_equal(again.log_joint(X, Y), model.log_joint(X, Y))
 
 
-def test_rows_that_agree_with_no_complete_vector_keep_what_they_know():
+@pytest.mark.parametrize("make", [LabelPowersetClassifier, ClusteringForestClassifier, MajorityClassifier])
+def test_rows_that_agree_with_no_complete_vector_keep_what_they_know(make):
     X = np.arange(6.0)[:, None]
     Y = np.array([[0, 0], [0, 0], [1, 1], [1, 1], [2, None], [None, None]], dtype=object)
-    model = LabelPowersetClassifier(random_state=0).fit(X, Y)
-    assert model.vectors_.tolist() == [[0, 0], [1, 1], [2, 0]]
+    model = make(random_state=0).fit(X, Y)
+    assert model.vectors_[:2].tolist() == [[0, 0], [1, 1]]
+    assert model.vectors_[2, 0] == 2
     assert model.vector_counts_.tolist() == [2, 2, 1]
-    nothing_complete = LabelPowersetClassifier().fit(X[:3], [[0, None], [0, None], [None, 1]])
+    nothing_complete = make().fit(X[:3], [[0, None], [0, None], [None, 1]])
     assert nothing_complete.vectors_.tolist() == [[0, 1]]
     assert nothing_complete.predict(X[:1]).tolist() == [[0, 1]]
 
@@ -197,8 +206,8 @@ def test_rows_that_agree_with_no_complete_vector_keep_what_they_know():
 def test_weights_count_rows():
     X, Y = make_data()
     weight = np.random.default_rng(3).integers(0, 3, len(X))
-    weighted = LabelPowersetClassifier(min_count=3).fit(X, Y, sample_weight=weight)
-    repeated = LabelPowersetClassifier(min_count=3).fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight, axis=0))
+    weighted = LabelPowersetClassifier().fit(X, Y, sample_weight=weight)
+    repeated = LabelPowersetClassifier().fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight, axis=0))
     np.testing.assert_allclose(weighted.log_joint(X, Y), repeated.log_joint(X, Y), atol=1e-6)
     with pytest.raises(ValueError, match=r"nothing to learn from|at least one non-zero"):
         LabelPowersetClassifier().fit(X, Y, sample_weight=np.zeros(len(X)))
@@ -206,8 +215,8 @@ def test_weights_count_rows():
 
 @pytest.mark.parametrize("loss", ["exact_match", "hamming", "f1"])
 def test_probabilities_of_the_vectors_are_computed_once(loss, monkeypatch):
-    X, Y = make_multilabel_classification(n_samples=60, n_classes=3, random_state=0)
-    model = LabelPowersetClassifier(loss=loss).fit(X, Y)
+    X, Y = make_data(n_rows=60)
+    model = LabelPowersetClassifier(loss=F1(["a", "x", "no"]) if loss == "f1" else loss).fit(X, Y)
     asked = []
     of_vectors = PowersetModel.log_proba
 
@@ -220,7 +229,81 @@ def test_probabilities_of_the_vectors_are_computed_once(loss, monkeypatch):
     assert asked == [60]
 
 
-def test_no_chain_is_pretended():
-    model = LabelPowersetClassifier()
-    assert not hasattr(model, "chain_")
-    assert not {"order", "parents", "inference"} & set(dir(model))
+# -- RF-PCT -----------------------------------------------------------------------------------
+
+
+def test_the_published_method_answers_as_the_forest_of_scikit_learn():
+    X, Y = make_data(n_rows=600)
+    codes = np.column_stack([np.unique(column, return_inverse=True)[1] for column in Y.T])
+    model = ClusteringForestClassifier(301, max_features=2, random_state=3).fit(X[:300], codes[:300])
+    forest = RandomForestClassifier(301, max_features=2, random_state=3).fit(X[:300], codes[:300])
+    for own, other in zip(model.predict_proba(X[300:]), forest.predict_proba(X[300:]), strict=True):
+        np.testing.assert_allclose(own, other, rtol=0, atol=0.15)
+        assert np.abs(own - other).mean() < 0.03
+    decided = np.column_stack([proba.argmax(axis=1) for proba in model.predict_proba(X[300:])])
+    np.testing.assert_array_equal(model.predict(X[300:]), decided)
+
+
+def test_what_is_in_no_leaf_counts_by_frequency():
+    X = np.repeat([[0.0], [1.0]], 20, axis=0)
+    Y = np.array([[0, 0]] * 20 + [[1, 1]] * 5 + [[1, 2]] * 15)
+    model = ClusteringForestClassifier(20, random_state=0).fit(X, Y)
+    known = [[1, np.nan]]
+    np.testing.assert_allclose(model.predict_proba(X[:1], given=known)[1], [[0, 0.25, 0.75]])
+    assert not np.isfinite(model.decide(X[:1], given=known).log_proba).any()
+
+
+@pytest.mark.parametrize(("n_features", "n_tried"), [(5, 1), (9, 1), (10, 2), (72, 8)])
+def test_a_tenth_of_the_inputs_is_tried(n_features, n_tried):
+    X = np.random.default_rng(0).normal(size=(20, n_features))
+    Y = (X[:, :2] > 0).astype(int)
+    tenth, given_number = (
+        ClusteringForestClassifier(5, max_features=tried, random_state=0).fit(X, Y) for tried in ("tenth", n_tried)
+    )
+    np.testing.assert_array_equal(tenth.model_.forest.feature, given_number.model_.forest.feature)
+
+
+def test_bad_parameters_of_a_forest():
+    X, Y = make_data()
+    with pytest.raises(ValueError, match="'max_features' parameter"):
+        ClusteringForestClassifier(max_features="tnth").fit(X, Y)
+    with pytest.raises(ValueError, match=r"`n_estimators=0` of ClusteringForestClassifier must be a positive integer"):
+        ClusteringForestClassifier(0).fit(X, Y)
+    with pytest.raises(TypeError, match="takes no fit parameters besides sample_weight, but got check_input"):
+        ClusteringForestClassifier(2).fit(X, Y, check_input=False)
+
+
+# -- the majority -----------------------------------------------------------------------------
+
+TARGETS = arrays(np.int64, st.tuples(st.integers(1, 30), st.integers(1, 4)), elements=st.integers(0, 2))
+
+
+@given(TARGETS)
+def test_the_commonest_vector_and_the_commonest_class_of_each_label(Y):
+    X = np.zeros((len(Y), 1))
+    counts = Counter(map(tuple, Y.tolist()))
+    model = MajorityClassifier().fit(X, Y)
+    decision = model.decide(X)
+    expected = min(counts, key=lambda vector: (-counts[vector], vector))
+    assert all(tuple(row) == expected for row in decision.labels.tolist())
+    np.testing.assert_allclose(decision.expected_loss, 1 - counts[expected] / len(Y), atol=1e-12)
+    np.testing.assert_allclose(model.log_joint(X, Y), [np.log(counts[tuple(row)] / len(Y)) for row in Y.tolist()])
+    assert decision.certified.all()
+    for column, proba in zip(Y.T, model.predict_proba(X), strict=True):
+        np.testing.assert_allclose(proba[0], np.unique(column, return_counts=True)[1] / len(Y))
+    assert model.score(X, Y) == pytest.approx(counts[expected] / len(Y))
+
+    model.set_params(loss="hamming")
+    frequencies = [Counter(column) for column in Y.T.tolist()]
+    by_label = [min(c, key=lambda value: (-c[value], value)) for c in frequencies]
+    assert model.predict(X).tolist() == [by_label] * len(Y)
+    np.testing.assert_allclose(model.decide(X).expected_loss, (np.array(by_label) != Y).mean(), atol=1e-12)
+
+
+def test_the_majority_takes_weights_frames_and_missing_inputs():
+    X = pd.DataFrame({"x": [np.nan, 1, 2], "word": ["p", "q", "r"]})
+    Y = pd.DataFrame({"one": ["a", "b", "a"], "two": ["c", "d", "c"]})
+    model = MajorityClassifier().fit(X, Y, sample_weight=[1, 3, 1])
+    predicted = model.predict(X)
+    pd.testing.assert_frame_equal(predicted, pd.DataFrame({"one": ["b"] * 3, "two": ["d"] * 3}))
+    assert model.predict(X, given=pd.DataFrame({"two": ["c"] * 3}))["one"].tolist() == ["a"] * 3

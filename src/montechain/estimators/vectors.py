@@ -1,0 +1,319 @@
+"""Classifiers over the label vectors seen in training: label powerset, clustering forest, majority."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from montechain._compat import check_method_params
+from montechain._messages import check_positive_integer
+from montechain._rows import take_rows
+from montechain._savable import require
+from montechain.estimators.base import JointClassifier
+from montechain.estimators.linked import LinkedClassifier
+from montechain.label_forest import LabelForest
+from montechain.links import FittedLinearLink, FittedLink, LinkLearner, LinkProblem, LogisticLink, SVMLink
+from montechain.links.linear import ONE_VERSUS_REST
+from montechain.seen_vectors import (
+    ForestModel,
+    FrequencyModel,
+    PowersetModel,
+    SeenVectors,
+    commonest_classes,
+    count_vectors,
+    informative_rows,
+    posterior_weights,
+    put_in,
+)
+from montechain.targets import CODE, UNKNOWN
+
+__all__ = ["ClusteringForestClassifier", "LabelPowersetClassifier", "MajorityClassifier"]
+
+TOLERANCE = 1e-4
+"""Of the default learner, as in scikit-learn. Hundreds of vectors with a few rows each are a problem to which a more
+exact solution takes long and adds nothing."""
+MAX_PAIRED = 64
+"""Up to so many vectors an `SVMLink` has a machine for each pair of them. Their number grows with the square, and so
+does the time in which the pairs are joined for each row predicted."""
+
+
+class SeenVectorsClassifier(JointClassifier):
+    """Base class of classifiers whose model is a distribution over the label vectors seen in training."""
+
+    @abstractmethod
+    def _learn_vectors(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> SeenVectors:
+        """Learn from rows with complete label vectors."""
+
+    def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
+        # Unknown labels are those of a complete vector that agrees with the row, or with the most of it. A first model,
+        # of the complete rows, says how probable each is.
+        X, codes, options = informative_rows(X, codes, options)
+        lacks = (codes == UNKNOWN).any(axis=1)
+        complete, partly = np.flatnonzero(~lacks), np.flatnonzero(lacks)
+        if len(complete) == 0:
+            codes = put_in(commonest_classes(codes, options.get("sample_weight")), codes)
+        elif len(partly) > 0:
+            own = check_method_params(X, options, complete)
+            first = self._learn_vectors(take_rows(X, complete), codes[complete], seed, own)
+            log_proba = first.log_proba(take_rows(X, partly))
+            weights, _ = posterior_weights(log_proba, first.vectors, first.counts, codes[partly])
+            # One uniform number for each row: which vector its place among the cumulated weights falls to.
+            uniforms = np.random.default_rng([seed, 1]).random((len(partly), 1))
+            drawn = (weights.cumsum(axis=1) <= uniforms).sum(axis=1)
+            codes = codes.copy()
+            codes[partly] = put_in(first.vectors[np.minimum(drawn, len(first.vectors) - 1)], codes[partly])
+        self.model_ = self._learn_vectors(X, codes, seed, options)
+
+    @property
+    def vectors_(self) -> np.ndarray:
+        """The label vectors seen in training, of shape (V, L), in the user's classes."""
+        return self.codec_.decode_array(self.model_.vectors[None])[0]
+
+    @property
+    def vector_counts_(self) -> np.ndarray:
+        """How often each vector occurs, weighted."""
+        return self.model_.counts
+
+
+class LabelPowersetClassifier(SeenVectorsClassifier, LinkedClassifier):
+    """Predict several targets at once by taking each label vector seen in training for one class.
+
+    The label powerset method: p(y | x) is one multi-class problem. Dependence between labels costs nothing, but a
+    vector that was never seen has probability zero (`log_joint` returns minus infinity), and with many labels most
+    vectors are seen once. As all vectors are weighed, decisions are exact: certified for exact match, Hamming
+    loss and F1.
+
+    A row in which some labels are unknown gets one of the complete vectors that agree with it, drawn by a first model,
+    of the complete rows. Rows without any known label are left out. If no vector agrees with what is `given` at
+    prediction, those that agree with the most of it stand in, with the given classes put in; the probability is then
+    zero and nothing is certified.
+
+    Parameters
+    ----------
+    estimator : None, "logistic", "svm", link or classifier, default=None
+        What learns the multi-class problem. None and "logistic": multinomial logistic regression. "svm" or `SVMLink()`:
+        a machine for each pair of vectors, as in the paper; above 64 vectors one for each vector against the rest,
+        whose probabilities are poor. Any other scikit-learn classifier must have `predict_proba`.
+    loss, unknown, n_jobs, random_state
+        As in `ChainClassifier`.
+
+    Attributes
+    ----------
+    vectors_ : ndarray of shape (V, L)
+        The label vectors, in y's own classes.
+    vector_counts_ : ndarray of shape (V,)
+        How often each occurs, weighted.
+    model_ : PowersetModel
+        The learned p(vector | x).
+    classes_, target_names_, n_features_in_, feature_names_in_
+        As in `ChainClassifier`.
+
+    References
+    ----------
+    Tsoumakas and Katakis (2007). Multi-label classification: an overview. International Journal of Data
+    Warehousing and Mining 3.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from montechain import LabelPowersetClassifier
+    >>> X, Y = make_multilabel_classification(n_samples=200, n_classes=3, random_state=0)
+    >>> model = LabelPowersetClassifier().fit(X, Y)
+    >>> len(model.vectors_), bool(model.decide(X).certified.all())
+    (8, True)
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        loss: Any = "exact_match",
+        unknown: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ):
+        self.estimator = estimator
+        self.loss = loss
+        self.unknown = unknown
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _learn_vectors(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> PowersetModel:
+        learner = self._learner(seed)
+        if self.estimator is None or (isinstance(self.estimator, str) and self.estimator == "logistic"):
+            learner = LogisticLink(tol=TOLERANCE)
+        vectors, numbers, counts = count_vectors(codes, options.get("sample_weight"))
+        link = self._learn_link(learner, X, numbers, len(vectors), {"n_jobs": self.n_jobs, **options})
+        return PowersetModel(vectors, counts, self.codec_.n_classes, link)
+
+    def _learn_link(
+        self, learner: LinkLearner, X: Any, numbers: np.ndarray, n_vectors: int, options: dict[str, Any]
+    ) -> FittedLink:
+        """Return p(number of the vector | x)."""
+        if not isinstance(learner, SVMLink) or n_vectors <= MAX_PAIRED:
+            column = numbers.astype(CODE)[:, None]
+            return learner.fit_links(X, column, column, [n_vectors], [LinkProblem(0, ())], **options)[0]
+        is_vector = (numbers[:, None] == np.arange(n_vectors)).astype(CODE)
+        problems = [LinkProblem(v, ()) for v in range(n_vectors)]
+        links: Any = learner.fit_links(X, is_vector, is_vector, [2] * n_vectors, problems, **options)
+        coef = np.column_stack([link.coef for link in links])
+        intercept = np.concatenate([link.intercept for link in links])
+        return FittedLinearLink(n_vectors, ONE_VERSUS_REST, coef, intercept)
+
+
+class ClusteringForestClassifier(SeenVectorsClassifier):
+    """Predict several targets at once with a random forest of predictive clustering trees.
+
+    A predictive clustering tree splits the rows so that all labels together become purer: by the mean decrease of
+    their Gini impurities. The trees are scikit-learn's. For Hamming loss, the default and the published method, each
+    label's classes count by their shares in the leaves that x falls into, averaged over the trees.
+
+    The leaves know more than that: which label vectors stand in them. The forest has the joint distribution
+    p(y | x) = mean over trees of the share of y in the leaf of x, whose marginals are the same averages. Other losses,
+    `given`, `log_joint`, `predict_top_k` and `sample` go by it. A vector that is in none of the leaves has probability
+    zero. Labels that are unknown in training or `given` at prediction are treated as in `LabelPowersetClassifier`; if
+    the vectors that agree with what is given are in none of the leaves, they count by their frequency in training.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of trees.
+    max_features : {"tenth", "sqrt", "log2"}, int, float or None, default="tenth"
+        Inputs tried at each split: "tenth" is ``n_features // 10 + 1``, as published; the others are scikit-learn's.
+    max_depth : int, default=None
+        Largest depth of a tree. None: leaves are split until they are pure or too small.
+    min_samples_leaf : int or float, default=1
+        Rows in a leaf, at least.
+    n_jobs : int, default=None
+        Trees grown, and chunks of rows predicted, at a time.
+    loss, unknown, random_state
+        As in `ChainClassifier`, but for Hamming loss by default.
+
+    Attributes
+    ----------
+    model_ : ForestModel
+        The trees and the share of each vector in each leaf.
+    vectors_, vector_counts_
+        As in `LabelPowersetClassifier`.
+    classes_, target_names_, n_features_in_, feature_names_in_
+        As in `ChainClassifier`.
+
+    References
+    ----------
+    Kocev, Vens, Struyf and Džeroski (2007). Ensembles of multi-objective decision trees. ECML.
+
+    Madjarov, Kocev, Gjorgjevikj and Džeroski (2012). An extensive experimental comparison of methods for multi-label
+    learning. Pattern Recognition 45. (Whose parameters Read, Martino and Luengo 2014 take.)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from montechain import ClusteringForestClassifier
+    >>> X, Y = make_multilabel_classification(n_samples=200, random_state=0)
+    >>> model = ClusteringForestClassifier(n_estimators=20, random_state=0).fit(X, Y)
+    >>> model.predict(X).shape
+    (200, 5)
+    >>> top = model.predict_top_k(X[:1], k=2)
+    >>> bool(top.proba[0, 0] >= top.proba[0, 1])
+    True
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        max_features: Any = "tenth",
+        max_depth: int | None = None,
+        min_samples_leaf: int | float = 1,
+        loss: Any = "hamming",
+        unknown: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ):
+        self.n_estimators = n_estimators
+        self.max_features = max_features
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.loss = loss
+        self.unknown = unknown
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _check_choices(self) -> None:
+        check_positive_integer(self, "n_estimators", 100)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if "model_" in vars(self):
+            require(self.model_.forest.n_features == self.n_features_in_, "the trees look at other inputs")
+
+    def _learn_vectors(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> ForestModel:
+        weight = options.get("sample_weight")
+        vectors, numbers, counts = count_vectors(codes, weight)
+        forest, _ = LabelForest.grow(
+            X,
+            codes,
+            numbers,
+            n_trees=self.n_estimators,
+            splitters=["best"],
+            weight=weight,
+            seed=seed,
+            n_jobs=self.n_jobs,
+            max_features=self.n_features_in_ // 10 + 1 if self.max_features == "tenth" else self.max_features,
+            max_depth=self.max_depth,
+            min_samples_leaf=self.min_samples_leaf,
+        )
+        return ForestModel(vectors, counts, self.codec_.n_classes, forest)
+
+
+class MajorityClassifier(SeenVectorsClassifier):
+    """Predict what is commonest in training, whatever x is.
+
+    No method is worth its cost that does not beat this one. It can be hard to beat: on Solar Flare, always predicting
+    the commonest vector is right in 82 % of the rows, more often than any method of Read, Martino and Luengo (2014).
+    The probabilities are the frequencies of the label vectors in training.
+
+    Parameters
+    ----------
+    loss : str, Loss or callable, default="exact_match"
+        "exact_match" predicts the commonest label vector, "hamming" the commonest class of each label.
+    unknown, random_state
+        As in `ChainClassifier`. `random_state` is used by `sample`, and for labels that are unknown in training.
+
+    Attributes
+    ----------
+    vectors_, vector_counts_
+        As in `LabelPowersetClassifier`.
+    classes_, target_names_, n_features_in_, feature_names_in_
+        As in `ChainClassifier`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from montechain import MajorityClassifier
+    >>> X, Y = np.zeros((5, 1)), [[0, 0], [0, 0], [1, 1], [1, 2], [1, 3]]
+    >>> MajorityClassifier().fit(X, Y).predict(X[:1])
+    array([[0, 0]])
+    >>> MajorityClassifier("hamming").fit(X, Y).predict(X[:1])
+    array([[1, 0]])
+    """
+
+    def __init__(self, loss: Any = "exact_match", *, unknown: Any = None, random_state: Any = None):
+        self.loss = loss
+        self.unknown = unknown
+        self.random_state = random_state
+
+    def _takes(self) -> tuple[bool, bool]:
+        return True, True
+
+    def _learn_vectors(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> FrequencyModel:
+        vectors, _, counts = count_vectors(codes, options.get("sample_weight"))
+        return FrequencyModel(vectors, counts, self.codec_.n_classes)
+
+    def __sklearn_tags__(self):
+        """Return scikit-learn's description of inputs and outputs."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        return tags
