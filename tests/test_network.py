@@ -7,7 +7,7 @@ import pytest
 
 from montechain.chain import Chain
 from montechain.links import LogisticLink
-from montechain.links.base import UNKNOWN, LinkProblem
+from montechain.links.base import UNKNOWN
 from montechain.network import DependencyNetwork
 from random_chains import all_vectors, random_given
 from random_networks import as_generic, pairwise_model, random_linear_network
@@ -65,17 +65,6 @@ def test_conditionals_met_before_are_not_asked_for_again(monkeypatch):
     again = network.gibbs(X, uniforms, 200)
     np.testing.assert_array_equal(again, labels)
     assert all(link.n_rows_asked > 200 for link in network.links)
-
-
-def test_links_see_all_other_labels():
-    rng = np.random.default_rng(7)
-    X = rng.normal(size=(80, 3))
-    codes = (X @ rng.normal(size=(3, 3)) + rng.normal(size=(80, 3)) > 0).astype(np.int32)
-    network = DependencyNetwork.learn(LogisticLink(), X, codes, [2, 2, 2])
-    problems = [LinkProblem(0, (1, 2)), LinkProblem(1, (0, 2)), LinkProblem(2, (0, 1))]
-    for link, other in zip(network.links, LogisticLink().fit_links(X, codes, codes, [2, 2, 2], problems), strict=True):
-        np.testing.assert_array_equal(link.coef, other.coef)
-        np.testing.assert_array_equal(link.parent_effects, other.parent_effects)
 
 
 def test_unknown_labels_are_filled_by_a_chain_and_rows_of_unknown_labels_left_out():

@@ -48,12 +48,9 @@ def test_results_are_in_the_order_of_the_tasks(n_jobs):
 
 
 def test_as_many_threads_work_at_a_time_as_are_asked_for():
+    assert set(run_in_threads(lambda _: threading.get_ident(), range(5), 1)) == {threading.get_ident()}
     meeting = threading.Barrier(3, timeout=10.0)
     assert len(set(run_in_threads(lambda _: (meeting.wait(), threading.get_ident())[1], range(3), 3))) == 3
-
-
-def test_one_job_is_the_calling_thread():
-    assert set(run_in_threads(lambda _: threading.get_ident(), range(5), 1)) == {threading.get_ident()}
 
 
 def test_the_number_of_jobs_may_come_from_joblib():
@@ -123,10 +120,10 @@ def test_blas_has_one_thread_in_threads_and_is_left_alone_in_a_loop():
 
 
 @needs_blas
-def test_the_limit_may_be_nested():
+def test_the_limit_may_be_nested_and_an_error_takes_it_away():
     with one_blas_thread():
-        with one_blas_thread():
-            assert set(blas_threads()) == {1}
+        with pytest.raises(RuntimeError), one_blas_thread():
+            raise RuntimeError
         assert set(blas_threads()) == {1}
     assert set(blas_threads()) == {2}
 
@@ -151,13 +148,6 @@ def test_the_last_thread_to_leave_takes_the_limit_away():
     # And others can limit it afterwards.
     with threadpool_limits(limits=1, user_api="blas"):
         assert set(blas_threads()) == {1}
-
-
-@needs_blas
-def test_an_error_takes_the_limit_away():
-    with pytest.raises(RuntimeError), one_blas_thread():
-        raise RuntimeError
-    assert set(blas_threads()) == {2}
 
 
 @pytest.mark.parametrize("n_jobs", [0, "two", 1.5, True])

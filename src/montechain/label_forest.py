@@ -80,28 +80,12 @@ class LabelForest:
         max_features: Any = "sqrt",
         **parameters: Any,
     ) -> tuple[LabelForest, sp.csr_array]:
-        """Grow trees, each from rows drawn with replacement, and in proportion to `weight`.
+        """Grow trees; return the forest, and the shares for the rows of X from the trees grown without them.
 
-        Parameters
-        ----------
-        targets : ndarray of shape (n, L)
-            What splits make purer.
-        numbers : int ndarray of shape (n,)
-            The number of each row's label vector.
-        max_rows : int, optional
-            Rows that a tree is grown from; as many as there are by default.
-        time_limit : float, optional
-            Seconds after which no more trees are grown, once there are sixteen.
-        splitters : sequence of {"best", "random"}
-            How trees choose thresholds, in turn.
-        max_features, **parameters
-            As in scikit-learn's `DecisionTreeClassifier`.
-
-        Returns
-        -------
-        forest : LabelForest
-        out_of_bag : CSR array of shape (n, V)
-            The shares for the rows of X, each from the trees that were grown without it.
+        Each tree is grown from `max_rows` rows (by default as many as there are), drawn with replacement and in
+        proportion to `weight`, so that `targets`, of shape (n, columns), become purer. `numbers` are those of the rows'
+        label vectors. After `time_limit` seconds no more trees are grown, once there are sixteen. Thresholds are chosen
+        by each of the `splitters` in turn; other parameters are those of scikit-learn's `DecisionTreeClassifier`.
         """
         # Imported here because it is slow to load, and most classifiers do without trees.
         from sklearn.tree import DecisionTreeClassifier
@@ -184,4 +168,5 @@ def label_logits(proba: list[np.ndarray], n_counts: float) -> np.ndarray:
 
 
 def _single(X: Any) -> np.ndarray:
-    return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float32)
+    limit = np.finfo(np.float32).max
+    return np.ascontiguousarray(np.clip(X.toarray() if sp.issparse(X) else X, -limit, limit), dtype=np.float32)

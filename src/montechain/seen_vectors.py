@@ -22,7 +22,7 @@ from montechain.inference import Decision, TopK
 from montechain.joint import JointModel
 from montechain.label_forest import LabelForest
 from montechain.links import FittedLink
-from montechain.losses import Hamming
+from montechain.losses import ExactMatch, Hamming
 from montechain.targets import CODE, UNKNOWN
 
 __all__ = [
@@ -90,31 +90,34 @@ class SeenVectors(JointModel):
         return self.log_joint(X, given), np.zeros(X.shape[0])
 
     def most_probable(self, X, *, given=None, rng=None):  # noqa: D102
-        log_proba = self.log_proba(X)
-        weights, agrees = posterior_weights(log_proba, self.vectors, self.counts, given)
-        best = weights.argmax(axis=1)
-        expected_loss = np.maximum(1.0 - weights[np.arange(len(best)), best], 0.0)
-        labels = put_in(self.vectors[best], given)
-        return self._decision(log_proba, given, agrees, labels, expected_loss, np.zeros(len(labels)))
+        return self.decide(X, loss=ExactMatch(), given=given)
 
     def conditional_on_given(self, decision, X, given):  # noqa: D102
         return decision  # it is already
 
     def decide(self, X, *, loss, given=None, rng=None):  # noqa: D102
-        if loss.is_exact_match:
-            return self.most_probable(X, given=given)
         log_proba = self.log_proba(X)
         weights, agrees = posterior_weights(log_proba, self.vectors, self.counts, given)
-        if isinstance(loss, Hamming):
-            proba = self._class_shares(weights, given)
-            best = loss.decide_marginals(proba, np.zeros((len(weights), self.n_labels)), given=given)
+        n_rows = len(weights)
+        if loss.is_exact_match:
+            best = weights.argmax(axis=1)
+            expected_loss = np.maximum(1.0 - weights[np.arange(n_rows), best], 0.0)
+            labels, regret = put_in(self.vectors[best], given), np.zeros(n_rows)
+        elif isinstance(loss, Hamming):
+            proba, unresolved = self._class_shares(weights, given), np.zeros((n_rows, self.n_labels))
+            labels, expected_loss, regret = loss.decide_marginals(proba, unresolved, given=given)
         else:
             parts = []
-            for rows in row_blocks(len(weights), max(1, CELLS_AT_ONCE // self.vectors.size)):
+            for rows in row_blocks(n_rows, max(1, CELLS_AT_ONCE // self.vectors.size)):
                 known = None if given is None else given[rows]
                 parts.append(loss.decide(self._weighted(weights[rows], known), given=known))
-            best = tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        return self._decision(log_proba, given, agrees, *best)
+            labels, expected_loss, regret = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        found = self._log_evidence(log_proba, labels)
+        if given is not None:
+            log_proba = np.where(_agreement(self.vectors, given), log_proba, -np.inf)
+        bound = np.maximum(found, log_proba.max(axis=1))
+        # Where no vector agrees with what is given, there is nothing to prove.
+        return Decision(labels, found, bound, expected_loss, regret, (regret <= 0.0) & agrees)
 
     def top_k(self, X, k, *, given=None):  # noqa: D102
         log_proba = self.log_proba(X)
@@ -135,14 +138,6 @@ class SeenVectors(JointModel):
 
     def draw(self, X, n_samples, *, rng):  # noqa: D102
         return self.distribution(X).draw(rng.random((X.shape[0], n_samples)))
-
-    def _decision(self, log_proba, given, agrees, labels, expected_loss, regret) -> Decision:
-        found = self._log_evidence(log_proba, labels)
-        if given is not None:
-            log_proba = np.where(_agreement(self.vectors, given), log_proba, -np.inf)
-        bound = np.maximum(found, log_proba.max(axis=1))
-        # Where no vector agrees with what is given, there is nothing to prove.
-        return Decision(labels, found, bound, expected_loss, regret, (regret <= 0.0) & agrees)
 
     def _class_shares(self, weights: np.ndarray, given: np.ndarray | None) -> list[np.ndarray]:
         """Return the mass of each label's classes, of shape (n, K) each."""

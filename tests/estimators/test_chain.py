@@ -144,12 +144,6 @@ def test_a_callable_loss_sees_the_users_classes(bridges):
     assert seen <= {str, np.str_}
 
 
-def test_hamming_decides_each_label_by_its_marginal(binary):
-    X, Y = binary
-    model = ChainClassifier(loss="hamming", inference=BranchAndBound(residual=0.0), random_state=0).fit(X, Y)
-    np.testing.assert_array_equal(model.predict(X), np.column_stack([m.argmax(axis=1) for m in model.predict_proba(X)]))
-
-
 # -- choices ----------------------------------------------------------------------------------
 
 

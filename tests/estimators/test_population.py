@@ -142,14 +142,6 @@ def test_every_way_to_an_order(binary, order):
     np.testing.assert_array_equal(again.order_, model.order_)
 
 
-def test_orders_for_trees_of_any_classifier(bridges):
-    X, Y = bridges
-    model = ChainClassifier(
-        DecisionTreeClassifier(max_depth=3), order=OrderSearch(n_iterations=6), parents=1, random_state=0
-    ).fit(X, Y)
-    assert max(map(len, model.parents_)) == 1
-
-
 def test_a_searched_population_is_weighted_by_its_payoffs(binary):
     X, Y = binary
     for payoff in ("J_EM", "J_EM_prod"):

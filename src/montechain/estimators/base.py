@@ -236,7 +236,8 @@ class JointClassifier(MultiTargetClassifier):
         """
         n = check_positive_argument("n_samples", n_samples, "n_samples=100")
         draw = lambda model, rows, known, rng: model.sample(rows, n, given=known, rng=rng)  # noqa: E731
-        return self.codec_.decode_array(self._ask(draw, X, given, width=n, is_drawn=True))
+        drawn = self._ask(draw, X, given, width=n, is_drawn=True)
+        return self.codec_.decode_array(drawn)
 
     # -- asking the model ---------------------------------------------------------------------
 
