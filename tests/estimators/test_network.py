@@ -83,13 +83,6 @@ def test_exact_match_takes_the_vector_collected_most_often(binary):
         np.testing.assert_array_equal(predicted, distinct[counts.argmax()])
 
 
-def test_counts_are_multiples_of_one_vector(binary):
-    X, Y = binary
-    for proba in make_network().fit(X, Y).predict_proba(X):
-        np.testing.assert_allclose(proba * 10, np.rint(proba * 10), rtol=0, atol=1e-12)
-        np.testing.assert_allclose(proba.sum(axis=1), 1.0)
-
-
 def test_there_is_no_joint_probability(binary):
     model = make_network().fit(*binary)
     for name in ("log_joint", "decide", "predict_top_k"):
