@@ -7,9 +7,9 @@ import itertools
 import numpy as np
 
 from montechain.chain import Chain, ChainBase
-from montechain.links.linear import ONE_VERSUS_REST, PAIRWISE, SOFTMAX, FittedLinearLink, n_scores
+from montechain.links.linear import ONE_VERSUS_REST, SOFTMAX, FittedLinearLink, n_scores
 
-RESPONSES = (SOFTMAX, ONE_VERSUS_REST, PAIRWISE)
+RESPONSES = (SOFTMAX, ONE_VERSUS_REST)
 
 
 def random_parents(rng, n_labels, parents="all"):
@@ -45,7 +45,6 @@ def random_linear_chain(rng, n_labels, max_classes=2, parents="all", response=No
                 coef=scale * rng.normal(size=(n_features, width)),
                 intercept=scale * rng.normal(size=width),
                 parent_effects=tuple(scale * rng.normal(size=(n_classes[j], width)) for j in structure[k]),
-                score_weight=rng.uniform(1, 9, size=width) if kind == PAIRWISE else None,
             )
         )
     return Chain(range(n_labels), structure, links)

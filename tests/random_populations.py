@@ -7,7 +7,7 @@ import numpy as np
 from montechain.chain import Chain
 from montechain.inference import BranchAndBound
 from montechain.joint import ChainModel
-from montechain.links.linear import ONE_VERSUS_REST, PAIRWISE, SOFTMAX, FittedLinearLink, n_scores
+from montechain.links.linear import ONE_VERSUS_REST, SOFTMAX, FittedLinearLink, n_scores
 from montechain.losses import check_loss
 from montechain.population import Population
 from random_chains import RESPONSES, as_generic, random_parents
@@ -33,7 +33,6 @@ def random_chain(rng, n_classes, parents="all", scale=1.0, n_features=3):
                 coef=scale * rng.normal(size=(n_features, width)),
                 intercept=scale * rng.normal(size=width),
                 parent_effects=tuple(scale * rng.normal(size=(sizes[j], width)) for j in structure[k]),
-                score_weight=rng.uniform(1, 9, size=width) if kind == PAIRWISE else None,
             )
         )
     return Chain(order, structure, links)

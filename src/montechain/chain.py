@@ -15,10 +15,9 @@ import scipy.sparse as sp
 from montechain._rows import take_rows
 from montechain._savable import savable
 from montechain.errors import NonFiniteError
-from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem
+from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem, check_links
 from montechain.links.design import as_matrix
 from montechain.links.linear import FittedLinearLink, LinearScorer, LinearScores
-from montechain.links.packing import check_parents, joined, pack_links, ragged, unpack_links, whole_numbers
 from montechain.prefix_tree import ChainBase, PrefixTree, distinct, draw_classes, no_knowledge
 from montechain.targets import CODE
 
@@ -101,16 +100,12 @@ class Chain(ChainBase):
         return cls(order, [[position[j] for j in parents[label]] for label in order], links)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the chain as a few arrays, for pickles and model files."""
-        n_parents, parents = joined(self.parents)
-        order = np.array(self.order, dtype=np.int64)
-        return {"order": order, "n_parents": n_parents, "parents": parents, "links": pack_links(self.links)}
+        """Return what the chain is made of, for pickles and model files."""
+        return {"order": self.order, "parents": self.parents, "links": self.links}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Build the chain anew; a ValueError says what does not fit together."""
-        order = whole_numbers(state, "order", 0)
-        parents = ragged(whole_numbers(state, "n_parents", 0), whole_numbers(state, "parents", 0))
-        links = unpack_links(state["links"])
+        order, parents, links = state["order"], state["parents"], state["links"]
         if not order or len(links) != len(order) or len(parents) != len(order):
             raise ValueError(
                 f"there are {len(links)} links and {len(parents)} sets of parents for {len(order)} labels."
@@ -118,9 +113,9 @@ class Chain(ChainBase):
         if sorted(order) != list(range(len(order))):
             raise ValueError(f"the order {order} is not a permutation of the labels.")
         for k, own in enumerate(parents):
-            if len(set(own)) != len(own) or any(j >= k for j in own):
+            if len(set(own)) != len(own) or not all(type(j) is int and 0 <= j < k for j in own):
                 raise ValueError(f"the parents {list(own)} of position {k} are not distinct earlier positions.")
-        check_parents(links, parents)
+        check_links(links, parents)
         self.__init__(order, parents, links)  # type: ignore[misc]
 
     def conditional(self, X: Any, prefix: np.ndarray) -> np.ndarray:  # noqa: D102
@@ -152,7 +147,7 @@ class Chain(ChainBase):
         )
         if len(rows) == 0:
             return
-        position = int(np.searchsorted(scores.score_start, columns[0], side="right")) - 1
+        position = int(np.searchsorted(scores.links.score_start, columns[0], side="right")) - 1
         x = as_matrix(take_rows(X, rows[:1]))
         x = np.ravel(x.toarray() if sp.issparse(x) else x)
         with np.errstate(over="ignore", invalid="ignore"):

@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from montechain.chain import Chain
 from montechain.estimators.checks import learned_classifier
-from montechain.links.linear import ONE_VERSUS_REST, PAIRWISE, FittedLinearLink
+from montechain.links.linear import ONE_VERSUS_REST, FittedLinearLink
+from montechain.links.pairwise import FittedPairwiseLink
 from montechain.targets import named_labels, plain
 
 __all__ = ["Dependency", "inspect_model", "label_dependencies"]
@@ -161,9 +162,10 @@ def _chains(model: Any) -> Iterator[tuple[float, Chain]]:
 def _effects(chain: Chain) -> Iterator[tuple[int, int, np.ndarray]]:
     """Yield (parent, label, log-odds of shape (classes of the parent, classes of the label))."""
     for position, link in enumerate(chain.links):
-        if not isinstance(link, FittedLinearLink) or link.n_classes < 2:
+        if not isinstance(link, FittedLinearLink | FittedPairwiseLink) or link.n_classes < 2:
             continue
-        for parent, scores in zip(chain.parents[position], link.parent_effects, strict=True):
+        linear = link.odds if isinstance(link, FittedPairwiseLink) else link
+        for parent, scores in zip(chain.parents[position], linear.parent_effects, strict=True):
             if len(scores) < 2:
                 continue
             of_classes = _log_odds(scores, link)
@@ -171,10 +173,10 @@ def _effects(chain: Chain) -> Iterator[tuple[int, int, np.ndarray]]:
             yield chain.order[parent], chain.order[position], of_classes - others
 
 
-def _log_odds(scores: np.ndarray, link: FittedLinearLink) -> np.ndarray:
+def _log_odds(scores: np.ndarray, link: FittedLinearLink | FittedPairwiseLink) -> np.ndarray:
     """Return what the scores of a link mean for the log-odds of each class against the others."""
     n_classes = link.n_classes
-    if link.response == PAIRWISE:
+    if isinstance(link, FittedPairwiseLink):
         result = np.zeros((len(scores), n_classes))
         for pair, (a, b) in enumerate(combinations(range(n_classes), 2)):
             result[:, a] += scores[:, pair]

@@ -19,9 +19,8 @@ from montechain.chain import Chain
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference import Decision
 from montechain.joint import JointModel
-from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem
+from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem, check_links
 from montechain.links.linear import FittedLinearLink, LinearScorer
-from montechain.links.packing import check_parents, pack_links, unpack_links
 from montechain.losses import Hamming
 from montechain.prefix_tree import draw_classes, no_knowledge
 from montechain.targets import CODE
@@ -106,15 +105,15 @@ class DependencyNetwork(JointModel):
         return cls(learner.fit_links(X, codes, filled, n_classes, problems, on_link=on_link, **options))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the network as a few arrays, for pickles and model files."""
-        return {"links": pack_links(self.links)}
+        """Return what the network is made of, for pickles and model files."""
+        return {"links": self.links}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Build the network anew; a ValueError says what does not fit together."""
-        links = unpack_links(state["links"])
+        links = state["links"]
         if not links:
             raise ValueError("a network needs at least one label.")
-        check_parents(links, [_all_but(k, len(links)) for k in range(len(links))])
+        check_links(links, [_all_but(k, len(links)) for k in range(len(links))])
         self.__init__(links)  # type: ignore[misc]
 
     def gibbs(self, X: Any, uniforms: np.ndarray, n_collected: int, *, given: np.ndarray | None = None) -> np.ndarray:

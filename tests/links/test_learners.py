@@ -12,6 +12,7 @@ from link_problems import N_CLASSES, PROBLEMS, make_data
 from montechain.links.base import LinkProblem
 from montechain.links.linear import FittedLinearLink
 from montechain.links.logistic import LogisticLink
+from montechain.links.pairwise import FittedPairwiseLink
 from montechain.links.svm import SVMLink
 
 # A learner as exact as it gets, and how far probabilities may be off.
@@ -25,10 +26,10 @@ def data():
 
 
 def assert_alike(links, expected, X, codes, atol, problems=PROBLEMS):
-    """Compare probabilities, and that all links are label-linear."""
+    """Compare probabilities, and that all links are linear ones."""
     assert len(links) == len(expected) == len(problems)
     for problem, link, other in zip(problems, links, expected, strict=True):
-        assert isinstance(link, FittedLinearLink)
+        assert isinstance(link, FittedLinearLink | FittedPairwiseLink)
         parents = codes[:, list(problem.parents)]
         found, wanted = np.exp(link.log_proba(X, parents)), np.exp(other.log_proba(X, parents))
         np.testing.assert_allclose(found, wanted, atol=atol)

@@ -8,7 +8,8 @@ from sklearn.svm import SVC
 
 from link_problems import N_CLASSES, PROBLEMS, make_data
 from montechain.links.base import LinkProblem
-from montechain.links.linear import PAIRWISE, SOFTMAX
+from montechain.links.linear import SOFTMAX
+from montechain.links.pairwise import FittedPairwiseLink
 from montechain.links.svm import RIDGE, SVMLink, fit_sigmoid
 from reference.solver import inputs
 
@@ -51,10 +52,7 @@ def sigmoid_by_scipy(scores, is_positive, weight):
 
 
 def link_scores(link, X, parent_codes):
-    found = X @ link.coef + link.intercept
-    for codes, effects in zip(parent_codes.T, link.parent_effects, strict=True):
-        found = found + effects[codes]
-    return found
+    return getattr(link, "odds", link).scores(X, parent_codes)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -75,13 +73,13 @@ def test_log_odds_are_those_of_svc_and_a_logistic_model(data, weighted):
             assert link.response == SOFTMAX
             np.testing.assert_allclose(found[:, 0], expected_log_odds(Z, everything, own == 1, weight), atol=1e-3)
             continue
-        assert link.response == PAIRWISE
+        assert isinstance(link, FittedPairwiseLink)
         pairs = [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
         for w, (i, j) in enumerate(pairs):
             rows = np.flatnonzero((own == i) | (own == j))
             expected = expected_log_odds(Z, rows, own[rows] == i, weight[rows])
             np.testing.assert_allclose(found[:, w], expected, atol=1e-3)
-            assert link.score_weight[w] == pytest.approx(weight[rows].sum())
+            assert link.pair_weight[w] == pytest.approx(weight[rows].sum())
 
 
 def test_probabilities_of_several_classes_fit_the_pairs(data):
@@ -98,8 +96,8 @@ def test_probabilities_of_several_classes_fit_the_pairs(data):
     for w, (i, j) in enumerate(pairs):
         both = proba[:, i] + proba[:, j]
         for c, share in ((i, shares[:, w]), (j, 1.0 - shares[:, w])):
-            wanted[:, c] += link.score_weight[w] * share
-            implied[:, c] += link.score_weight[w] * proba[:, c] / both
+            wanted[:, c] += link.pair_weight[w] * share
+            implied[:, c] += link.pair_weight[w] * proba[:, c] / both
     np.testing.assert_allclose(wanted, implied, atol=1e-4)
 
 

@@ -205,7 +205,7 @@ def best_first(base_row, effects_by_class, links, known, low, high, max_nodes, b
         depth = depth_of[node]
         first = score_start[depth]
         last = score_start[depth + 1]
-        respond(scores[first:last], links.score_weight[first:last], links.response[depth], n_classes[depth], log_proba)
+        respond(scores[first:last], links.response[depth], n_classes[depth], log_proba)
         known_class = known[depth] if len(known) else -1
         dive_here = diving or n_popped % DIVE_EVERY == 0
         dive_node = -1

@@ -14,7 +14,6 @@ import numpy as np
 from numba.extending import register_jitable
 
 from montechain._kernels.compiling import inner, njit
-from montechain._kernels.coupling import couple, with_addresses
 from montechain._kernels.ties import TIE
 
 SOFTMAX = 0
@@ -24,11 +23,22 @@ ONE_VERSUS_REST = 1
 
 
 class Links(NamedTuple):
-    """The links of a label-linear chain as kernels take them; see `montechain.links.linear.LinearScores`."""
+    """The links of a label-linear chain as kernels take them, in chain positions.
+
+    Parameters
+    ----------
+    effects : float64 ndarray of shape (W, A)
+        ``effects[w, a]`` is added to score column w when the active class a holds; zero where a does
+        not belong to a parent.
+    score_start : int64 ndarray of shape (L + 1,)
+        The scores of position k are the columns ``score_start[k]:score_start[k + 1]``.
+    response, n_classes : int64 ndarrays of shape (L,)
+    active_start : int64 ndarray of shape (L + 1,)
+        Class c >= 1 of position j is the active class ``active_start[j] + c - 1``.
+    """
 
     effects: np.ndarray
     score_start: np.ndarray
-    score_weight: np.ndarray
     response: np.ndarray
     n_classes: np.ndarray
     active_start: np.ndarray
@@ -42,14 +52,7 @@ class Links(NamedTuple):
 @register_jitable
 def of_chain(links, j):
     """Return the links of chain `j` of several stacked ones, see `montechain.population.search.stacked_scores`."""
-    return Links(
-        links.effects,
-        links.score_start[j],
-        links.score_weight,
-        links.response[j],
-        links.n_classes[j],
-        links.active_start[j],
-    )
+    return Links(links.effects, links.score_start[j], links.response[j], links.n_classes[j], links.active_start[j])
 
 
 @inner
@@ -82,13 +85,13 @@ def log_odds(base_row, effects, column, active, n_active):
 
 
 @inner
-def respond(scores, weights, response, n_classes, out):
+def respond(scores, response, n_classes, out):
     """Write to ``out[:n_classes]`` the log-probabilities of the classes, given a link's scores."""
     if n_classes == 1:
         out[0] = 0.0
     elif response == SOFTMAX and n_classes == 2:
         out[0], out[1] = log_sigmoids(scores[0])
-    elif response <= ONE_VERSUS_REST:
+    else:
         largest = -np.inf
         for c in range(n_classes):
             out[c] = scores[c] if response == SOFTMAX else log_sigmoid(scores[c])
@@ -99,21 +102,19 @@ def respond(scores, weights, response, n_classes, out):
         shift = largest + math.log(total)
         for c in range(n_classes):
             out[c] -= shift
-    else:
-        couple(response, scores, weights, n_classes, out)
 
 
-def respond_rows(scores, weights, response, n_classes):
+def respond_rows(scores, response, n_classes):
     """Return the log-probabilities, of shape (n, n_classes), of one link for n rows of scores."""
     out = np.empty((len(scores), n_classes))
-    _respond_rows(scores, weights, int(with_addresses(response)), int(n_classes), out)
+    _respond_rows(scores, int(response), int(n_classes), out)
     return out
 
 
 @njit
-def _respond_rows(scores, weights, response, n_classes, out):
+def _respond_rows(scores, response, n_classes, out):
     for row in range(scores.shape[0]):
-        respond(scores[row], weights, response, n_classes, out[row])
+        respond(scores[row], response, n_classes, out[row])
 
 
 @inner
@@ -146,7 +147,7 @@ def _expand_any(base_row, links, k, active, n_active, scores, out):
     first, last = links.score_start[k], links.score_start[k + 1]
     for w in range(first, last):
         scores[w - first] = log_odds(base_row, links.effects, w, active, n_active)
-    respond(scores, links.score_weight[first:last], links.response[k], links.n_classes[k], out)
+    respond(scores, links.response[k], links.n_classes[k], out)
 
 
 @inner

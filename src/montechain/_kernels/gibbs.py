@@ -90,8 +90,7 @@ def renew(scores, links, k, is_stale, v, conditional):
     """Compute the conditional of position `k` again if another label has changed since."""
     if is_stale[v]:
         first, last = links.score_start[k], links.score_start[k + 1]
-        weights = links.score_weight[first:last]
-        respond(scores[first:last], weights, links.response[k], links.n_classes[k], conditional[v])
+        respond(scores[first:last], links.response[k], links.n_classes[k], conditional[v])
         is_stale[v] = False
 
 

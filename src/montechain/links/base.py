@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
+from montechain._savable import require
 from montechain.links.design import canonical
 from montechain.targets import UNKNOWN
 
@@ -21,6 +22,7 @@ __all__ = [
     "LinkLearner",
     "LinkProblem",
     "check_inputs",
+    "check_links",
     "check_positive",
     "check_weights",
     "class_counts",
@@ -106,6 +108,22 @@ class LinkLearner(BaseEstimator, ABC):
     def for_classes(self, classes: Sequence[np.ndarray]) -> LinkLearner:
         """Return this learner with its parameters in codes; `classes` holds the classes of each label."""
         return self
+
+
+def check_links(links: Sequence[Any], parents: Sequence[Sequence[int]]) -> None:
+    """Raise a ValueError unless these are links, and each expects the numbers of classes that its parents have.
+
+    `parents` holds, for each link, the places of its parents among the links.
+    """
+    for link in links:
+        n_classes = getattr(link, "n_classes", None)
+        is_link = hasattr(link, "log_proba") and isinstance(n_classes, int | np.integer) and n_classes >= 1
+        require(is_link, "expected a link, but found something else.")
+    for link, own in zip(links, parents, strict=True):
+        has = [int(links[j].n_classes) for j in own]
+        # Links of the user's own making need not say what they expect.
+        expects = [int(k) for k in getattr(link, "parents_n_classes", has)]
+        require(has == expects, f"a link expects parents with {expects} classes, but they have {has}.")
 
 
 def check_inputs(X: Any) -> Any:

@@ -60,7 +60,7 @@ def fold(estimator: Any, design: Any, n_classes: int, parents_n_classes: Sequenc
     for scale in SCALES:
         scaled = rows if scale == 1.0 else _with_scaled_x(rows, n_features, scale)
         scores = np.ascontiguousarray(np.asarray(as_matrix(scaled) @ coef) + intercept, dtype=np.float64)
-        folded = np.exp(respond_rows(scores, np.ones(scores.shape[1]), response, n_classes))
+        folded = np.exp(respond_rows(scores, response, n_classes))
         if not np.allclose(folded, estimator.predict_proba(scaled), rtol=1e-5, atol=1e-7):
             return None
     effects = split_effects(coef[n_features:], parents_n_classes)

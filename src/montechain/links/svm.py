@@ -25,7 +25,8 @@ from montechain.links.base import (
     refuse_fit_params,
 )
 from montechain.links.design import augment, column_extremes, name_labels, parent_columns, rescaled, split_effects
-from montechain.links.linear import PAIRWISE, SOFTMAX, FittedLinearLink, smoothed_log_proba
+from montechain.links.linear import ONE_VERSUS_REST, SOFTMAX, FittedLinearLink, smoothed_log_proba
+from montechain.links.pairwise import FittedPairwiseLink
 from montechain.targets import default_label_names
 
 __all__ = ["SVMLink", "fit_sigmoid"]
@@ -169,7 +170,8 @@ class SVMLink(LinkLearner):
             return FittedLinearLink(2, SOFTMAX, of_x, intercept, effects), converged
         # A pair that never occurs still needs a little weight, or its classes would get no probability at all.
         pair_weight = np.array([max(counts[i] + counts[j], 1.0) for i, j in pairs])
-        return FittedLinearLink(K, PAIRWISE, of_x, intercept, effects, pair_weight), converged
+        odds = FittedLinearLink(len(pairs), ONE_VERSUS_REST, of_x, intercept, effects)
+        return FittedPairwiseLink(K, odds, pair_weight), converged
 
     def _fit_pair(self, inputs, products, is_positive, weight):
         """Return coefficients and intercept of the log-odds of one class against another, and whether it converged."""

@@ -120,31 +120,31 @@ def shortlist(guide: Chain, X: Any, vectors: np.ndarray, prior: np.ndarray, *, s
     n_rows, n_vectors = X.shape[0], len(vectors)
     if n_vectors <= SHORTLIST:
         return np.broadcast_to(np.arange(n_vectors), (n_rows, n_vectors))
-    scores: Any = guide.scores(X)
+    base, links = guide.scores(X).arrays  # type: ignore[union-attr]
     # The score of a vector is a sum of scores of classes, so that all vectors take one product.
-    picks = np.zeros((scores.base.shape[1], n_vectors))
+    picks = np.zeros((base.shape[1], n_vectors))
     for k, label in enumerate(guide.order):
-        first, n_classes = scores.score_start[k], scores.n_classes[k]
+        first, n_classes = links.score_start[k], links.n_classes[k]
         if n_classes == 2:
             picks[first] = vectors[:, label]
         elif n_classes > 2:
             picks[first + vectors[:, label], np.arange(n_vectors)] = 1.0
-    best = np.argpartition(-(scale * (scores.base @ picks) + prior), SHORTLIST, axis=1)[:, :SHORTLIST]
+    best = np.argpartition(-(scale * (base @ picks) + prior), SHORTLIST, axis=1)[:, :SHORTLIST]
     return np.sort(best, axis=1)
 
 
 def candidate_log_proba(chain: Chain, X: Any, vectors: np.ndarray, candidates: np.ndarray) -> np.ndarray:
     """Return log p(vector | x) of the candidates of each row under a chain of logistic links, of shape (n, S)."""
-    scores: Any = chain.scores(X)
+    base, links = chain.scores(X).arrays  # type: ignore[union-attr]
     own = np.ascontiguousarray(vectors[:, list(chain.order)], dtype=CODE)
-    is_active = np.zeros((len(own), scores.effects.shape[1]))
-    for k, n_classes in enumerate(scores.n_classes):
+    is_active = np.zeros((len(own), links.effects.shape[1]))
+    for k, n_classes in enumerate(links.n_classes):
         for c in range(1, n_classes):
-            is_active[:, scores.active_start[k] + c - 1] = own[:, k] == c
+            is_active[:, links.active_start[k] + c - 1] = own[:, k] == c
     log_proba = np.empty(candidates.shape)
     score_candidates(
-        scores.base, is_active @ scores.effects.T, own, np.ascontiguousarray(candidates), scores.score_start,
-        scores.n_classes, log_proba,
+        base, is_active @ links.effects.T, own, np.ascontiguousarray(candidates), links.score_start, links.n_classes,
+        log_proba,
     )  # fmt: skip
     return log_proba
 

@@ -19,7 +19,7 @@ from montechain._rows import take_rows
 from montechain.inference.decision import TIGHT
 from montechain.inference.sweep import best_first, sweep
 from montechain.joint import ChainModel, JointModel
-from montechain.links.linear import LinearScores
+from montechain.links.linear import LinearScores, Links
 from montechain.prefix_tree import PrefixTree, distinct, no_knowledge
 from montechain.targets import CODE
 
@@ -162,15 +162,14 @@ def stacked_scores(models: tuple[JointModel, ...], X: Any) -> LinearScores | Non
         return None
     parts: list[Any] = [model.chain.scores(X) for model in models]  # type: ignore[attr-defined]
     starts = np.cumsum([0] + [part.base.shape[1] for part in parts])
-    return LinearScores(
-        base=np.concatenate([part.base for part in parts], axis=1),
-        effects=np.concatenate([part.effects for part in parts]),
-        score_start=np.stack([part.score_start + start for part, start in zip(parts, starts, strict=False)]),
-        score_weight=np.concatenate([part.score_weight for part in parts]),
-        response=np.stack([part.response for part in parts]),
-        n_classes=np.stack([part.n_classes for part in parts]),
-        active_start=np.stack([part.active_start for part in parts]),
+    links = Links(
+        effects=np.concatenate([part.links.effects for part in parts]),
+        score_start=np.stack([part.links.score_start + start for part, start in zip(parts, starts, strict=False)]),
+        response=np.stack([part.links.response for part in parts]),
+        n_classes=np.stack([part.links.n_classes for part in parts]),
+        active_start=np.stack([part.links.active_start for part in parts]),
     )
+    return LinearScores(np.concatenate([part.base for part in parts], axis=1), links)
 
 
 def log_sum(values: np.ndarray) -> np.ndarray:
