@@ -5,9 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from montechain.links._solver import LogisticProblems
-from montechain.links._solver import preconditioner as preconditioners
 from montechain.links._solver import problems as solver
-from montechain.links._solver.descent import centre
 from montechain.links._solver.inputs import Inputs
 from montechain.links.design import canonical
 from reference import solver as reference
@@ -230,17 +228,6 @@ def test_columns_of_very_different_scale():
         assert solution.n_iter.max() < 200
 
 
-def test_a_diagonal_serves_where_small_matrices_take_too_much_space(monkeypatch):
-    X, P, allowed, targets = make_problems(5, kind="any")
-    assert not preconditioners.nesting(allowed)[1]
-    expected = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-9)
-    assert LogisticProblems(X, P, targets).shared.preconditioner(allowed, np.ones(12)) is not None
-    monkeypatch.setattr(preconditioners, "LARGEST_PARTS", 1)
-    assert LogisticProblems(X, P, targets).shared.preconditioner(allowed, np.ones(12)) is None
-    found = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-9)
-    np.testing.assert_allclose(found.coefficients, expected.coefficients, atol=1e-6)
-
-
 def test_inputs_of_tiny_scale_do_not_end_at_the_start():
     # Every entry of the gradient is below tol at once, but the objective can still be lowered a lot.
     X, P, allowed, targets = make_problems(8)
@@ -307,14 +294,6 @@ def test_problems_without_parents_are_solved_in_silence(capfd):
     solution = solve_logistic(X, np.empty((120, 0)), np.empty((5, 0), bool), targets, range(5), N_CLASSES)
     assert solution.converged.all()
     assert capfd.readouterr() == ("", "")
-
-
-def test_rows_of_a_problem_with_several_classes_are_centred():
-    values = np.random.default_rng(0).normal(size=(4, 3))
-    centred = values.copy()
-    centre(np.array([0, 1, 4]), np.array([1]), centred)
-    np.testing.assert_array_equal(centred[0], values[0])
-    np.testing.assert_allclose(centred[1:], values[1:] - values[1:].mean(axis=0), atol=1e-14)
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])

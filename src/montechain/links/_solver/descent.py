@@ -68,7 +68,7 @@ class Descent:
     inputs : Inputs
     dtype : numpy.float64 or numpy.float32
         Precision of margins and of products with the inputs. Multi-class problems take double precision.
-    preconditioner : Diagonal, NestedFactor or Factor
+    preconditioner : Diagonal or Factor
     targets : Targets
     n_pairs : int
         Pairs of steps and changes of the gradient that are remembered.
@@ -176,7 +176,8 @@ class Descent:
         memory = self._score_start, self._rows, self.newest
         sweep(*memory, self.steps, self.changes, self._inverse, self._shares, False, direction)
         level = self._information / self.total_weight
-        self.preconditioner.apply(direction, level, self.problems[self._left], self._score_start, self.dtype)
+        problem = np.repeat(self.problems[self._left], self._widths)
+        self.preconditioner.apply(direction, level, problem, self.dtype)
         # Gradients sum to zero over the classes; directions that do so too keep the coefficients as small as can be.
         centre(self._score_start, self._wide, direction)
         sweep(*memory, self.changes, self.steps, self._inverse, self._shares, True, direction)

@@ -1,27 +1,35 @@
 """Estimates of the inverse Hessian of logistic problems, shared by all of them.
 
 The Hessian is ``Z' diag(p (1 - p)) Z + diag(penalty)``; the estimate takes p (1 - p) to be the same in all rows: c, its
-mean. Matrices are kept for powers of 16, and the one nearest to c is used.
+mean.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any
-
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-__all__ = ["LARGEST_FACTOR", "Diagonal", "Factor", "NestedFactor", "Shared", "nesting"]
+__all__ = ["LARGEST_FACTOR", "Diagonal", "Factor", "Shared"]
 
 LARGEST_FACTOR = 2000
 """Number of inputs up to which a Cholesky factor pays."""
-LARGEST_PARTS = 2**27
-"""Bytes that the small matrices of all problems may take."""
+
+
+class Diagonal:
+    """Divides by the diagonal of ``c Z'Z + diag(penalty)``."""
+
+    def __init__(self, squares: np.ndarray, penalty: np.ndarray):
+        self.squares, self.penalty = squares.astype(np.float32), (penalty + 1e-30).astype(np.float32)
+
+    def apply(self, direction, level, problem, dtype) -> None:
+        """Divide `direction` (W, F) in place, given the c and the problem of each row, in the precision `dtype`."""
+        diagonal = np.multiply.outer(level.astype(np.float32), self.squares)
+        diagonal += self.penalty
+        direction /= diagonal
 
 
 class Shared:
-    """What the preconditioners of several calls have in common: the Gram matrix of the inputs, and factors of it.
+    """What the factors of several calls have in common: the Gram matrix of the inputs, and what follows from it.
 
     Parameters
     ----------
@@ -49,120 +57,39 @@ class Shared:
             self._known[key] = inverse, coupling, complement
         return self._known[key]
 
-    def preconditioner(self, allowed: np.ndarray, penalty: np.ndarray) -> Factor | NestedFactor | None:
-        """Return the preconditioner for problems with these parents; None if it would take too much space."""
-        order, nested = nesting(allowed)
-        if nested:
-            return NestedFactor(self, allowed, penalty, order)
-        too_large = 8 * len(allowed) * allowed.shape[1] ** 2 > LARGEST_PARTS
-        return None if too_large else Factor(self, allowed, penalty)
 
+class Factor:
+    """Divides by ``c Z'Z + diag(penalty)``, with Cholesky factors for those powers of 16 that are nearest to a c.
 
-def nesting(allowed: np.ndarray) -> tuple[np.ndarray, bool]:
-    """Return an order of the parent columns in which those of every problem come first, and whether there is one."""
-    counts = allowed.sum(axis=0)
-    order = np.argsort(-counts, kind="stable")
-    sizes = allowed.sum(axis=1)
-    nested = bool((allowed[:, order] == (np.arange(allowed.shape[1]) < sizes[:, None])).all())
-    return order, nested
-
-
-class Diagonal:
-    """Divides by the diagonal of ``c Z'Z + diag(penalty)``."""
-
-    def __init__(self, squares: np.ndarray, penalty: np.ndarray):
-        self.squares, self.penalty = squares.astype(np.float32), (penalty + 1e-30).astype(np.float32)
-
-    def apply(self, direction, level, problems, score_start, dtype) -> None:
-        """Divide `direction` (W, F) in place, given the c of each row; `problems` are those under way.
-
-        The work is done in the precision `dtype`.
-        """
-        diagonal = np.multiply.outer(level.astype(np.float32), self.squares)
-        diagonal += self.penalty
-        direction /= diagonal
-
-
-class _ByLevel(ABC):
-    """Divides by ``c Z'Z + diag(penalty)`` with matrices that are kept for each power of 16 near which a c lies."""
+    The columns of parents are sorted by how many problems have them. Clearing those that a problem does not have, half
+    way through the triangular factors, restricts the matrix to the problem's own columns if they come first, as in a
+    chain; in general the result is definite and near enough.
+    """
 
     def __init__(self, shared: Shared, allowed: np.ndarray, penalty: np.ndarray):
         self.shared, self.allowed, self.penalty = shared, allowed, penalty
-        self._known: dict[tuple[int, Any], Any] = {}
+        self.order = np.argsort(-allowed.sum(axis=0), kind="stable")
+        self._known: dict[tuple[int, type], list[np.ndarray]] = {}
 
-    def apply(self, direction, level, problems, score_start, dtype) -> None:
+    def apply(self, direction, level, problem, dtype) -> None:
         """Divide `direction` (W, F) in place; see `Diagonal.apply`."""
         powers = np.rint(0.25 * np.log2(np.maximum(level, 1e-12))).astype(np.int64)
-        of_row = problems if len(problems) == len(powers) else np.repeat(problems, np.diff(score_start))
-        different = set(powers.tolist())
+        n_shared, different = self.shared.n_shared, set(powers.tolist())
         for power in different:
             if (power, dtype) not in self._known:
-                self._known[power, dtype] = [matrix.astype(dtype) for matrix in self._make(power)]
+                head, coupling, complement = self.shared.head(power, self.penalty)
+                own = np.empty_like(complement)  # rows in the sorted order, columns in the given one
+                own[:, self.order] = inverse_factor(complement[np.ix_(self.order, self.order)])
+                self._known[power, dtype] = [matrix.astype(dtype) for matrix in (head, coupling, own)]
+            head, coupling, own = self._known[power, dtype]
             rows = slice(None) if len(different) == 1 else np.flatnonzero(powers == power)
-            part = direction[rows].astype(dtype, copy=False)
-            direction[rows] = self._solve(self._known[power, dtype], part, of_row[rows])
-
-    @abstractmethod
-    def _make(self, power):
-        """Return the matrices for the c that is this power of 16."""
-
-    @abstractmethod
-    def _solve(self, matrices, part, of_row):
-        """Return `part` (W, F) divided; `of_row` are the problems that its rows belong to."""
-
-
-class NestedFactor(_ByLevel):
-    """For problems whose parents are nested, so that in some order those of each problem come first.
-
-    Clearing what belongs to the other parents, half way through the triangular factors, is all that it takes to
-    restrict the matrix to a problem's own columns.
-    """
-
-    def __init__(self, shared: Shared, allowed: np.ndarray, penalty: np.ndarray, order: np.ndarray):
-        super().__init__(shared, allowed[:, order], penalty)
-        self.order = order
-
-    def _make(self, power):
-        head, coupling, complement = self.shared.head(power, self.penalty)
-        n_shared, own = len(head), inverse_factor(complement[np.ix_(self.order, self.order)])
-        # Rows in the nested order, columns in the given one.
-        inverse = np.zeros((n_shared + len(own), n_shared + len(own)))
-        inverse[:n_shared, :n_shared] = head
-        inverse[n_shared:, :n_shared] = -own @ coupling[self.order] @ head
-        inverse[n_shared:, n_shared + self.order] = own
-        return (inverse,)
-
-    def _solve(self, matrices, part, of_row):
-        (inverse,) = matrices
-        half = part @ inverse.T
-        half[:, self.shared.n_shared :] *= self.allowed[of_row]
-        return half @ inverse
-
-
-class Factor(_ByLevel):
-    """For problems with any parents: each has a small matrix, the inverse of its part of the Schur complement."""
-
-    def _make(self, power):
-        inverse, coupling, complement = self.shared.head(power, self.penalty)
-        parts = np.zeros((len(self.allowed), *complement.shape))
-        first: dict[bytes, int] = {}
-        for q, own in enumerate(self.allowed):
-            same = first.setdefault(own.tobytes(), q)
-            columns = np.flatnonzero(own)
-            if same < q:
-                parts[q] = parts[same]
-            elif len(columns):
-                own_inverse = inverse_factor(complement[np.ix_(columns, columns)])
-                parts[q][np.ix_(columns, columns)] = own_inverse.T @ own_inverse
-        return inverse, coupling, parts
-
-    def _solve(self, matrices, part, of_row):
-        inverse, coupling, parts = matrices
-        n_shared = self.shared.n_shared
-        head = part[:, :n_shared] @ inverse.T
-        tail = part[:, n_shared:] - head @ coupling.T
-        tail = np.matmul(parts[of_row], tail[:, :, None])[:, :, 0]
-        return np.hstack([(head - tail @ coupling) @ inverse, tail])
+            part, allowed = direction[rows].astype(dtype, copy=False), self.allowed[problem[rows]]
+            of_shared = part[:, :n_shared] @ head.T
+            of_parents = (part[:, n_shared:] - of_shared @ coupling.T) * allowed
+            of_parents = (of_parents @ own.T) * allowed[:, self.order]
+            of_parents = (of_parents @ own) * allowed
+            direction[rows, n_shared:] = of_parents
+            direction[rows, :n_shared] = (of_shared - of_parents @ coupling) @ head
 
 
 def inverse_factor(matrix: np.ndarray) -> np.ndarray:

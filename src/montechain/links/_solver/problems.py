@@ -28,7 +28,7 @@ import scipy.sparse as sp
 from montechain._threads import one_blas_thread, run_in_threads
 from montechain.links._solver.descent import Descent, Targets, centre, starts
 from montechain.links._solver.inputs import Inputs
-from montechain.links._solver.preconditioner import LARGEST_FACTOR, Diagonal, Shared
+from montechain.links._solver.preconditioner import LARGEST_FACTOR, Diagonal, Factor, Shared
 from montechain.links.base import class_counts
 from montechain.links.design import ranges, rescaled
 
@@ -202,8 +202,10 @@ class LogisticProblems:
             n_iter[problems] += fine.n_iter
 
         with one_blas_thread():
-            factor = None if self.shared is None else self.shared.preconditioner(allowed, penalty)
-            preconditioner = Diagonal(self.squares, penalty) if factor is None else factor
+            if self.shared is None:
+                preconditioner = Diagonal(self.squares, penalty)
+            else:
+                preconditioner = Factor(self.shared, allowed, penalty)
             run_in_threads(solve_block, self._blocks(counts, int(score_start[-1])), n_jobs)
         found = self._restored(coefficients)
         return Solution(found if centre is None else found + centre, score_start, gradient, n_iter, converged)
