@@ -11,16 +11,18 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
+from sklearn.utils.parallel import Parallel, delayed
 
 from montechain._savable import require
 from montechain.links.design import canonical
-from montechain.targets import UNKNOWN
+from montechain.targets import UNKNOWN, default_label_names
 
 __all__ = [
     "UNKNOWN",
     "FittedLink",
     "LinkLearner",
     "LinkProblem",
+    "OneByOne",
     "check_inputs",
     "check_links",
     "check_positive",
@@ -63,11 +65,8 @@ class LinkLearner(BaseEstimator, ABC):
         n_classes: Sequence[int],
         problems: Sequence[LinkProblem],
         *,
-        sample_weight: np.ndarray | None = None,
-        names: Sequence[Any] | None = None,
-        n_jobs: int | None = None,
         on_link: Callable[[LinkProblem], None] | None = None,
-        **fit_params: Any,
+        **options: Any,
     ) -> list[FittedLink]:
         """Learn all `problems` on the same rows.
 
@@ -82,14 +81,14 @@ class LinkLearner(BaseEstimator, ABC):
         n_classes : sequence of L ints
             Number of classes of every label, whether or not all occur in these rows.
         problems : sequence of LinkProblem
+        on_link : callable, optional
+            Called with each problem once its link is learned.
         sample_weight : ndarray of shape (n,), optional
         names : sequence of L names, optional
             Names of the labels, for the parents' columns in a data frame and for messages.
         n_jobs : int, optional
-        on_link : callable, optional
-            Called with each problem once its link is learned.
-        **fit_params
-            Passed on to the classifier's ``fit`` by `EstimatorLink`; the others take none.
+        **options
+            Others are passed on to the classifier's ``fit`` by `EstimatorLink`; the other learners take none.
 
         Returns
         -------
@@ -108,6 +107,28 @@ class LinkLearner(BaseEstimator, ABC):
     def for_classes(self, classes: Sequence[np.ndarray]) -> LinkLearner:
         """Return this learner with its parameters in codes; `classes` holds the classes of each label."""
         return self
+
+
+class OneByOne(LinkLearner):
+    """Learns each link on its own, so that links are the same alone and among others."""
+
+    _prefer: str | None = None  # joblib's preference for threads or processes
+
+    def fit_links(self, X, codes, filled, n_classes, problems, *, on_link=None, n_jobs=None, names=None, **options):  # noqa: D102
+        names = default_label_names(codes.shape[1]) if names is None else names
+        fit_link = self._link_fitter(X, codes, filled, [int(k) for k in n_classes], names, **options)
+        parallel = Parallel(n_jobs=n_jobs, prefer=self._prefer, return_as="generator")
+        learned = parallel(delayed(fit_link)(problem) for problem in problems)
+        links = []
+        for problem, link in zip(problems, learned, strict=True):
+            links.append(link)
+            if on_link is not None:
+                on_link(problem)
+        return links
+
+    @abstractmethod
+    def _link_fitter(self, X, codes, filled, n_classes, names, **options) -> Callable[[LinkProblem], FittedLink]:
+        """Return a function that learns one link; whatever all links share is prepared here."""
 
 
 def check_links(links: Sequence[Any], parents: Sequence[Sequence[int]]) -> None:
@@ -131,14 +152,15 @@ def check_inputs(X: Any) -> Any:
     return canonical(check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X"))
 
 
-def check_positive(learner: Any, name: str, kind: type) -> None:
-    """Raise an error that says what to type unless the parameter `name` is a positive number of this kind."""
-    value = getattr(learner, name)
-    if not isinstance(value, kind) or isinstance(value, bool) or not 0 < value < np.inf:  # type: ignore[operator]
-        what, example = ("whole number", 1000) if kind is numbers.Integral else ("number", 1.0)
-        raise ValueError(
-            f"{name}={value!r} must be a positive {what}, for example {type(learner).__name__}({name}={example})."
-        )
+def check_positive(learner: Any, **kinds: type) -> None:
+    """Raise an error that says what to type unless these parameters are positive numbers of their kinds."""
+    for name, kind in kinds.items():
+        value: Any = getattr(learner, name)
+        if not isinstance(value, kind) or isinstance(value, bool) or not 0 < value < np.inf:
+            what, example = ("whole number", 1000) if kind is numbers.Integral else ("number", 1.0)
+            raise ValueError(
+                f"{name}={value!r} must be a positive {what}, for example {type(learner).__name__}({name}={example})."
+            )
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
@@ -167,21 +189,12 @@ def refuse_fit_params(learner: Any, fit_params: Mapping[str, Any]) -> None:
         )
 
 
-def class_weights(
-    class_weight: Any, label: int, n_labels: int, counts: np.ndarray, occurring: np.ndarray
-) -> np.ndarray:
-    """Return the weights of the classes of a label that occur, from a parameter `class_weight` for all labels.
+def class_weights(class_weight: Any, counts: np.ndarray, occurring: np.ndarray) -> np.ndarray:
+    """Return the weights of those classes of a label that occur, from its `class_weight`.
 
-    >>> class_weights("balanced", 0, 2, np.array([1.0, 3.0]), np.array([0, 1]))
+    >>> class_weights("balanced", np.array([1.0, 3.0]), np.array([0, 1]))
     array([2.        , 0.66666667])
     """
-    if isinstance(class_weight, list | tuple):
-        if len(class_weight) != n_labels:
-            raise ValueError(
-                f"class_weight has {len(class_weight)} entries for {n_labels} labels. Give one entry for each label, "
-                'or a single None, "balanced" or dict for all of them.'
-            )
-        class_weight = class_weight[label]
     if class_weight is None:
         return np.ones(len(occurring))
     if isinstance(class_weight, str) and class_weight == "balanced":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import narwhals as nw
@@ -13,12 +14,12 @@ from sklearn.utils import check_array
 from montechain._frames import is_frame
 
 __all__ = [
-    "ParentLayout",
     "as_matrix",
     "augment",
     "canonical",
     "column_extremes",
-    "n_columns",
+    "columns_of",
+    "join_effects",
     "name_labels",
     "parent_columns",
     "parent_names",
@@ -29,11 +30,6 @@ __all__ = [
 
 LARGE = 2.0**40
 """Columns with entries above this are rescaled before a link is learned."""
-
-
-def n_columns(n_classes: int) -> int:
-    """Return how many columns a parent with `n_classes` classes has."""
-    return {1: 0, 2: 1}.get(n_classes, n_classes)
 
 
 def canonical(X: Any) -> Any:
@@ -102,51 +98,47 @@ def as_matrix(X: Any) -> Any:
     return np.asarray(X)
 
 
+def columns_of(parents_n_classes: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Return, for each column that the parents have beside x, the parent and the class that it stands for.
+
+    A binary parent has one column, for its class 1; one with more classes has a column for each. A parent with a single
+    class tells nothing and has none.
+
+    >>> columns_of([2, 3, 1])
+    (array([0, 1, 1, 1]), array([1, 0, 1, 2]))
+    """
+    n_classes = np.array(parents_n_classes, dtype=np.int64)
+    widths = np.where(n_classes <= 2, n_classes - 1, n_classes)
+    parent = np.repeat(np.arange(len(n_classes)), widths)
+    return parent, ranges((n_classes == 2).astype(np.int64), widths)
+
+
 def parent_columns(parent_codes: np.ndarray, parents_n_classes: Sequence[int], dtype: Any = np.float64) -> np.ndarray:
-    """Return the parents' classes as 0/1 columns: one for a binary parent, else one for each class.
+    """Return the parents' classes as 0/1 columns, see `columns_of`."""
+    parent, code = columns_of(parents_n_classes)
+    return (parent_codes[:, parent] == code).astype(dtype, copy=False)
 
-    A parent with a single class tells nothing and has no column.
+
+def split_effects(rows: np.ndarray, parents_n_classes: Sequence[int]) -> tuple[np.ndarray, ...]:
+    """Return what each class of each parent adds to the scores, from coefficients with a row for each column."""
+    parent, code = columns_of(parents_n_classes)
+    starts = np.cumsum([0, *parents_n_classes])
+    effects = np.zeros((starts[-1], rows.shape[1]))
+    effects[starts[parent] + code] = rows
+    return tuple(effects[start:end] for start, end in pairwise(starts.tolist()))
+
+
+def join_effects(effects: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the coefficients of the parents' columns, and what each adds to the intercept.
+
+    The reverse of `split_effects`, also for effects of binary parents whose class 0 has an effect of its own.
     """
-    if all(n_classes == 2 for n_classes in parents_n_classes):
-        return (parent_codes == 1).astype(dtype, copy=False)
-    blocks = [np.empty((len(parent_codes), 0), dtype=dtype)]
-    for codes, n_classes in zip(parent_codes.T, parents_n_classes, strict=True):
-        if n_classes == 2:
-            blocks.append((codes == 1).astype(dtype)[:, None])
-        elif n_classes > 2:
-            blocks.append((codes[:, None] == np.arange(n_classes)).astype(dtype))
-    return np.hstack(blocks)
-
-
-class ParentLayout:
-    """Where the columns of each parent stand among those of several parents.
-
-    Parameters
-    ----------
-    parents : sequence of int
-        Labels, in the order of their columns.
-    n_classes : sequence of int
-        Number of classes of every label.
-
-    Examples
-    --------
-    >>> layout = ParentLayout([0, 2, 3], n_classes=[2, 2, 3, 2])
-    >>> layout.width, layout.columns([2, 0])
-    (5, array([1, 2, 3, 0]))
-    """
-
-    def __init__(self, parents: Sequence[int], n_classes: Sequence[int]):
-        self.parents = list(parents)
-        self._widths = np.zeros(len(n_classes), dtype=np.int64)
-        self._widths[self.parents] = [n_columns(n_classes[j]) for j in self.parents]
-        self._first = np.zeros(len(n_classes), dtype=np.int64)
-        self._first[self.parents] = np.cumsum(self._widths[self.parents]) - self._widths[self.parents]
-        self.width = int(self._widths.sum())
-
-    def columns(self, parents: Sequence[int]) -> np.ndarray:
-        """Return the columns of some of the parents, one parent after the other."""
-        labels = np.asarray(parents, dtype=np.int64)
-        return ranges(self._first[labels], self._widths[labels])
+    n_classes = np.array([len(values) for values in effects], dtype=np.int64)
+    parent, code = columns_of(n_classes)  # type: ignore[arg-type]
+    first = (np.cumsum(n_classes) - n_classes)[parent]
+    joined = np.concatenate(effects)
+    base = joined[first] * (n_classes[parent] == 2)[:, None]
+    return joined[first + code] - base, base
 
 
 def ranges(first: np.ndarray, widths: np.ndarray) -> np.ndarray:
@@ -161,42 +153,15 @@ def ranges(first: np.ndarray, widths: np.ndarray) -> np.ndarray:
     return np.repeat(first - before, widths) + np.arange(widths.sum())
 
 
-def split_effects(rows: np.ndarray, parents_n_classes: Sequence[int]) -> tuple[np.ndarray, ...]:
-    """Return what each class of each parent adds to the scores.
-
-    `rows` holds the coefficients of the columns of `parent_columns`, one row per column.
-    """
-    if all(n_classes == 2 for n_classes in parents_n_classes):
-        block = np.zeros((len(parents_n_classes), 2, rows.shape[1]))
-        block[:, 1] = rows
-        return tuple(block)
-    effects = []
-    start = 0
-    for n_classes in parents_n_classes:
-        block = np.zeros((n_classes, rows.shape[1]))
-        if n_classes == 2:
-            block[1] = rows[start]
-        elif n_classes > 2:
-            block[:] = rows[start : start + n_classes]
-        start += n_columns(n_classes)
-        effects.append(block)
-    return tuple(effects)
-
-
 def parent_names(X: Any, names: Sequence[Any], parents_n_classes: Sequence[int]) -> list[Any]:
     """Return names for the columns of `parent_columns` that do not clash with the columns of the frame `X`."""
     taken = set(X.columns)
+    columns = list(zip(*map(np.ndarray.tolist, columns_of(parents_n_classes)), strict=True))
     if taken and not any(isinstance(name, str) for name in taken):
         # scikit-learn ignores names that are not strings, but refuses a mixture of both kinds.
-        width = sum(map(n_columns, parents_n_classes))
         first = max((name for name in taken if isinstance(name, int)), default=len(taken)) + 1
-        return list(range(first, first + width))
-    wanted = []
-    for name, n_classes in zip(names, parents_n_classes, strict=True):
-        if n_classes == 2:
-            wanted.append(str(name))
-        elif n_classes > 2:
-            wanted.extend(f"{name}={code}" for code in range(n_classes))
+        return list(range(first, first + len(columns)))
+    wanted = [str(names[j]) if parents_n_classes[j] == 2 else f"{names[j]}={code}" for j, code in columns]
     for i, name in enumerate(wanted):
         while name in taken:
             name += "_"

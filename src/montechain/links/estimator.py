@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.parallel import Parallel, delayed
 
 from montechain._compat import check_method_params
 from montechain._frames import is_frame
 from montechain._rows import take_rows
 from montechain._savable import savable
-from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem
+from montechain.links.base import UNKNOWN, FittedLink, LinkProblem, OneByOne
 from montechain.links.design import augment, canonical, parent_columns, parent_names
 from montechain.links.folding import fold
 from montechain.links.linear import FittedLinearLink, smoothed_log_proba
-from montechain.targets import default_label_names
 
 __all__ = ["EstimatorLink", "FittedEstimatorLink"]
 
@@ -69,7 +67,7 @@ class FittedEstimatorLink:
             return np.log(full)
 
 
-class EstimatorLink(LinkLearner):
+class EstimatorLink(OneByOne):
     """Learn each link with a clone of a scikit-learn classifier.
 
     The classifier sees x with the parents beside it (one 0/1 column for a binary parent, one-hot
@@ -88,55 +86,29 @@ class EstimatorLink(LinkLearner):
         self.estimator = estimator
         self.random_state = random_state
 
-    def fit_links(  # noqa: D102
-        self,
-        X: Any,
-        codes: np.ndarray,
-        filled: np.ndarray,
-        n_classes: Sequence[int],
-        problems: Sequence[LinkProblem],
-        *,
-        sample_weight: np.ndarray | None = None,
-        names: Sequence[Any] | None = None,
-        n_jobs: int | None = None,
-        on_link: Callable[[LinkProblem], None] | None = None,
-        **fit_params: Any,
-    ) -> list[FittedLink]:
+    def _link_fitter(self, X, codes, filled, n_classes, names, *, sample_weight=None, **fit_params):
         if sample_weight is not None:
-            fit_params = {**fit_params, "sample_weight": sample_weight}
-        X = canonical(X)
-        names = default_label_names(codes.shape[1]) if names is None else names
-        learned = Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(self._fit_link)(X, codes, filled, n_classes, problem, names, fit_params) for problem in problems
-        )
-        links = []
-        for problem, link in zip(problems, learned, strict=True):
-            links.append(link)
-            if on_link is not None:
-                on_link(problem)
-        return links
+            fit_params["sample_weight"] = sample_weight
+        return partial(self._fit_link, canonical(X), codes, filled, n_classes, names, fit_params)
 
-    def _fit_link(self, X, codes, filled, n_classes, problem, names, fit_params) -> FittedLink:
+    def _fit_link(self, X, codes, filled, n_classes, names, fit_params, problem: LinkProblem) -> FittedLink:
         label, parents = problem
-        own = codes[:, label]
-        parents_n_classes = tuple(int(n_classes[j]) for j in parents)
+        own, parents_n_classes = codes[:, label], tuple(n_classes[j] for j in parents)
         rows = np.flatnonzero(own != UNKNOWN)
         counts = np.bincount(own[rows], minlength=n_classes[label])
-        if (counts > 0).sum() <= 1:
+        n_seen = int((counts > 0).sum())
+        if n_seen <= 1:
             return FittedLinearLink.constant(smoothed_log_proba(counts), X.shape[1], parents_n_classes)
         if len(rows) < len(own):
             fit_params = check_method_params(X, fit_params, rows)
             X = take_rows(X, rows)
-        column_names = None
-        if is_frame(X):
-            column_names = parent_names(X, [names[j] for j in parents], parents_n_classes)
+        column_names = parent_names(X, [names[j] for j in parents], parents_n_classes) if is_frame(X) else None
         design = augment(X, parent_columns(filled[rows][:, list(parents)], parents_n_classes), column_names)
         estimator = self._seeded(clone(self.estimator), problem).fit(design, own[rows], **fit_params)
-        n_seen, n_known = int((counts > 0).sum()), int(n_classes[label])
         # As `smoothed_log_proba` has it: half a count for a class that does not occur.
-        absent_proba = 0.0 if n_seen == n_known else 0.5 / (counts.sum() + 0.5 * n_known)
-        return fold(estimator, design, n_known, parents_n_classes) or FittedEstimatorLink(
-            estimator, n_known, parents_n_classes, column_names, absent_proba, names[label]
+        absent_proba = 0.0 if n_seen == n_classes[label] else 0.5 / (counts.sum() + 0.5 * n_classes[label])
+        return fold(estimator, design, n_classes[label], parents_n_classes) or FittedEstimatorLink(
+            estimator, n_classes[label], parents_n_classes, column_names, absent_proba, names[label]
         )
 
     def _seeded(self, estimator: Any, problem: LinkProblem) -> Any:

@@ -25,7 +25,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from montechain._frames import is_frame
 from montechain._kernels.conditional import respond_rows
 from montechain._rows import take_rows
-from montechain.links.design import as_matrix, n_columns, split_effects
+from montechain.links.design import as_matrix, columns_of, split_effects
 from montechain.links.linear import ONE_VERSUS_REST, SOFTMAX, FittedLinearLink
 
 __all__ = ["fold"]
@@ -55,7 +55,7 @@ def fold(estimator: Any, design: Any, n_classes: int, parents_n_classes: Sequenc
     response, coef, intercept = affine
     if len(coef) != design.shape[1] or not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
         return None
-    n_features = len(coef) - sum(map(n_columns, parents_n_classes))
+    n_features = len(coef) - len(columns_of(parents_n_classes)[0])
     rows = take_rows(design, np.arange(0, design.shape[0], -(-design.shape[0] // MAX_COMPARED)))
     for scale in SCALES:
         scaled = rows if scale == 1.0 else _with_scaled_x(rows, n_features, scale)

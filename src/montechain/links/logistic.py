@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from montechain.links._solver import LogisticProblems, Solution
 from montechain.links.base import (
     FittedLink,
     LinkLearner,
-    LinkProblem,
     check_inputs,
     check_positive,
     check_weights,
@@ -23,7 +22,7 @@ from montechain.links.base import (
     class_weights,
     refuse_fit_params,
 )
-from montechain.links.design import ParentLayout, name_labels, parent_columns, split_effects
+from montechain.links.design import columns_of, join_effects, name_labels, parent_columns, ranges, split_effects
 from montechain.links.linear import SOFTMAX, FittedLinearLink, n_scores, smoothed_log_proba
 from montechain.targets import default_label_names
 
@@ -101,16 +100,14 @@ class LogisticLink(LinkLearner):
 
     def for_classes(self, classes: Sequence[np.ndarray]) -> LogisticLink:
         """Return a copy whose `class_weight` refers to codes; `classes` holds the classes of each label."""
-        learner = clone(self)
-        if isinstance(self.class_weight, Mapping):
-            strange = [key for key in self.class_weight if not any(key in own.tolist() for own in classes)]
+        learner, weights = clone(self), self.class_weight
+        if isinstance(weights, Mapping):
+            strange = [key for key in weights if not any(key in own.tolist() for own in classes)]
             if strange:
                 raise ValueError(
-                    f"class_weight={dict(self.class_weight)!r} mentions the class {strange[0]!r}, which no label has."
+                    f"class_weight={dict(weights)!r} mentions the class {strange[0]!r}, which no label has."
                 )
-        weights = (
-            self.class_weight if isinstance(self.class_weight, list | tuple) else [self.class_weight] * len(classes)
-        )
+        weights = weights if isinstance(weights, list | tuple) else [weights] * len(classes)
         if len(weights) == len(classes) and any(isinstance(own, Mapping) for own in weights):
             learner.class_weight = [
                 {code: own[value] for code, value in enumerate(values.tolist()) if value in own}
@@ -120,21 +117,7 @@ class LogisticLink(LinkLearner):
             ]
         return learner
 
-    def fit_links(
-        self,
-        X: Any,
-        codes: np.ndarray,
-        filled: np.ndarray,
-        n_classes: Sequence[int],
-        problems: Sequence[LinkProblem],
-        *,
-        sample_weight: np.ndarray | None = None,
-        names: Sequence[Any] | None = None,
-        n_jobs: int | None = None,
-        on_link: Callable[[LinkProblem], None] | None = None,
-        initial: Sequence[tuple[LinkProblem, FittedLinearLink] | None] | None = None,
-        **fit_params: Any,
-    ) -> list[FittedLink]:
+    def fit_links(self, X, codes, filled, n_classes, problems, *, on_link=None, initial=None, **options):
         """Learn all `problems` on the same rows; see `LinkLearner.fit_links`.
 
         The links are learned together; `n_jobs` threads share the work. Their number does not change the result.
@@ -147,28 +130,13 @@ class LogisticLink(LinkLearner):
         """
         labels = sorted({problem.label for problem in problems})
         parents = sorted(set().union(*(problem.parents for problem in problems)))
-        prepared = _Prepared(
-            self, X, codes, filled, n_classes, labels, parents, sample_weight, names, n_jobs, fit_params
-        )
+        prepared = _Prepared(self, X, codes, filled, n_classes, labels, parents, **options)
         return prepared.fit_links(problems, on_link=on_link, initial=initial)
 
-    def prepared(
-        self,
-        X: Any,
-        codes: np.ndarray,
-        filled: np.ndarray,
-        n_classes: Sequence[int],
-        *,
-        sample_weight: np.ndarray | None = None,
-        names: Sequence[Any] | None = None,
-        n_jobs: int | None = None,
-        **fit_params: Any,
-    ) -> Callable[..., list[FittedLink]]:
+    def prepared(self, X, codes, filled, n_classes, **options):
         """Return `fit_links` for these rows, with x and all labels prepared once."""
         labels = range(codes.shape[1])
-        return _Prepared(
-            self, X, codes, filled, n_classes, labels, labels, sample_weight, names, n_jobs, fit_params
-        ).fit_links
+        return _Prepared(self, X, codes, filled, n_classes, labels, labels, **options).fit_links
 
 
 class _Prepared:
@@ -177,63 +145,68 @@ class _Prepared:
     Parameters
     ----------
     labels, parents : sequences of int
-        The labels that links may be learned for, and those that may be parents.
+        The labels that links may be learned for, and those that may be parents; both ascending.
     """
 
-    def __init__(self, learner, X, codes, filled, n_classes, labels, parents, sample_weight, names, n_jobs, fit_params):
+    def __init__(
+        self, learner, X, codes, filled, n_classes, labels, parents, *, sample_weight=None, names=None, n_jobs=None,
+        **fit_params,
+    ):  # fmt: skip
         refuse_fit_params(learner, fit_params)
-        check_positive(learner, "C", numbers.Real)
+        check_positive(learner, C=numbers.Real, tol=numbers.Real, max_iter=numbers.Integral)
         if learner.parent_C is not None:
-            check_positive(learner, "parent_C", numbers.Real)
-        check_positive(learner, "tol", numbers.Real)
-        check_positive(learner, "max_iter", numbers.Integral)
+            check_positive(learner, parent_C=numbers.Real)
         X = check_inputs(X)
         weight = check_weights(sample_weight, len(codes))
         self.learner, self.n_jobs = learner, n_jobs
         self.names = default_label_names(codes.shape[1]) if names is None else names
         self.n_features = X.shape[1]
-        self.n_classes = [int(k) for k in n_classes]
+        self.n_classes = np.array(n_classes, dtype=np.int64)
         self.tol = float(learner.tol) if X.shape[0] * X.shape[1] > SMALL else min(float(learner.tol), TIGHT)
 
         self.row_of = {label: row for row, label in enumerate(labels)}
         by_label = np.ascontiguousarray(codes[:, list(labels)].T)
         self.counts = [class_counts(own, weight, self.n_classes[j]) for own, j in zip(by_label, labels, strict=True)]
         self.occurring = [np.flatnonzero(counts > 0.0) for counts in self.counts]
+        given = learner.class_weight
+        if isinstance(given, list | tuple) and len(given) != codes.shape[1]:
+            raise ValueError(
+                f"class_weight has {len(given)} entries for {codes.shape[1]} labels. Give one entry for each label, "
+                'or a single None, "balanced" or dict for all of them.'
+            )
         self.class_weights = [
-            class_weights(learner.class_weight, label, codes.shape[1], *own)
+            class_weights(given[label] if isinstance(given, list | tuple) else given, *own)
             for label, *own in zip(labels, self.counts, self.occurring, strict=True)
         ]
         targets = np.array([_renumbered(*own) for own in zip(by_label, self.occurring, strict=True)])
         # One block of columns for each label that may be a parent; each problem is allowed its own parents'.
-        self.layout = ParentLayout(parents, self.n_classes)
-        columns = parent_columns(filled[:, list(parents)], [self.n_classes[j] for j in parents], dtype=bool)
+        columns = parent_columns(filled[:, list(parents)], self.n_classes[list(parents)], dtype=bool)
+        self.n_columns = np.zeros(codes.shape[1], dtype=np.int64)
+        for j in parents:
+            self.n_columns[j] = len(columns_of([self.n_classes[j]])[0])
+        self.first_column = np.cumsum(self.n_columns) - self.n_columns
         self.solver = LogisticProblems(X, columns, targets, sample_weight=weight)
 
-    def fit_links(
-        self,
-        problems: Sequence[LinkProblem],
-        *,
-        on_link: Callable[[LinkProblem], None] | None = None,
-        initial: Sequence[tuple[LinkProblem, FittedLinearLink] | None] | None = None,
-    ) -> list[FittedLink]:
+    def fit_links(self, problems, *, on_link=None, initial=None) -> list[FittedLink]:
         """Learn some links; see `LogisticLink.fit_links`."""
         rows = [self.row_of[problem.label] for problem in problems]
-        to_solve = [q for q, row in enumerate(rows) if len(self.occurring[row]) > 1]
         links: list[Any] = [None] * len(problems)
+        to_solve = []
         for q, (row, problem) in enumerate(zip(rows, problems, strict=True)):
-            if len(self.occurring[row]) <= 1:
-                parents_n_classes = [self.n_classes[j] for j in problem.parents]
-                constant = smoothed_log_proba(self.counts[row])
-                links[q] = FittedLinearLink.constant(constant, self.n_features, parents_n_classes)
-                if on_link is not None:
-                    on_link(problem)
+            if len(self.occurring[row]) > 1:
+                to_solve.append(q)
+                continue
+            constant = smoothed_log_proba(self.counts[row])
+            links[q] = FittedLinearLink.constant(constant, self.n_features, self.n_classes[list(problem.parents)])
+            if on_link is not None:
+                on_link(problem)
         if not to_solve:
             return links
 
-        target_row = [rows[q] for q in to_solve]
-        columns = [self.layout.columns(problems[q].parents) for q in to_solve]
-        allowed = np.zeros((len(to_solve), self.layout.width), dtype=bool)
+        target_row, labels = [rows[q] for q in to_solve], [problems[q].label for q in to_solve]
+        columns = [self._columns(problems[q].parents) for q in to_solve]
         n_classes = [len(self.occurring[row]) for row in target_row]
+        allowed = np.zeros((len(to_solve), self.n_columns.sum()), dtype=bool)
         class_weight = np.ones((len(to_solve), max(n_classes)))
         for i, row in enumerate(target_row):
             allowed[i, columns[i]] = True
@@ -244,7 +217,7 @@ class _Prepared:
             n_classes,
             C=float(self.learner.C),
             parent_C=self.learner.parent_C,
-            centre=self._centre([problems[q].label for q in to_solve], target_row),
+            centre=self._centre(labels, target_row),
             class_weight=class_weight,
             tol=self.tol,
             max_iter=int(self.learner.max_iter),
@@ -252,15 +225,20 @@ class _Prepared:
             on_solved=None if on_link is None else lambda i: on_link(problems[to_solve[i]]),
             n_jobs=self.n_jobs,
         )
-        self._warn_of_the_unsolved(solution, [problems[q].label for q in to_solve])
+        self._warn_of_the_unsolved(solution, labels)
         for i, q in enumerate(to_solve):
-            occurring, counts = self.occurring[rows[q]], self.counts[rows[q]]
             own = solution.coefficients[solution.score_start[i] : solution.score_start[i + 1]].T
             of_x, of_parents = own[1 : 1 + self.n_features], own[1 + self.n_features :]
-            effects = split_effects(of_parents[columns[i]], [self.n_classes[j] for j in problems[q].parents])
-            link = FittedLinearLink(len(occurring), SOFTMAX, of_x, own[0], effects)
-            links[q] = _with_absent_classes(link, self.n_classes[problems[q].label], occurring, counts.sum())
+            effects = split_effects(of_parents[columns[i]], self.n_classes[list(problems[q].parents)])
+            link = FittedLinearLink(n_classes[i], SOFTMAX, of_x, own[0], effects)
+            row, n_known = rows[q], int(self.n_classes[labels[i]])
+            links[q] = _with_absent_classes(link, n_known, self.occurring[row], self.counts[row].sum())
         return links
+
+    def _columns(self, parents):
+        """Return the columns of some parents, one parent after the other."""
+        labels = np.array(parents, dtype=np.int64)
+        return ranges(self.first_column[labels], self.n_columns[labels])
 
     def _warn_of_the_unsolved(self, solution: Solution, labels: Sequence[int]) -> None:
         unsolved = np.flatnonzero(~solution.converged).tolist()
@@ -285,56 +263,31 @@ class _Prepared:
             if given.shape != shape:
                 raise ValueError(
                     f"centre[{label}] has the shape {given.shape}. Give one row for each input and one column for each "
-                    f"class of {self.names[label]!r}: {shape}."
+                    f"class of {self.names[label]!r}: {tuple(map(int, shape))}."
                 )
-            of_classes = given[:, self.occurring[row]]
-            if of_classes.shape[1] == 2:
-                of_classes = of_classes[:, 1:] - of_classes[:, :1]
-            else:
-                of_classes = of_classes - of_classes.mean(axis=1, keepdims=True)
-            rows.append(np.pad(of_classes.T, ((0, 0), (1, self.layout.width))))
+            rows.append(np.pad(_among(given, self.occurring[row]).T, ((0, 0), (1, self.n_columns.sum()))))
         return np.concatenate(rows)
 
     def _start(self, initial, target_row, allowed):
-        """Return coefficients to start from, as the solver takes them, made of links that may have other parents.
-
-        What belongs to parents that a problem does not have, the solver leaves out.
-        """
+        """Return coefficients to start from, as the solver takes them, made of links that may have other parents."""
         rows = []
         first_parent = 1 + self.n_features
-        for given, row in zip(initial, target_row, strict=True):
+        for given, row, own_allowed in zip(initial, target_row, allowed, strict=True):
             classes = self.occurring[row]
-            own = np.zeros((n_scores(SOFTMAX, len(classes)), first_parent + self.layout.width))
+            own = np.zeros((n_scores(SOFTMAX, len(classes)), first_parent + len(own_allowed)))
             rows.append(own)
             if given is None:
                 own[:, 0] = np.nan  # the solver starts from the class frequencies
                 continue
             problem, link = given
-            own[:, 0] = _among(link, link.intercept, classes)
-            own[:, 1:first_parent] = _among(link, link.coef, classes).T
-            if not problem.parents:
-                continue
-            effects = _among(link, np.concatenate(link.parent_effects), classes)
-            n_each = np.array([len(effects) for effects in link.parent_effects])
-            first = np.cumsum(n_each) - n_each
-            columns = self.layout.columns(problem.parents)
-            if (n_each == 2).all():
-                own[:, 0] += (effects[first] * allowed[len(rows) - 1, columns][:, None]).sum(axis=0)
-                own[:, first_parent + columns] = (effects[first + 1] - effects[first]).T
-            else:
-                self._add_effects(own, problem.parents, np.split(effects, first[1:]), allowed[len(rows) - 1])
+            own[:, 0] = _among(link.intercept, classes)
+            own[:, 1:first_parent] = _among(link.coef, classes).T
+            if problem.parents:
+                columns = self._columns(problem.parents)
+                effects, base = (_among(values, classes) for values in join_effects(link.parent_effects))
+                own[:, 0] += base[own_allowed[columns]].sum(axis=0)
+                own[:, first_parent + columns] = effects.T  # those of others, the solver leaves out
         return np.concatenate(rows)
-
-    def _add_effects(self, own, parents, effects, allowed):
-        """Add the effects of parents one by one: those with more than two classes have a column for each."""
-        for j, values in zip(parents, effects, strict=True):
-            columns = self.layout.columns([j])
-            if not len(columns) or not allowed[columns].all():
-                continue
-            if len(values) <= 2:
-                own[:, 0] += values[0]
-                values = values[1:] - values[0]
-            own[:, 1 + self.n_features + columns] = values.T
 
 
 def _renumbered(codes: np.ndarray, occurring: np.ndarray) -> np.ndarray:
@@ -368,11 +321,9 @@ def _with_absent_classes(
     )
 
 
-def _among(link: FittedLinearLink, values: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return what belongs to the scores of some `classes` only: log-odds if they are two."""
-    if link.n_classes == 2:
+def _among(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return what belongs to the scores of some `classes`, from values for all of them: log-odds if they are two."""
+    if values.shape[-1] == 1:  # log-odds already
         return values
     values = values[..., classes]
-    if len(classes) == 2:
-        return values[..., 1:] - values[..., :1]
-    return values - values.mean(axis=-1, keepdims=True)
+    return values[..., 1:] - values[..., :1] if len(classes) == 2 else values - values.mean(axis=-1, keepdims=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,34 +13,30 @@ import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
-from sklearn.utils.parallel import Parallel, delayed
 
 from montechain.links.base import (
     FittedLink,
-    LinkLearner,
     LinkProblem,
+    OneByOne,
     check_inputs,
     check_positive,
     check_weights,
     class_counts,
     refuse_fit_params,
 )
-from montechain.links.design import augment, column_extremes, name_labels, parent_columns, rescaled, split_effects
+from montechain.links.design import augment, column_extremes, parent_columns, rescaled, split_effects
 from montechain.links.linear import ONE_VERSUS_REST, SOFTMAX, FittedLinearLink, smoothed_log_proba
 from montechain.links.pairwise import FittedPairwiseLink
-from montechain.targets import default_label_names
 
 __all__ = ["SVMLink", "fit_sigmoid"]
 
 RIDGE = 1e-8
 """Penalty of the logistic model, so small that it matters only if the scores separate the classes."""
-FINEST = 1e-6
-"""Tolerance to which machines are learned at most: from there on the equations of the support vectors are solved."""
 MAX_GRAM_ROWS = 4096
 """Number of rows up to which machines are given the products of all pairs of rows, which all links share."""
 
 
-class SVMLink(LinkLearner):
+class SVMLink(OneByOne):
     """Learn links by linear support vector machines with a logistic model on their scores.
 
     This is the base classifier of Read, Martino and Luengo (2013), Weka's ``SMO -M``. Inputs are scaled to [0, 1] by
@@ -84,60 +81,24 @@ class SVMLink(LinkLearner):
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit_links(  # noqa: D102
-        self,
-        X: Any,
-        codes: np.ndarray,
-        filled: np.ndarray,
-        n_classes: Sequence[int],
-        problems: Sequence[LinkProblem],
-        *,
-        sample_weight: np.ndarray | None = None,
-        names: Sequence[Any] | None = None,
-        n_jobs: int | None = None,
-        on_link: Callable[[LinkProblem], None] | None = None,
-        **fit_params: Any,
-    ) -> list[FittedLink]:
+    _prefer = "threads"
+
+    def _link_fitter(self, X, codes, filled, n_classes, names, *, sample_weight=None, **fit_params):
         refuse_fit_params(self, fit_params)
-        check_positive(self, "C", numbers.Real)
-        check_positive(self, "tol", numbers.Real)
-        check_positive(self, "max_iter", numbers.Integral)
+        check_positive(self, C=numbers.Real, tol=numbers.Real, max_iter=numbers.Integral)
         X, exponent = rescaled(check_inputs(X))
         weight = check_weights(sample_weight, len(codes))
-        n_classes = [int(k) for k in n_classes]
         counting = _ScaledRows.of(X, np.flatnonzero(weight > 0.0))
-        with warnings.catch_warnings():  # there is one warning for all machines
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            learned = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-                delayed(self._fit_link)(X, counting, exponent, codes, filled, weight, n_classes, problem)
-                for problem in problems
-            )
-        links: list[FittedLink] = []
-        unsolved: list[int] = []
-        for problem, (link, converged) in zip(problems, learned, strict=True):
-            links.append(link)
-            if not converged:
-                unsolved.append(problem.label)
-            if on_link is not None:
-                on_link(problem)
-        if unsolved:
-            names = default_label_names(codes.shape[1]) if names is None else names
-            warnings.warn(
-                f"Not all links converged to tol={self.tol} within max_iter={self.max_iter} steps per row: "
-                f"{name_labels(names[label] for label in unsolved)}. Use SVMLink(max_iter={10 * self.max_iter}), or a "
-                f"C smaller than {self.C}.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        return links
+        return partial(self._fit_link, X, counting, exponent, codes, filled, weight, n_classes, names)
 
-    def _fit_link(self, X, counting, exponent, codes, filled, weight, n_classes, problem):
-        """Return the link, and whether all of its machines converged."""
+    def _fit_link(
+        self, X, counting, exponent, codes, filled, weight, n_classes, names, problem: LinkProblem
+    ) -> FittedLink:
         label, parents = problem
         own, parents_n_classes = codes[:, label], [n_classes[j] for j in parents]
         counts = class_counts(own, weight, n_classes[label])
         if (counts > 0.0).sum() <= 1:
-            return FittedLinearLink.constant(smoothed_log_proba(counts), X.shape[1], parents_n_classes), True
+            return FittedLinearLink.constant(smoothed_log_proba(counts), X.shape[1], parents_n_classes)
         if (own[counting.rows] < 0).any():
             counting = _ScaledRows.of(X, np.flatnonzero((weight > 0.0) & (own >= 0)))
         own, weight = own[counting.rows], weight[counting.rows]
@@ -149,57 +110,60 @@ class SVMLink(LinkLearner):
 
         # With two classes the score is the log-odds of class 1, but in pairs that of the first against the second.
         K = n_classes[label]
-        pairs = [(1, 0)] if K == 2 else [(i, j) for i in range(K) for j in range(i + 1, K)]
-        coef, intercept, converged = np.zeros((inputs.shape[1], len(pairs))), np.zeros(len(pairs)), True
+        pairs = [(1, 0)] if K == 2 else list(combinations(range(K), 2))
+        coef, intercept = np.zeros((inputs.shape[1], len(pairs))), np.zeros(len(pairs))
         for w, (positive, negative) in enumerate(pairs):
             if counts[positive] == 0.0 or counts[negative] == 0.0:
                 intercept[w] = np.log((counts[positive] + 0.5) / (counts[negative] + 0.5))
                 continue
             rows = np.flatnonzero((own == positive) | (own == negative))
             products = gram if gram is None or len(rows) == len(own) else gram[np.ix_(rows, rows)]
-            coef[:, w], intercept[w], solved = self._fit_pair(
-                inputs[rows], products, own[rows] == positive, weight[rows]
+            coef[:, w], intercept[w] = self._fit_pair(
+                inputs[rows], products, own[rows] == positive, weight[rows], names[label]
             )
-            converged &= solved
         of_x, of_parents = np.split(coef, [X.shape[1]])
         of_x *= counting.scale[:, None]
         intercept -= counting.shift @ of_x
         of_x = np.ldexp(of_x, -exponent[:, None])
         effects = split_effects(of_parents, parents_n_classes)
         if K == 2:
-            return FittedLinearLink(2, SOFTMAX, of_x, intercept, effects), converged
+            return FittedLinearLink(2, SOFTMAX, of_x, intercept, effects)
         # A pair that never occurs still needs a little weight, or its classes would get no probability at all.
         pair_weight = np.array([max(counts[i] + counts[j], 1.0) for i, j in pairs])
-        odds = FittedLinearLink(len(pairs), ONE_VERSUS_REST, of_x, intercept, effects)
-        return FittedPairwiseLink(K, odds, pair_weight), converged
+        return FittedPairwiseLink(
+            K, FittedLinearLink(len(pairs), ONE_VERSUS_REST, of_x, intercept, effects), pair_weight
+        )
 
-    def _fit_pair(self, inputs, products, is_positive, weight):
-        """Return coefficients and intercept of the log-odds of one class against another, and whether it converged."""
+    def _fit_pair(self, inputs, products, is_positive, weight, name) -> tuple[np.ndarray, float]:
+        """Return coefficients and intercept of the log-odds of one class against another."""
         machine = SVC(
             C=self.C,
             kernel="linear" if products is None else "precomputed",
-            tol=max(self.tol, FINEST),
+            tol=self.tol,
             max_iter=min(int(self.max_iter) * len(weight), 2**31 - 1),
-        ).fit(inputs if products is None else products, is_positive, sample_weight=weight)
-        dual = machine.dual_coef_.toarray() if sp.issparse(machine.dual_coef_) else machine.dual_coef_
-        support, dual, intercept = machine.support_, dual[0], machine.intercept_[0]
-        if products is not None:
-            if self.tol < FINEST:
-                dual, intercept = _polished(
-                    products[np.ix_(support, support)], is_positive[support], dual, intercept, self.C * weight[support]
-                )
-            intercept += products[0, support] @ dual  # the products are those of centred rows
-        coef = inputs[support].T @ dual
+        )
+        with warnings.catch_warnings():  # ours says what to do
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            machine.fit(inputs if products is None else products, is_positive, sample_weight=weight)
+        if machine.fit_status_:
+            warnings.warn(
+                f"A link of label {name!r} did not converge to tol={self.tol} within max_iter={self.max_iter} steps "
+                f"per row. Use SVMLink(max_iter={10 * self.max_iter}), or a C smaller than {self.C}.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        dual = (machine.dual_coef_.toarray() if sp.issparse(machine.dual_coef_) else machine.dual_coef_)[0]
+        coef, intercept = inputs[machine.support_].T @ dual, machine.intercept_[0]
         scores = inputs @ coef
-        if products is not None:
-            intercept -= scores[0]
+        if products is not None:  # the products are those of centred rows
+            intercept += products[0, machine.support_] @ dual - scores[0]
         scores += intercept
         losses = np.maximum(0.0, 1.0 - np.where(is_positive, scores, -scores))
         lesser = min(weight[is_positive].sum(), weight[~is_positive].sum())
         if 0.5 * coef @ coef + self.C * (weight @ losses) >= 2.0 * self.C * lesser * (1.0 - 1e-9):
             scores[:] = 0.0  # the machine is no better than one that gives all rows the same score
         slope, offset = fit_sigmoid(scores, is_positive, weight)
-        return slope * coef, slope * intercept + offset, machine.fit_status_ == 0
+        return slope * coef, slope * intercept + offset
 
 
 class _ScaledRows(NamedTuple):
@@ -230,23 +194,6 @@ class _ScaledRows(NamedTuple):
         shift = X.mean(axis=0, dtype=np.float64) if len(rows) else low
         X = (X - shift) * scale
         return cls(rows, X, shift, scale, X @ X.T if few else None)
-
-
-def _polished(gram, is_positive, dual, intercept, bounds):
-    """Return the solution for which the support vectors inside their bounds have a margin of exactly one.
-
-    If it lies outside of the bounds, the solution stays as it is.
-    """
-    free = np.flatnonzero(np.abs(dual) < bounds * (1.0 - 1e-12))
-    at_bound = np.setdiff1d(np.arange(len(dual)), free)
-    border = np.ones((len(free), 1))
-    system = np.block([[gram[np.ix_(free, free)], border], [border.T, np.zeros((1, 1))]])
-    margins = np.where(is_positive, 1.0, -1.0)[free] - gram[np.ix_(free, at_bound)] @ dual[at_bound]
-    found = np.linalg.lstsq(system, np.append(margins, -dual[at_bound].sum()), rcond=1e-13)[0]
-    polished = dual.copy()
-    polished[free] = found[:-1]
-    inside = (polished >= 0.0) == is_positive
-    return (polished, found[-1]) if (inside & (np.abs(polished) <= bounds)).all() else (dual, intercept)
 
 
 def fit_sigmoid(scores: np.ndarray, is_positive: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
