@@ -106,9 +106,7 @@ def test_integer_takes_the_most_informative_earlier_labels():
 CODES = np.zeros((3, 3), dtype=np.int32)
 
 
-@pytest.mark.parametrize(
-    "graph", [{0: [2], 1: [0, 2]}, [[2], [0, 2], []], np.array([[0, 0, 1], [1, 0, 1], [0, 0, 0]], dtype=bool)]
-)
+@pytest.mark.parametrize("graph", [{0: [2], 1: [0, 2]}, [[2], [0, 2], []]])
 def test_explicit_graphs_are_put_into_a_fitting_order(graph):
     order, parents = arrange(graph, [0, 1, 2], CODES, [2, 2, 2])
     assert order == (2, 0, 1)
@@ -127,7 +125,7 @@ def test_names_may_be_used_in_a_graph():
         ({0: [0]}, "cycle: 0 -> 0"),
         ({0: [7]}, r"label 7: allowed are 0 to 2"),
         ([[], []], "2 entries for 3 labels"),
-        (np.zeros((2, 2), dtype=bool), "must be square"),
+        (np.zeros((2, 2), dtype=bool), "of type ndarray"),
         ("trees", "did you mean 'tree'"),
         (-1, "must not be negative"),
         (1.5, "of type float"),

@@ -33,13 +33,12 @@ def arrange(
 
     Parameters
     ----------
-    parents : {"all", "none", "tree"}, int, mapping, sequence of sequences or square bool array
+    parents : {"all", "none", "tree"}, int, mapping or sequence of sequences
         ``"all"``: every earlier label. ``"none"``: no label, so that labels are independent given x.
         ``"tree"``: the maximum spanning tree of the pairwise mutual information of the labels,
         directed away from the first label of `order`. An integer k: the k earlier labels with the
         largest mutual information. Else an explicit directed acyclic graph: ``{label: its parents}``
-        (labels left out have none), one sequence of parents per label, or a matrix whose entry
-        ``[i, j]`` says whether j is a parent of i.
+        (labels left out have none), or one sequence of parents per label.
     order : sequence of int
         A permutation of the labels. A tree or graph may need a different order: then labels are taken
         from the front of `order` as soon as all of their parents have been taken.
@@ -60,33 +59,22 @@ def arrange(
     parents : tuple of tuples of int
         For each *label*, the labels that are its parents, in ascending order.
     """
-    n_labels = len(n_classes)
-    if isinstance(parents, str):
-        if parents not in NAMES:
-            raise ValueError(
-                f"`parents={parents!r}` is not known{nearest(parents, NAMES) or '.'} Allowed are 'all', 'none', "
-                "'tree', an integer k (the k most informative earlier labels) or an explicit graph such as {2: [0, 1]}."
-            )
-        if parents == "none":
-            return tuple(order), ((),) * n_labels
-        if parents == "all":
-            return tuple(order), _earlier(order)
-        if information is None:
-            information = mutual_information(codes, n_classes, sample_weight)
-        graph = _spanning_tree(information, order[0])
-        return _topological(graph, order), graph
-    if isinstance(parents, int | np.integer) and not isinstance(parents, bool):
-        if parents < 0:
-            raise ValueError(f"`parents={parents}` must not be negative: give how many earlier labels a link may see.")
-        if information is None:
-            information = mutual_information(codes, n_classes, sample_weight)
+    if isinstance(parents, str) and parents not in NAMES:
+        raise ValueError(
+            f"`parents={parents!r}` is not known{nearest(parents, NAMES) or '.'} Allowed are 'all', 'none', "
+            "'tree', an integer k (the k most informative earlier labels) or an explicit graph such as {2: [0, 1]}."
+        )
+    if isinstance(parents, str) and parents != "tree":
+        return tuple(order), _earlier(order, len(order) if parents == "all" else 0)
+    is_number = isinstance(parents, int | np.integer) and not isinstance(parents, bool)
+    if is_number and parents < 0:
+        raise ValueError(f"`parents={parents}` must not be negative: give how many earlier labels a link may see.")
+    if information is None and (is_number or isinstance(parents, str)):
+        information = mutual_information(codes, n_classes, sample_weight)
+    if is_number:
         return tuple(order), _earlier(order, int(parents), information)
-    graph = _explicit(parents, n_labels, names)
-    cycle = _cycle(graph)
-    if cycle:
-        path = " -> ".join(map(str, cycle))
-        raise ValueError(f"`parents` has a cycle: {path}. Remove one of these edges; a chain needs an acyclic graph.")
-    if fixed:
+    graph = _spanning_tree(information, order[0]) if isinstance(parents, str) else _explicit(parents, order, names)
+    if fixed and not isinstance(parents, str):
         _check_parents_first(graph, order)
         return tuple(order), graph
     return _topological(graph, order), graph
@@ -115,44 +103,39 @@ def mutual_information(
            [0.693, 0.693]])
     """
     n_rows, n_labels = codes.shape
-    start = np.concatenate([[0], np.cumsum(n_classes)])
     label_of = np.repeat(np.arange(n_labels), n_classes)
-    known = codes >= 0
-    # Most labels are mostly of their first class. Its indicator is "known, and none of the others":
-    # counting the others and the known rows only keeps the products sparse.
+    start = np.cumsum([0, *n_classes])
+    first = start[:-1]
+    weight = np.ones((n_rows, 1)) if sample_weight is None else np.asarray(sample_weight, np.float64)[:, None]
+    # Most labels are mostly of their first class: count the other classes, and take them off the rows that are known.
     rows, labels = np.nonzero(codes > 0)
     others = sp.csr_array((np.ones(len(rows)), (rows, start[labels] + codes[rows, labels])), (n_rows, start[-1]))
-    everywhere = known.all()
-    knowing = np.ones((n_rows, 1)) if everywhere else known.astype(np.float64)
-    joined = sp.hstack([others, sp.csr_array(knowing)], format="csr")
-    weighted = joined if sample_weight is None else sp.diags_array(np.asarray(sample_weight, np.float64)) @ joined
-    products = (joined.T @ weighted).toarray()
-    to_indicators = np.vstack([np.eye(start[-1]), np.zeros((knowing.shape[1], start[-1]))])
-    for label in range(n_labels):
-        first = start[label]
-        to_indicators[first : start[label + 1], first] = -1.0
-        to_indicators[first, first] = 0.0
-        to_indicators[start[-1] + (0 if everywhere else label), first] = 1.0
-    to_indicators = sp.csr_array(to_indicators)
-    counts = to_indicators.T @ (to_indicators.T @ products.T).T
-    total = np.add.reduceat(np.add.reduceat(counts, start[:-1], axis=0), start[:-1], axis=1)[label_of][:, label_of]
-    row_margin = np.add.reduceat(counts, start[:-1], axis=1)[:, label_of]
-    column_margin = np.add.reduceat(counts, start[:-1], axis=0)[label_of]
+    known = np.ones((n_rows, 1)) if (codes >= 0).all() else (codes >= 0).astype(np.float64)
+    of_known = np.broadcast_to(others.T @ (weight * known), (start[-1], n_labels))
+    counts = (others.T @ others.multiply(weight)).toarray()
+    counts[:, first] += of_known - np.add.reduceat(counts, first, axis=1)
+    of_known = of_known.T.copy()
+    of_known[:, first] += known.T @ (weight * known) - np.add.reduceat(of_known, first, axis=1)
+    counts[first] += of_known - np.add.reduceat(counts, first, axis=0)
+    total = np.add.reduceat(np.add.reduceat(counts, first, axis=0), first, axis=1)[label_of][:, label_of]
+    row_margin = np.add.reduceat(counts, first, axis=1)[:, label_of]
+    column_margin = np.add.reduceat(counts, first, axis=0)[label_of]
     # Weights need not be whole numbers, so subtracting them may leave a trace where there is nothing.
     occurs = counts > 1e-12 * total.max(initial=0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(occurs, counts / total * np.log(counts * total / (row_margin * column_margin)), 0.0)
-    pairs = np.add.reduceat(np.add.reduceat(terms, start[:-1], axis=0), start[:-1], axis=1)
+    pairs = np.add.reduceat(np.add.reduceat(terms, first, axis=0), first, axis=1)
     return np.maximum(pairs, 0.0)
 
 
-def _earlier(order: Sequence[int], k: int | None = None, information: Any = None) -> Graph:
-    """Return all earlier labels of each label, or those `k` that tell most about it."""
+def _earlier(order: Sequence[int], k: int, information: Any = None) -> Graph:
+    """Return the earlier labels of each label, at most those `k` that tell most about it."""
     graph: list[tuple[int, ...]] = [()] * len(order)
     for position, label in enumerate(order):
         earlier = np.array(order[:position], dtype=int)
-        if k is not None:
-            earlier = earlier[np.argsort(-information[label, earlier], kind="stable")[:k]]
+        if k < position:
+            told = np.zeros(position) if information is None else information[label, earlier]
+            earlier = earlier[np.argsort(-told, kind="stable")[:k]]
         graph[label] = tuple(sorted(earlier.tolist()))
     return tuple(graph)
 
@@ -174,8 +157,9 @@ def _topological(graph: Graph, order: Sequence[int]) -> tuple[int, ...]:
     return tuple(taken)
 
 
-def _explicit(parents: Any, n_labels: int, names: Sequence[Any] | None) -> Graph:
-    """Return an explicit graph as the sorted parents of each label."""
+def _explicit(parents: Any, order: Sequence[int], names: Sequence[Any] | None) -> Graph:
+    """Return an explicit graph, which must be acyclic, as the sorted parents of each label."""
+    n_labels = len(order)
     position = {} if names is None else {name: label for label, name in enumerate(names)}
 
     def label_of(label: Any) -> int:
@@ -186,33 +170,29 @@ def _explicit(parents: Any, n_labels: int, names: Sequence[Any] | None) -> Graph
         known = "" if names is None else f" or one of the names {list(position)}"
         raise ValueError(f"`parents` names the label {label!r}: allowed are 0 to {n_labels - 1}{known}.")
 
-    if isinstance(parents, Mapping):
-        entries = [(label_of(label), above) for label, above in parents.items()]
-    elif isinstance(parents, np.ndarray) and parents.ndim == 2 and parents.dtype == bool:
-        if parents.shape != (n_labels, n_labels):
-            raise ValueError(
-                f"`parents` is a matrix of shape {parents.shape}; for {n_labels} labels it must be square."
-            )
-        entries = [(label, np.flatnonzero(row).tolist()) for label, row in enumerate(parents)]
-    elif isinstance(parents, Sequence):
+    if not isinstance(parents, Mapping | Sequence):
+        raise TypeError(
+            f"`parents` is of type {type(parents).__name__}. Allowed are 'all', 'none', 'tree', an integer, a mapping "
+            "{label: parents}, or one sequence of parents per label."
+        )
+    if not isinstance(parents, Mapping):
         if len(parents) != n_labels:
             raise ValueError(
                 f"`parents` has {len(parents)} entries for {n_labels} labels: give one sequence of parents for each "
                 "label, or a mapping {label: parents} with those that have any."
             )
-        entries = list(enumerate(parents))
-    else:
-        raise TypeError(
-            f"`parents` is of type {type(parents).__name__}. Allowed are 'all', 'none', 'tree', an integer, a mapping "
-            "{label: parents}, one sequence of parents per label, or a square array of booleans."
-        )
+        parents = dict(enumerate(parents))
     graph: list[tuple[int, ...]] = [()] * n_labels
-    for label, above in entries:
+    for label, above in parents.items():
         if isinstance(above, str) or not isinstance(above, Iterable):
             raise ValueError(
                 f"`parents` gives label {label!r} the parents {above!r}: give a list, such as [{above!r}]."
             )
-        graph[label] = tuple(sorted({label_of(parent) for parent in above}))
+        graph[label_of(label)] = tuple(sorted({label_of(parent) for parent in above}))
+    cycle = _cycle(tuple(graph))
+    if cycle:
+        path = " -> ".join(map(str, cycle))
+        raise ValueError(f"`parents` has a cycle: {path}. Remove one of these edges; a chain needs an acyclic graph.")
     return tuple(graph)
 
 
