@@ -13,9 +13,8 @@ reorder sums does not reach the steps whose rounding is the point.
 from __future__ import annotations
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, overload
+from numba.extending import overload
 
 from montechain._kernels.compiling import njit
 
@@ -27,37 +26,12 @@ LOG_2_HIGH = 6.93145751953125e-1
 LOG_2_LOW = 1.42860682030941723212e-6
 ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to a whole number, which then fills the lowest bits
 
-LOG2_E_32 = np.float32(LOG2_E)
-LOWEST_32 = np.float32(-87.0)
-LOG_2_HIGH_32 = np.float32(0.693359375)
-LOG_2_LOW_32 = np.float32(-2.12194440e-4)
-ROUND_32 = np.float32(12582912.0)
+LOG2_E_32, LOWEST_32, ROUND_32 = np.float32(LOG2_E), np.float32(-87.0), np.float32(12582912.0)
+LOG_2_HIGH_32, LOG_2_LOW_32 = np.float32(0.693359375), np.float32(-2.12194440e-4)
 # Taylor's series, its last terms bent so that seven of them are enough between -log(2) / 2 and log(2) / 2.
 ONE_32, HALF_32 = np.float32(1.0), np.float32(5.0000001201e-1)
 THIRD_32, FOURTH_32 = np.float32(1.6666665459e-1), np.float32(4.1665795894e-2)
 FIFTH_32, SIXTH_32, SEVENTH_32 = np.float32(8.3334519073e-3), np.float32(1.3981999507e-3), np.float32(1.9875691500e-4)
-
-
-@intrinsic
-def bits_of(typing_context, value):
-    """Return the bits of a floating-point number as a whole number of the same size."""
-    whole = types.int64 if value == types.float64 else types.int32
-
-    def generate(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], ir.IntType(whole.bitwidth))
-
-    return whole(value), generate
-
-
-@intrinsic
-def float_of(typing_context, bits):
-    """Return the floating-point number with the bits of a whole number."""
-    number, kind = (types.float64, ir.DoubleType()) if bits == types.int64 else (types.float32, ir.FloatType())
-
-    def generate(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], kind)
-
-    return number(bits), generate
 
 
 @njit(cache=False)
@@ -89,7 +63,8 @@ def _exp_of_double(x):
     quartic = square * square
     series = 1.0 + (rest + (0.5 * square + cube * (low + quartic * (middle + quartic * high))))
     # The whole number sits in the lowest bits of `shifted`; moved up by 52 places it is an exponent.
-    return float_of(bits_of(series) + (bits_of(shifted) << 52))
+    bits = np.float64(series).view(np.int64) + (np.float64(shifted).view(np.int64) << 52)
+    return np.int64(bits).view(np.float64)
 
 
 def _exp_of_single(x):
@@ -99,4 +74,5 @@ def _exp_of_single(x):
     rest = x - whole * LOG_2_HIGH_32 - whole * LOG_2_LOW_32
     high = FIFTH_32 + rest * (SIXTH_32 + rest * SEVENTH_32)
     series = ONE_32 + (rest + rest * rest * (HALF_32 + rest * (THIRD_32 + rest * (FOURTH_32 + rest * high))))
-    return float_of(np.int32(bits_of(series) + (bits_of(shifted) << 23)))
+    bits = np.float32(series).view(np.int32) + (np.float32(shifted).view(np.int32) << 23)
+    return np.int32(bits).view(np.float32)

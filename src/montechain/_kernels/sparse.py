@@ -1,8 +1,8 @@
 """Products of a sparse matrix with the rows of a dense one, a line of columns at a time.
 
 The sparse matrix Z has n rows and F columns and is given by `indptr`, `indices` and `data` as in a CSR matrix. The
-products of the logistic solver are float32 throughout, and `data` is empty where all entries are one. Coefficients are
-(W, 1 + D + F), those of Z from the column `first` on; margins and residuals are (W, n).
+products of the logistic solver are float32 throughout. Coefficients are (W, 1 + D + F), those of Z from the column
+`first` on; margins and residuals are (W, n).
 """
 
 from __future__ import annotations
@@ -38,20 +38,12 @@ def sparse_product(indptr, indices, data, coefficients, first, out):
                 # Two sums, since an addition has to wait for the one before.
                 even, odd = start, zeros_like(table)
                 k, last = indptr[top + r], indptr[top + r + 1]
-                if data.shape[0] == 0:
-                    while k + 1 < last:
-                        even = add(even, load(table, indices[k]))
-                        odd = add(odd, load(table, indices[k + 1]))
-                        k += 2
-                    if k < last:
-                        even = add(even, load(table, indices[k]))
-                else:
-                    while k + 1 < last:
-                        even = multiply_add(data[k], load(table, indices[k]), even)
-                        odd = multiply_add(data[k + 1], load(table, indices[k + 1]), odd)
-                        k += 2
-                    if k < last:
-                        even = multiply_add(data[k], load(table, indices[k]), even)
+                while k + 1 < last:
+                    even = multiply_add(data[k], load(table, indices[k]), even)
+                    odd = multiply_add(data[k + 1], load(table, indices[k + 1]), odd)
+                    k += 2
+                if k < last:
+                    even = multiply_add(data[k], load(table, indices[k]), even)
                 store(tile, r, add(even, odd))
             for w in range(n_own):
                 for r in range(n_tile):
@@ -78,35 +70,10 @@ def sparse_transposed_product(indptr, indices, data, residual, first, out):
             for r in range(n_tile):
                 own = load(tile, r)
                 sums = add(sums, own)
-                if data.shape[0] == 0:
-                    for k in range(indptr[top + r], indptr[top + r + 1]):
-                        store(table, indices[k], add(load(table, indices[k]), own))
-                else:
-                    for k in range(indptr[top + r], indptr[top + r + 1]):
-                        store(table, indices[k], multiply_add(data[k], own, load(table, indices[k])))
+                for k in range(indptr[top + r], indptr[top + r + 1]):
+                    store(table, indices[k], multiply_add(data[k], own, load(table, indices[k])))
         store(tile, 0, sums)
         for w in range(n_own):
             out[top_score + w, 0] = tile[0, w]
             for j in range(n_columns):
                 out[top_score + w, first + j] = table[j, w]
-
-
-@njit
-def sparse_scores(indptr, indices, data, lines, offset, out):
-    """Write ``Z @ coefficients + offset`` to `out` (n, W), in double precision.
-
-    The coefficients come as `lines` (number of lines, F, lanes), those of column w in place ``w % lanes`` of line
-    ``w // lanes``, and so does the `offset` (number of lines, lanes).
-    """
-    n_lines, _, n_lanes = lines.shape
-    line = np.zeros((1, n_lanes))
-    for i in range(out.shape[0]):
-        for number in range(n_lines):
-            table = lines[number]
-            total = load(offset, number)
-            for k in range(indptr[i], indptr[i + 1]):
-                total = multiply_add(data[k], load(table, indices[k]), total)
-            store(line, 0, total)
-            first = number * n_lanes
-            for w in range(min(n_lanes, out.shape[1] - first)):
-                out[i, first + w] = line[0, w]

@@ -67,13 +67,8 @@ class Inputs:
     @cached_property
     def _single(self) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """The dense columns, and the arrays of the sparse ones as kernels take them, in single precision."""
-        data = self.sparse.data.astype(np.float32)
-        arrays = (
-            self.sparse.indptr.astype(np.int64),
-            self.sparse.indices.astype(np.int32),
-            data[:0] if (data == 1.0).all() else data,
-        )
-        return self.dense.astype(np.float32), arrays
+        indptr, indices = self.sparse.indptr.astype(np.int64), self.sparse.indices.astype(np.int32)
+        return self.dense.astype(np.float32), (indptr, indices, self.sparse.data.astype(np.float32))
 
     def product(self, coefficients: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Write the margins to `out` (W, n), in the precision of `out`, for coefficients (W, F) of the same kind."""
