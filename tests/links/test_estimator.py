@@ -49,24 +49,19 @@ def test_a_link_is_fitted_on_the_rows_whose_label_is_known():
     assert link.estimator.fit_params_["tag"] == "t"
 
 
-def test_a_label_with_one_class_in_these_rows_is_constant_but_not_certain():
-    codes = np.array([[0], [0], [0], [0]], dtype=np.int32)
-    link = fit(Recorder(), X, codes, [2], LinkProblem(0, ()))
-    assert isinstance(link, FittedLinearLink)
-    np.testing.assert_allclose(np.exp(link.log_proba(X, codes[:, :0])), [[0.9, 0.1]] * 4)
-
-
-def test_a_lone_class_is_certain():
-    codes = np.zeros((4, 1), dtype=np.int32)
-    link = fit(Recorder(), X, codes, [1], LinkProblem(0, ()))
-    assert link.log_proba(X, codes[:, :0]).tolist() == [[0.0]] * 4
-
-
-def test_a_class_that_does_not_occur_is_improbable_but_not_impossible():
-    codes = np.array([[0], [2], [0], [2]], dtype=np.int32)
-    link = fit(Recorder(), X, codes, [3], LinkProblem(0, ()))
-    assert isinstance(link, FittedEstimatorLink)
-    np.testing.assert_allclose(np.exp(link.log_proba(X, codes[:, :0])), [[5 / 11, 1 / 11, 5 / 11]] * 4)
+@pytest.mark.parametrize(
+    ("codes", "n_classes", "expected", "kind"),
+    [
+        ([0, 0, 0, 0], 1, [1.0], FittedLinearLink),
+        ([0, 0, 0, 0], 2, [0.9, 0.1], FittedLinearLink),
+        ([0, 2, 0, 2], 3, [5 / 11, 1 / 11, 5 / 11], FittedEstimatorLink),
+    ],
+)
+def test_a_class_that_does_not_occur_is_improbable_but_not_impossible(codes, n_classes, expected, kind):
+    codes = np.array(codes, dtype=np.int32)[:, None]
+    link = fit(Recorder(), X, codes, [n_classes], LinkProblem(0, ()))
+    assert isinstance(link, kind)
+    np.testing.assert_allclose(np.exp(link.log_proba(X, codes[:, :0])), [expected] * 4)
 
 
 def test_seeds_depend_on_the_link_alone():

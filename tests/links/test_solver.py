@@ -89,29 +89,6 @@ def test_solution_is_that_of_a_general_optimiser(kind):
         assert ours <= reference.objective(Z, targets[q], *expected, 2.0, weight) + 1e-9
 
 
-def test_whole_weights_are_repetitions():
-    X, P, allowed, targets = make_problems(3)
-    times = np.random.default_rng(0).integers(0, 4, len(X))
-    times[:4] = 1  # every class keeps a row
-    weighted = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, sample_weight=times.astype(float), tol=1e-11)
-    again = np.repeat(np.arange(len(X)), times)
-    repeated = solve_logistic(X[again], P[again], allowed, targets[:, again], range(5), N_CLASSES, tol=1e-11)
-    np.testing.assert_allclose(weighted.coefficients, repeated.coefficients, atol=1e-8)
-
-
-def test_unknown_rows_do_not_count():
-    X, P, allowed, targets = make_problems(4)
-    unknown = np.random.default_rng(0).random(targets.shape) < 0.3
-    unknown[:, :4] = False
-    holey = np.where(unknown, -1, targets).astype(np.int32)
-    together = solve_logistic(X, P, allowed, holey, range(5), N_CLASSES, tol=1e-11)
-    for q in range(5):
-        kept = ~unknown[q]
-        alone = solve_logistic(X[kept], P[kept], allowed[[q]], targets[[q]][:, kept], [0], [N_CLASSES[q]], tol=1e-11)
-        own = together.coefficients[together.score_start[q] : together.score_start[q + 1]]
-        np.testing.assert_allclose(own, alone.coefficients, atol=1e-8)
-
-
 @pytest.mark.usefixtures("preconditioner")
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
 def test_answer_does_not_depend_on_the_batch(container, monkeypatch):
@@ -128,15 +105,8 @@ def test_answer_does_not_depend_on_the_batch(container, monkeypatch):
     assert [len(block) for block in blocks_seen] == [1] * 5
     assert sorted(solved) == list(range(5))
     np.testing.assert_allclose(together.coefficients, blocks.coefficients, atol=1e-7)
-
-
-@pytest.mark.usefixtures("preconditioner")
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
-def test_problems_that_wait_for_room_get_the_same_answer(container, monkeypatch):
-    X, P, allowed, targets = make_problems(5, kind="any")
-    X = container(X)
-    together = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-10)
-    monkeypatch.setattr(Inputs, "n_scores_at_once", 3)  # the widest problem has four scores
+    monkeypatch.undo()
+    monkeypatch.setattr(Inputs, "n_scores_at_once", 3)  # problems wait for room; the widest has four scores
     waiting = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, tol=1e-10)
     assert waiting.converged.all()
     np.testing.assert_allclose(together.coefficients, waiting.coefficients, atol=1e-7)
@@ -243,15 +213,6 @@ def test_tolerances_below_rounding_end_without_complaint():
     assert solution.converged.all()
     assert solution.gradient.max() < 1e-11
     assert solution.n_iter.max() < 200
-
-
-def test_separable_classes_with_hardly_any_penalty_stay_finite():
-    X = np.linspace(-1, 1, 40)[:, None]
-    targets = (X[:, 0] > 0).astype(np.int32)[None]
-    solution = solve_logistic(X, np.empty((40, 0)), np.empty((1, 0), bool), targets, [0], [2], C=1e8, tol=1e-9)
-    assert solution.converged.all()
-    assert np.isfinite(solution.coefficients).all()
-    assert ((solution.coefficients[0, 0] + solution.coefficients[0, 1] * X[:, 0] > 0) == (targets[0] == 1)).all()
 
 
 def test_max_iter_is_obeyed_and_told():
