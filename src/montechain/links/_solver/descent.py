@@ -30,31 +30,15 @@ STUCK = {np.float64: 1e-12, np.float32: 1e-7}
 
 @dataclass(frozen=True)
 class Targets:
-    """What the problems are about.
+    """What the problems are about."""
 
-    Attributes
-    ----------
-    codes : int32 ndarray of shape (T, n)
-        Classes, negative where unknown.
-    row : int64 ndarray of shape (Q,)
-        The row of `codes` that each problem is about.
-    widths : int64 ndarray of shape (Q,)
-        Number of scores of each problem.
-    weight : ndarray of shape (Q,)
-        Total weight of each problem's rows.
-    sample_weight : ndarray of shape (n,)
-    class_weight : ndarray of shape (Q, K)
-    allowed : bool ndarray of shape (Q, P)
-        The parents that each problem has.
-    """
-
-    codes: np.ndarray
-    row: np.ndarray
-    widths: np.ndarray
-    weight: np.ndarray
-    sample_weight: np.ndarray
-    class_weight: np.ndarray
-    allowed: np.ndarray
+    codes: np.ndarray  # (T, n), int32: classes, negative where unknown
+    row: np.ndarray  # (Q,): the row of `codes` that each problem is about
+    widths: np.ndarray  # (Q,): number of scores of each problem
+    weight: np.ndarray  # (Q,): total weight of each problem's rows
+    sample_weight: np.ndarray  # (n,)
+    class_weight: np.ndarray  # (Q, K)
+    allowed: np.ndarray  # (Q, P), bool: the parents that each problem has
 
 
 class Descent:
@@ -65,23 +49,17 @@ class Descent:
 
     Parameters
     ----------
-    inputs : Inputs
     dtype : numpy.float64 or numpy.float32
         Precision of margins and of products with the inputs. Multi-class problems take double precision.
-    preconditioner : Diagonal or Factor
-    targets : Targets
     n_pairs : int
         Pairs of steps and changes of the gradient that are remembered.
     problems : int ndarray
-    coefficients : ndarray of shape (scores of these problems, F)
-        Where to start.
-    offset : ndarray of the shape of `coefficients`
-        Coefficients to which these are added in the margins, not in the penalty.
+        Those of the targets' problems that are meant.
+    coefficients, offset : ndarrays of shape (scores of these problems, F)
+        Where to start, and what is added in the margins, but not in the penalty.
     penalty : ndarray of shape (F,)
         The objective has ``penalty @ coefficients**2 / 2`` added for each score.
-    tol : float
     max_iter : int ndarray, one for each of the problems
-    on_solved : callable, optional
     """
 
     def __init__(

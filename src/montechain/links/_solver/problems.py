@@ -52,17 +52,9 @@ SINGLE_TOL = 1e-7
 class Solution:
     """Solved problems; the scores of problem q are the rows ``score_start[q]:score_start[q + 1]``.
 
-    Attributes
-    ----------
-    coefficients : ndarray of shape (W, 1 + D + P)
-        The intercept, then the coefficients of X and of the parents, zero for parents that a problem does not have.
-        With more than two classes, the rows of a problem sum to zero.
-    score_start : int64 ndarray of shape (Q + 1,)
-    gradient : ndarray of shape (Q,)
-        Largest absolute entry of the gradient of the objective divided by the problem's total weight.
-    n_iter : int64 ndarray of shape (Q,)
-    converged : bool ndarray of shape (Q,)
-        Whether `gradient` is at most `tol` and the objective as low as it gets, up to rounding errors.
+    `coefficients` (W, 1 + D + P) holds the intercept, then the coefficients of X and of the parents, zero for parents
+    that a problem does not have; with more than two classes, the rows of a problem sum to zero. `gradient` (Q,) is the
+    largest absolute entry of the gradient of the objective divided by the problem's total weight.
     """
 
     coefficients: np.ndarray
@@ -91,7 +83,7 @@ class LogisticProblems:
         n_rows, self.n_features = X.shape
         self.sample_weight = np.ones(n_rows) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
         self.codes = np.array(targets, dtype=np.int32, order="C")
-        self._known_counts: dict[int, np.ndarray] = {}
+        self.counts = [class_counts(own, self.sample_weight, 2) for own in self.codes]
         self.shift = _shift(X)
         X, self.exponent = rescaled(X - self.shift if self.shift.any() else X)
         self.rotation = None if self.exponent.any() else _rotation(X)
@@ -138,37 +130,29 @@ class LogisticProblems:
         ----------
         allowed : bool ndarray of shape (Q, P)
             Which of the parents' columns each problem has.
-        target_row : sequence of Q ints
-            The row of the targets that a problem is about.
-        n_classes : sequence of Q ints
-            Number of classes K of each problem, all of which must occur in rows of positive weight.
-        C : float
-            Inverse strength of the penalty.
-        parent_C : float, optional
-            The same for the coefficients of the parents; `C` by default.
+        target_row, n_classes : sequences of Q ints
+            The row of the targets that a problem is about, and its number of classes K, all of which must occur in rows
+            of positive weight.
+        C, parent_C : float
+            Inverse strength of the penalty, and that for the coefficients of the parents; `C` by default.
         centre : ndarray of shape (W, 1 + D + P), optional
             Coefficients whose distance is penalised; zero by default. Intercepts are not penalised.
         class_weight : ndarray of shape (Q, largest K), optional
         tol : float
             A problem is solved when no entry of the gradient of its mean objective exceeds this, and the decrease
             that another step promises is a small share of the objective.
-        max_iter : int
         initial : ndarray of shape (W, 1 + D + P), optional
             Coefficients to start from. By default, and for problems whose intercept is NaN, the coefficients are zero
             and the intercepts are those of the class frequencies.
         on_solved : callable, optional
             Called with the number of each problem as it is solved; by any of the threads.
-        n_jobs : int, optional
-            Threads.
         """
         row = np.asarray(target_row, dtype=np.int64)
         widths = np.array([1 if k == 2 else k for k in n_classes], dtype=np.int64)
         score_start = starts(widths)
         if class_weight is None:
             class_weight = np.ones((len(widths), max(n_classes, default=2)))
-        counts = [
-            self._counts(t)[:k] * class_weight[q, :k] for q, (t, k) in enumerate(zip(row, n_classes, strict=True))
-        ]
+        counts = [self.counts[t][:k] * class_weight[q, :k] for q, (t, k) in enumerate(zip(row, n_classes, strict=True))]
         weight = np.array([own.sum() for own in counts])
         targets = Targets(self.codes, row, widths, weight, self.sample_weight, np.array(class_weight, float), allowed)
         offset = np.zeros((int(score_start[-1]), self.inputs.n_columns))
@@ -182,24 +166,16 @@ class LogisticProblems:
 
         def solve_block(problems):
             scores = ranges(score_start[problems], widths[problems])
-            limit = np.full(len(problems), max_iter)
-
-            def descend(dtype, told):
-                start = coefficients[scores]
-                return Descent(
-                    self.inputs, dtype, preconditioner, targets, self.n_pairs, problems, start, offset[scores], penalty,
-                    tol, limit, told,
+            single_first = tol >= SINGLE_TOL and not self.inputs.is_small and (widths[problems] == 1).all()
+            for dtype in (np.float32, np.float64) if single_first else (np.float64,):
+                found = Descent(
+                    self.inputs, dtype, preconditioner, targets, self.n_pairs, problems, coefficients[scores],
+                    offset[scores], penalty, tol, max_iter - n_iter[problems],
+                    on_solved if dtype is np.float64 else None,
                 ).run()  # fmt: skip
-
-            if tol >= SINGLE_TOL and not self.inputs.is_small and (widths[problems] == 1).all():
-                rough = descend(np.float32, None)
-                if np.isfinite(rough.coefficients).all():
-                    coefficients[scores] = rough.coefficients
-                    n_iter[problems] = rough.n_iter
-                    limit -= rough.n_iter
-            fine = descend(np.float64, on_solved)
-            coefficients[scores], gradient[problems], converged[problems] = fine.coefficients, fine.norm, fine.converged
-            n_iter[problems] += fine.n_iter
+                if np.isfinite(found.coefficients).all() or dtype is np.float64:
+                    coefficients[scores], n_iter[problems] = found.coefficients, n_iter[problems] + found.n_iter
+                    gradient[problems], converged[problems] = found.norm, found.converged
 
         with one_blas_thread():
             if self.shared is None:
@@ -243,12 +219,6 @@ class LogisticProblems:
         intercept = intercept + of_x @ self.shift[:, None]
         of_x = np.ldexp(of_x, self.exponent) if self.rotation is None else of_x @ self.rotation
         return np.hstack([intercept, of_x, parents * np.repeat(targets.allowed, targets.widths, axis=0)])
-
-    def _counts(self, target):
-        """Return how much each class of a target weighs in all."""
-        if target not in self._known_counts:
-            self._known_counts[target] = class_counts(self.codes[target], self.sample_weight, 2)
-        return self._known_counts[target]
 
     def _start(self, initial, counts, targets, score_start):
         """Return coefficients to start from, one row for each score."""
