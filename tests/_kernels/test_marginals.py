@@ -72,7 +72,7 @@ def test_beyond_the_budget_or_with_knowledge_the_bounds_still_hold(seed, parents
     assert (expected <= lower + np.repeat(found.unresolved, 2, axis=1) + 1e-9).all()
     assert (np.abs(by_column(found.proba) - expected)[~found.estimated] <= residual + 1e-9).all()
     scores = chain.scores(X)
-    settled, nodes = bounded_marginals(scores.base, scores.effects, known, 0.0, max(1, max_nodes))[3:]
+    settled, nodes = bounded_marginals(scores.base, scores.links.effects, known, 0.0, max(1, max_nodes))[3:]
     assert not settled[(known >= 0).any(axis=1)].any()
     assert not found.estimated[settled].any()
     assert (nodes[settled] <= max(1, max_nodes)).all()
@@ -122,7 +122,7 @@ def test_classes_of_probability_zero_and_one():
     last = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.zeros(1), (np.array([[0.0], [5.0]]),) * 2)
     scores = LinearScorer([never, always, last], [(), (), (0, 1)]).scores(np.zeros((1, 1)))
     for residual in (0.0, 0.01):
-        proba = bounded_marginals(scores.base, scores.effects, no_knowledge(3), residual, NO_LIMIT)[0]
+        proba = bounded_marginals(scores.base, scores.links.effects, no_knowledge(3), residual, NO_LIMIT)[0]
         np.testing.assert_allclose(
             proba[0, 1::2], [0.0, 1.0, 1.0 / (1.0 + np.exp(-5.0))], rtol=0, atol=max(residual, 1e-15)
         )

@@ -131,7 +131,7 @@ def test_bad_weights_and_inputs(data, learner, atol, weight, message):
             LogisticLink(C=5.0, max_iter=2, tol=1e-9),
             r"max_iter=2 iterations .*: labels 'a', 'b', 'c', 'e'. Use LogisticLink\(max_iter=20\), a C smaller than 5",
         ),
-        (SVMLink(max_iter=1, tol=1e-6), r"label '[abce]' .* max_iter=1 steps per row. Use SVMLink\(max_iter=10\), or a C"),
+        (SVMLink(max_iter=1, tol=1e-6), r"label '[abce]' .* max_iter=1 steps .* Use SVMLink\(max_iter=10\), or a C"),
     ],
     ids=["logistic", "svm"],
 )
