@@ -140,7 +140,7 @@ def _earlier(order: Sequence[int], k: int, information: Any = None) -> Graph:
     return tuple(graph)
 
 
-def _spanning_tree(information: np.ndarray, root: int) -> Graph:
+def _spanning_tree(information: Any, root: int) -> Graph:
     # scipy looks for the minimum and takes zero for "no edge": so subtract from more than the largest.
     weights = information.max() + 1.0 - information
     np.fill_diagonal(weights, 0.0)

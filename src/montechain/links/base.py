@@ -156,7 +156,7 @@ def check_positive(learner: Any, **kinds: type) -> None:
     """Raise an error that says what to type unless these parameters are positive numbers of their kinds."""
     for name, kind in kinds.items():
         value: Any = getattr(learner, name)
-        if not isinstance(value, kind) or isinstance(value, bool) or not 0 < value < np.inf:
+        if not isinstance(value, kind) or isinstance(value, bool) or not 0 < value < np.inf:  # type: ignore[operator]
             what, example = ("whole number", 1000) if kind is numbers.Integral else ("number", 1.0)
             raise ValueError(
                 f"{name}={value!r} must be a positive {what}, for example {type(learner).__name__}({name}={example})."

@@ -179,7 +179,7 @@ class LogisticProblems:
 
         with one_blas_thread():
             if self.shared is None:
-                preconditioner = Diagonal(self.squares, penalty)
+                preconditioner: Diagonal | Factor = Diagonal(self.squares, penalty)
             else:
                 preconditioner = Factor(self.shared, allowed, penalty)
             run_in_threads(solve_block, self._blocks(counts, int(score_start[-1])), n_jobs)
