@@ -19,7 +19,7 @@ from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem
 from montechain.links.design import augment, canonical, parent_columns, parent_names
 from montechain.links.folding import fold
 from montechain.links.linear import FittedLinearLink, smoothed_log_proba
-from montechain.targets import default_label_names
+from montechain.targets import named_labels
 
 __all__ = ["EstimatorLink", "FittedEstimatorLink"]
 
@@ -105,7 +105,7 @@ class EstimatorLink(LinkLearner):
         if sample_weight is not None:
             fit_params = {**fit_params, "sample_weight": sample_weight}
         X = canonical(X)
-        names = default_label_names(codes.shape[1]) if names is None else names
+        names = named_labels(names, codes.shape[1])
         learned = Parallel(n_jobs=n_jobs, return_as="generator")(
             delayed(self._fit_link)(X, codes, filled, n_classes, problem, names, fit_params) for problem in problems
         )

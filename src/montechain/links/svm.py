@@ -26,7 +26,7 @@ from montechain.links.base import (
 )
 from montechain.links.design import augment, column_extremes, name_labels, parent_columns, rescaled, split_effects
 from montechain.links.linear import PAIRWISE, SOFTMAX, FittedLinearLink, smoothed_log_proba
-from montechain.targets import default_label_names
+from montechain.targets import named_labels
 
 __all__ = ["SVMLink", "fit_sigmoid"]
 
@@ -120,7 +120,7 @@ class SVMLink(LinkLearner):
             if on_link is not None:
                 on_link(problem)
         if unsolved:
-            names = default_label_names(codes.shape[1]) if names is None else names
+            names = named_labels(names, codes.shape[1])
             warnings.warn(
                 f"Not all links converged to tol={self.tol} within max_iter={self.max_iter} steps per row: "
                 f"{name_labels(names[label] for label in unsolved)}. Use SVMLink(max_iter={10 * self.max_iter}), or a "
