@@ -125,8 +125,6 @@ def test_columns_without_a_value_are_left_out_with_a_note():
         "column 'mute' has no word of two letters or more and is left out.",
     ]
     assert encoder.transform(pd.DataFrame({"a": [1.5]})).tolist() == [[0.0]]  # and they are not asked for again
-    with pytest.raises(ValueError, match="no column of `X` is left"):
-        TableEncoder().fit(X[["void"]])
 
 
 def test_very_many_categories_make_a_sparse_result():
@@ -209,25 +207,22 @@ def test_other_columns_are_ignored_and_absent_ones_named(frame):
 
 
 def test_a_column_that_changed_its_type_is_named_with_a_value(frame):
-    encoder = TableEncoder().fit(frame)
-    with pytest.raises(ValueError, match=r"column 'age' of `X` held numbers .* but now row 1 holds 'old'"):
-        encoder.transform(frame.assign(age=["20", "old", "40"]))
-    with pytest.raises(ValueError, match=r"column 'sex' of `X` held words such as 'f' .* but now row 0 holds 1"):
-        encoder.transform(frame.assign(sex=[1, 0, 0]))
-    with pytest.raises(ValueError, match=r"column 'age' .* row 0 holds Timestamp"):
-        encoder.transform(frame.assign(age=pd.to_datetime(["2020-01-01"] * 3)))
-    dates = TableEncoder().fit(pd.DataFrame({"day": pd.to_datetime(["2020-01-01", "2020-01-05"])}))
-    with pytest.raises(ValueError, match=r"column 'day' .* held dates .* but now row 1 holds 'soon'"):
-        dates.transform(pd.DataFrame({"day": ["2020-01-02", "soon"]}))
-    with pytest.raises(ValueError, match=r"column 'day' .* held dates .* but now row 0 holds 3"):
-        dates.transform(pd.DataFrame({"day": [3]}))
-    with pytest.raises(ValueError, match="column 'age' of `X` contains infinity"):
-        encoder.transform(frame.assign(age=[1.0, np.inf, 2.0]))
+    encoder = TableEncoder().fit(frame.assign(day=pd.date_range("2020-01-01", periods=3)))
+    for changed, message in (
+        ({"age": ["20", "old", "40"]}, r"column 'age' of `X` held numbers .* but now row 1 holds 'old'"),
+        ({"age": pd.to_datetime(["2020-01-01"] * 3)}, r"column 'age' .* row 0 holds Timestamp"),
+        ({"age": [1.0, np.inf, 2.0]}, "column 'age' of `X` contains infinity"),
+        ({"sex": [1, 0, 0]}, r"column 'sex' of `X` held words such as 'f' .* but now row 0 holds 1"),
+        ({"day": ["2020-01-02", "soon", None]}, r"column 'day' .* held dates .* but now row 1 holds 'soon'"),
+        ({"day": [3, 4, 5]}, r"column 'day' .* held dates .* but now row 0 holds 3"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            encoder.transform(frame.assign(**{"day": None, **changed}))
 
 
 def test_the_same_values_in_another_spelling(frame):
-    encoder = TableEncoder(**PLAIN).fit(frame.assign(flag=[True, False, True], code=["1", "2", "3"]))
-    plain = encoder.transform(frame.assign(flag=[True, False, True], code=["1", "2", "3"]))
+    encoder = TableEncoder(**PLAIN)
+    plain = encoder.fit_transform(frame.assign(flag=[True, False, True], code=["1", "2", "3"]))
     for flag, code, age in (
         ([1, 0, 1], [1, 2, 3], ["20", "30.0", "40"]),
         (["true", "FALSE", "True"], [1.0, 2.0, 3.0], [Decimal(20), Decimal(30), Decimal(40)]),
@@ -238,14 +233,8 @@ def test_the_same_values_in_another_spelling(frame):
 
 def test_polars_enumerations_declare_categories_and_categoricals_do_not():
     pl.Series(["elsewhere"], dtype=pl.Categorical)
-    frame = pl.DataFrame(
-        {
-            "size": pl.Series(["m", "s", None], dtype=pl.Enum(["s", "m", "l"])),
-            "town": pl.Series(["x", "y", "z"], dtype=pl.Categorical),
-            "flag": [True, None, True],
-            "number": [1, None, 3],
-        }
-    )
+    columns = {"size": ["m", "s", None], "town": ["x", "y", "z"], "flag": [True, None, True], "number": [1, None, 3]}
+    frame = pl.DataFrame(columns, schema_overrides={"size": pl.Enum(["s", "m", "l"]), "town": pl.Categorical})
     encoder = TableEncoder(**PLAIN).fit(frame)
     names = encoder.get_feature_names_out().tolist()
     assert names == ["number", "flag_False", "size_s", "size_m", "size_l", "town_x", "town_y", "town_z"]
@@ -360,16 +349,15 @@ def test_bad_parameters(frame, parameters, message):
 
 
 def test_bad_tables(frame):
-    twins = pd.DataFrame([[1, 2]], columns=["a", "a"])
-    with pytest.raises(ValueError, match="more than one column named 'a'"):
-        TableEncoder().fit(twins)
-    with pytest.raises(ValueError, match=r"0 sample\(s\)"):
-        TableEncoder().fit(frame.iloc[:0])
-    with pytest.raises(ValueError, match=r"0 feature\(s\)"):
-        TableEncoder().fit(frame[[]])
-    with pytest.raises(TypeError, match=r"column 'lists' of `X` holds values of type ndarray.* drop=\['lists'\]"):
-        TableEncoder().fit(pl.DataFrame({"lists": [[1, 2], [3]]}))
-    with pytest.raises(TypeError, match=r"column 'lists' of `X` holds values of type list.* drop=\['lists'\]"):
-        TableEncoder().fit(pd.DataFrame({"lists": [[1, 2], [3]]}))
+    for X, message in (
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "more than one column named 'a'"),
+        (frame.iloc[:0], r"0 sample\(s\)"),
+        (frame[[]], r"0 feature\(s\)"),
+        (frame[["age"]] * np.nan, "no column of `X` is left"),
+        (pl.DataFrame({"lists": [[1, 2], [3]]}), r"column 'lists' of `X` holds values of type ndarray"),
+        (pd.DataFrame({"lists": [[1, 2], [3]]}), r"column 'lists' of `X` holds values of type list.* drop=\['lists'\]"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            TableEncoder().fit(X)
     with pytest.raises(ValueError, match="sparse container of numbers: leave `text` out"):
         TableEncoder(text=[0]).fit(sp.csr_array(np.eye(2)))
