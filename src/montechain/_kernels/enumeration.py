@@ -16,7 +16,6 @@ import numpy as np
 
 from montechain._kernels.compiling import inner, njit
 from montechain._kernels.conditional import activate, draw_class, expand, new_path
-from montechain._kernels.heap import doubled
 
 BUCKETS_PER_NAT = 4
 """Open nodes wait in buckets of equal width in log-probability; within a bucket the newest comes first. This is as
@@ -141,6 +140,14 @@ def new_tree(size):
         np.empty(size, dtype=np.int64),
         np.full(N_BUCKETS, -1, dtype=np.int64),
     )
+
+
+@njit(cache=False)
+def doubled(array):
+    """Return a copy of `array` with room for as many entries again."""
+    longer = np.empty(2 * len(array), dtype=array.dtype)
+    longer[: len(array)] = array
+    return longer
 
 
 @inner

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from montechain._kernels.ties import TIE
-from montechain.prefix_tree import PrefixTree, draw_classes
+from montechain.prefix_tree import PrefixTree
 from montechain.targets import CODE
 
 __all__ = ["Draws", "draw"]
@@ -93,7 +93,9 @@ def draw(tree: PrefixTree, uniforms: np.ndarray, floor: np.ndarray | None = None
     for k in range(tree.chain.n_labels):
         conditional = tree.expand(rows, labels)
         known = np.full(len(rows), -1) if tree.given is None else tree.given[rows, k]
-        drawn = draw_classes(conditional[place], uniforms[sample, k])
+        # As in `draw_classes`, but many draws share a prefix.
+        cumulative = np.cumsum(np.exp(conditional[:, :-1]), axis=1)
+        drawn = (cumulative[place] <= uniforms[sample, k, None]).sum(axis=1)
         child = place * conditional.shape[1] + np.where(known[place] < 0, drawn, known[place])
         is_entered = np.zeros(conditional.size, dtype=bool)
         is_entered[child] = True

@@ -111,7 +111,8 @@ def _search(
     labels = np.empty((n_rows, population.n_labels), dtype=CODE)
     # One tree for all steps under the same order: each remembers what its links have answered.
     models: list[ChainModel] = list(population.models)  # type: ignore[arg-type]
-    trees = {j: PrefixTree(models[j].chain, X, models[j].by_position(given)) for j in dict.fromkeys(steps.tolist())}
+    chains = population.chains
+    trees = {j: PrefixTree(chains[j], X, models[j].by_position(given)) for j in dict.fromkeys(steps.tolist())}
     for t, j in enumerate(steps.tolist()):
         tree = trees[j]
         if t > 0:
