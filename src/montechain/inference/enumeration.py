@@ -169,7 +169,8 @@ def _enumerate(
         found = lower_thresholds(*arrays, residual, effort.max_nodes)
         _, complete, remaining, _, n_open, _ = found
         is_drawn = (n_open > 0) & (_share_open(complete, remaining) > residual)
-        return Enumerated(*vectors_above(*arrays, found, is_drawn, offset, uniforms), complete, remaining)
+        rows, labels, log_mass = vectors_above(*arrays, found, is_drawn, offset, uniforms)
+        return Enumerated(rows, labels, log_mass, complete, remaining)
     n_rows = tree.n_rows
     threshold, final, unfinished = np.zeros(n_rows), np.zeros(n_rows), np.ones(n_rows, dtype=bool)
     while unfinished.any():

@@ -128,7 +128,9 @@ def _marginals(tree: PrefixTree, draws: Draws) -> Marginals:
     total = draws.sum_by_row(np.exp(draws.log_proba)) + unseen
     safe_total = np.where(total > 0.0, total, 1.0)
     unresolved = np.where(total > 0.0, np.minimum(unseen / safe_total + EXACT, 1.0), 1.0)
-    is_free = np.ones(tree.n_rows, dtype=bool) if tree.given is None else (tree.given < 0).all(axis=1)
+    is_free = np.ones(tree.n_rows, dtype=bool)
+    if tree.given is not None:
+        is_free &= (tree.given < 0).all(axis=1)
     proba, lower = [], []
     for k, n in enumerate(n_classes):
         cells = rows * n + draws.labels[:, k]
