@@ -354,7 +354,7 @@ def test_bad_tables(frame):
         (frame.iloc[:0], r"0 sample\(s\)"),
         (frame[[]], r"0 feature\(s\)"),
         (frame[["age"]] * np.nan, "no column of `X` is left"),
-        (pl.DataFrame({"lists": [[1, 2], [3]]}), r"column 'lists' of `X` holds values of type ndarray"),
+        (pl.DataFrame({"lists": [[1, 2], [3]]}), "column 'lists' is of type List"),
         (pd.DataFrame({"lists": [[1, 2], [3]]}), r"column 'lists' of `X` holds values of type list.* drop=\['lists'\]"),
     ):
         with pytest.raises((TypeError, ValueError), match=message):

@@ -85,7 +85,11 @@ def as_pandas(frame: Any, names: list[Any]) -> list[pd.Series]:
     """Return columns of a data frame of any library as pandas series; enumerations declare categories."""
     if hasattr(frame, "iloc"):
         return [frame[name] for name in names]
-    found = read(nw.from_native(frame, eager_only=True).select(names).to_native()) or {}
+    chosen = nw.from_native(frame, eager_only=True).select(names)
+    for name, dtype in chosen.schema.items():
+        if dtype.is_nested():
+            raise TypeError(f"column {name!r} is of type {dtype}: encode it, or leave it out (drop=[{name!r}])")
+    found = read(chosen.to_native()) or {}
     series = []
     for column, known, dtype in zip(found["columns"], found["known"].T, found["dtypes"], strict=True):
         one = pd.Series(column).where(known)

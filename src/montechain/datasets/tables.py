@@ -17,8 +17,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 import pandas as pd
 
-from montechain._columns import as_series
-from montechain._frames import is_frame
+from montechain._frames import as_pandas, is_frame
 from montechain.datasets.columns import NUMBER
 from montechain.datasets.files import find_format, read_bytes, read_text, require_library
 from montechain.errors import DataError
@@ -109,9 +108,10 @@ def _from_frame(frame: Any, path: Path | None = None) -> RawTable:
     def read(wanted: list[str], as_written: Collection[str]) -> pd.DataFrame:
         columns = {}
         for name in wanted:
-            column = frame.iloc[:, names.index(name)] if is_pandas else frame[:, names.index(name)].to_native()
+            place = names.index(name)
             try:
-                columns[name] = as_series(column, name).reset_index(drop=True)
+                column = frame.iloc[:, place] if is_pandas else as_pandas(frame.to_native(), [frame.columns[place]])[0]
+                columns[name] = column.reset_index(drop=True)
             except (OverflowError, ValueError, KeyError, TypeError) as error:  # lists, an unknown time zone, ...
                 raise DataError(f"column {name!r} cannot be read: {error}", path=path) from error
         return pd.DataFrame(columns)
