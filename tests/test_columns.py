@@ -11,7 +11,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from montechain._transformers import QuantileClip
 from montechain.preparation import TableEncoder
 
 PLAIN = {"scale": None, "clip": None}
@@ -37,10 +36,6 @@ def test_identifiers_are_left_out_with_a_note(cells, why):
     dropped = TableEncoder(drop=["protein"]).fit(X)
     assert dropped.get_feature_names_out().tolist() == ["x"]
     assert dropped.notes_ == []
-    assert TableEncoder(text="protein").fit_transform(X.assign(protein=[f"word{i}" for i in range(60)])).shape == (
-        60,
-        61,
-    )
 
 
 def test_measurements_and_texts_are_not_identifiers():
@@ -81,16 +76,12 @@ def test_many_different_words_become_a_bounded_number_of_columns():
 def test_words_of_few_letters_have_a_spelling_too():
     X = pd.DataFrame({"unary": ["a" * (1 + i % 150) for i in range(400)], "x": np.arange(400.0)})
     assert np.isfinite(TableEncoder().fit_transform(X)).all()
-    few = (
-        TableEncoder(max_categories=3)
-        .set_output(transform="pandas")
-        .fit_transform(X.assign(unary=["a", "b", "c", "d"] * 100))
-    )
-    assert few.shape == (400, 1 + 3 + 30)
+    few = TableEncoder(max_categories=3).set_output(transform="pandas")
+    assert few.fit_transform(X.assign(unary=["a", "b", "c", "d"] * 100)).shape == (400, 1 + 3 + 4)
 
 
 @pytest.mark.parametrize(("strays", "dtype"), [(["heavy"], object), (["heavy", "n.a.", "?", "-", "x"], "str")])
-def test_stray_words_among_numbers_are_missing_with_a_note_or_an_error(strays, dtype):
+def test_stray_words_among_numbers_are_missing_with_a_note(strays, dtype):
     numbers = np.random.default_rng(0).integers(2700, 6300, 342).astype(object)
     clean = pd.Series(numbers, dtype=float)
     rows = list(range(7, 7 + len(strays)))
@@ -104,10 +95,6 @@ def test_stray_words_among_numbers_are_missing_with_a_note_or_an_error(strays, d
     assert ("and 2 more rows" in encoder.notes_[0]) == (len(rows) == 5)
     expected = TableEncoder().fit(clean.to_frame("mass"))
     np.testing.assert_array_equal(encoder.fit_transform(X), expected.transform(clean.to_frame("mass")))
-    with pytest.raises(ValueError, match=f'{said}.* stray="missing"'):
-        TableEncoder(stray="error").fit(X)
-    with pytest.raises(ValueError, match=r"column 'mass' .* held numbers .* but now row 7 holds 'heavy'"):
-        TableEncoder(stray="error").fit(clean.to_frame("mass")).transform(X)
     with pytest.warns(UserWarning, match=r"but now row 7 holds 'heavy': .* Words in this column count as missing"):
         np.testing.assert_array_equal(expected.transform(X), encoder.transform(X))
 
@@ -120,27 +107,24 @@ def test_codes_among_words_stay_words():
             "digits": ["1", "2", "3", "4"] * 50,
         }
     )
-    assert [column.kind for column in TableEncoder(identifiers="keep").fit(X).columns_] == [
-        "words",
-        "nominal",
-        "nominal",
-    ]
+    kinds = [column.kind for column in TableEncoder(identifiers="keep").fit(X).columns_]
+    assert kinds == ["words", "nominal", "nominal"]
 
 
 def test_few_outliers_are_clipped_at_both_ends():
     rng = np.random.default_rng(1)
     values = rng.permutation(np.concatenate([rng.normal(50, 10, 4000), [65526.0, 65511.0, -9e9]]))
-    clipped = QuantileClip().fit_transform(values[:, None]).ravel()
+    clipped = TableEncoder(scale=None).fit_transform(values[:, None]).ravel()
     ranked = np.sort(values)
     n_changed = int(0.001 * (len(values) - 1))
     np.testing.assert_array_equal(clipped, np.clip(values, ranked[n_changed], ranked[-1 - n_changed]))
     assert (clipped != values).sum() == 2 * n_changed
     assert clipped.max() < 100
-
-
-def test_small_tables_are_left_alone():
-    values = np.array([[1.0], [2.0], [1e6]])
-    np.testing.assert_array_equal(QuantileClip().fit_transform(values), values)
+    small, strange = np.linspace(0, 1, 50)[:, None], np.array([[-5.0], [0.5], [9.0]])
+    encoder = TableEncoder(scale=None)
+    np.testing.assert_array_equal(encoder.fit_transform(small), small)
+    np.testing.assert_array_equal(encoder.transform(strange).ravel(), [0.0, 0.5, 1.0])
+    np.testing.assert_array_equal(TableEncoder(**PLAIN).fit(small).transform(strange), strange)
 
 
 def test_rare_values_are_no_outliers():
@@ -151,17 +135,10 @@ def test_rare_values_are_no_outliers():
     rare[11, 2] = 0.0  # binary, mostly one
     rare[:2000, 3] = np.linspace(1, 2, 2000)
     rare[0, 3] = 1e9  # mostly zero, but with an outlier among the rest
-    clipped = QuantileClip().fit_transform(rare)
+    clipped = TableEncoder(scale=None).fit_transform(rare)
     np.testing.assert_array_equal(clipped[:, :3], rare[:, :3])
     assert clipped[:, 3].max() == 2.0
     assert (clipped[2000:, 3] == 0).all()
-
-
-def test_values_beyond_what_was_learned_are_clipped_and_nothing_with_none():
-    X = np.linspace(0, 1, 50)[:, None]
-    strange = np.array([[-5.0], [0.5], [9.0]])
-    np.testing.assert_array_equal(TableEncoder(scale=None).fit(X).transform(strange).ravel(), [0.0, 0.5, 1.0])
-    np.testing.assert_array_equal(TableEncoder(**PLAIN).fit(X).transform(strange), strange)
 
 
 def test_dates_of_every_kind():
@@ -257,6 +234,7 @@ def test_text_is_tf_idf():
     encoder = TableEncoder(text=["remarks"], **PLAIN).fit(X)
     result = encoder.transform(X)
     assert sp.issparse(result)
+    assert result.indices.dtype == result.indptr.dtype == np.int32
     oracle = TfidfVectorizer()
     expected = oracle.fit_transform([remark or "" for remark in remarks]).toarray()
     np.testing.assert_allclose(result.toarray(), np.column_stack([X["x"], expected]))

@@ -33,9 +33,9 @@ def make_losses(negative):
     return {
         "exact_match": ("exact_match", reference.exact_match),
         "hamming": ("hamming", reference.hamming),
-        "f1": (F1(list(negative)), lambda y, h: reference.f1(y, h, negative)),
-        "jaccard": (Jaccard(list(negative)), lambda y, h: reference.jaccard(y, h, negative)),
-        "jaccard, few": (Jaccard(list(negative), max_candidates=0), lambda y, h: reference.jaccard(y, h, negative)),
+        "f1": (F1(0), lambda y, h: reference.f1(y, h, negative)),
+        "jaccard": (Jaccard(0), lambda y, h: reference.jaccard(y, h, negative)),
+        "jaccard, few": (Jaccard(0, max_candidates=0), lambda y, h: reference.jaccard(y, h, negative)),
         "callable": (CallableLoss(asymmetric, maximum=1.0), asymmetric),
         "callable, few": (CallableLoss(asymmetric, maximum=1.0, max_candidates=0), asymmetric),
     }
@@ -75,8 +75,11 @@ def random_known(rng, n_rows, n_classes, share):
     ).reshape(n_rows, len(n_classes))
 
 
-def bind(loss, n_classes):
-    return check_loss(loss, classes=[np.arange(k) for k in n_classes], order=range(len(n_classes)))
+def bind(loss, n_classes, negative=None):
+    bound = check_loss(loss, classes=[np.arange(k) for k in n_classes], order=range(len(n_classes)))
+    if negative is not None and hasattr(bound, "negative_"):
+        bound.negative_ = np.array(negative)
+    return bound
 
 
 problems = {
@@ -96,9 +99,9 @@ def test_with_nothing_left_out_the_decision_is_the_best(name, seed, n_classes, k
     rows = random_rows(rng, 3, n_classes, known, share)
     # A vector may stand several times.
     doubled = [[(v, w / 2) for v, w in row] + [(v, w / 2) for v, w in reversed(row)] for row in rows]
-    negative = [int(rng.integers(k)) for k in n_classes]
+    negative = [int(rng.integers(-1, k)) for k in n_classes]  # -1: all classes are relevant
     loss, plain = make_losses(negative)[name]
-    labels, expected_loss, regret = bind(loss, n_classes).decide(
+    labels, expected_loss, regret = bind(loss, n_classes, negative).decide(
         make_distribution(doubled), given=known if known_share else None
     )
     assert labels.dtype == np.int32
@@ -133,10 +136,10 @@ def test_the_regret_is_bounded_when_mass_is_left_out(name, seed, n_classes, know
             part = part + [(vectors[rng.integers(len(vectors))], left / 3) for _ in range(3)]
         parts.append(part)
         residual.append(left)
-    negative = [int(rng.integers(k)) for k in n_classes]
+    negative = [int(rng.integers(-1, k)) for k in n_classes]  # -1: all classes are relevant
     loss, plain = make_losses(negative)[name]
     distribution = make_distribution(parts, residual=residual, estimated=[estimated] * 2)
-    labels, _, regret = bind(loss, n_classes).decide(distribution, given=known if known_share else None)
+    labels, _, regret = bind(loss, n_classes, negative).decide(distribution, given=known if known_share else None)
     for i, row in enumerate(rows):
         decision = tuple(labels[i].tolist())
         least = reference.least_expected_loss(plain, row, reference.all_vectors(n_classes, known[i]))
@@ -183,7 +186,7 @@ def test_a_row_is_decided_alike_alone_or_in_a_batch(name):
     n_classes = [2, 3, 2, 2]
     known = random_known(rng, 12, n_classes, 0.0)
     rows = random_rows(rng, 12, n_classes, known, 0.3)
-    loss = bind(make_losses([0, 2, 0, 1])[name][0], n_classes)
+    loss = bind(make_losses([0, 2, 0, 1])[name][0], n_classes, [0, 2, 0, 1])
     together = loss.decide(make_distribution(rows))
     for i, row in enumerate(rows):
         for alone, batch in zip(loss.decide(make_distribution([row])), together, strict=True):

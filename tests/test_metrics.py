@@ -13,19 +13,17 @@ import scipy.sparse as sp
 import sklearn.metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from montechain import metrics
+from montechain.estimators import MajorityClassifier
 from montechain.metrics import (
     SCORERS,
+    class_f1_score,
     exact_match,
     f1_score,
-    get_scorer,
-    hamming_loss,
     hamming_score,
     jaccard_score,
     joint_log_loss,
@@ -49,12 +47,10 @@ def binary(seed, n_rows=12, n_labels=4):
 def test_binary_labels_agree_with_scikit_learn(seed, weighted, zero_division):
     Y_true, Y_pred, weight = binary(seed)
     options = {"sample_weight": weight if weighted else None}
-    assert exact_match(Y_true, Y_pred, **options) == pytest.approx(
-        sklearn.metrics.accuracy_score(Y_true, Y_pred, **options)
-    )
-    expected = sklearn.metrics.hamming_loss(Y_true, Y_pred, **options)
-    assert hamming_loss(Y_true, Y_pred, **options) == pytest.approx(expected)
-    assert hamming_score(Y_true, Y_pred, **options) == pytest.approx(1 - expected)
+    exact = sklearn.metrics.accuracy_score(Y_true, Y_pred, **options)
+    assert exact_match(Y_true, Y_pred, **options) == pytest.approx(exact)
+    loss = sklearn.metrics.hamming_loss(Y_true, Y_pred, **options)
+    assert hamming_score(Y_true, Y_pred, **options) == pytest.approx(1 - loss)
     for average, theirs in AVERAGES.items():
         for ours, their_function in ((f1_score, "f1_score"), (jaccard_score, "jaccard_score")):
             expected = getattr(sklearn.metrics, their_function)(
@@ -105,12 +101,8 @@ def test_classes_of_any_kind_agree_with_loops(seed, n_rows, unknown_share, kind)
         negative = [c.index(v) for v, c in zip(NEGATIVE, CLASSES, strict=True)]
         unknown = -1
     options = {"unknown": unknown, "sample_weight": weight}
-    assert exact_match(given_true, given_pred, **options) == pytest.approx(
-        reference.exact_match(Y_true, Y_pred, weight)
-    )
-    assert hamming_score(given_true, given_pred, **options) == pytest.approx(
-        reference.hamming_score(Y_true, Y_pred, weight)
-    )
+    for ours, theirs in ((exact_match, reference.exact_match), (hamming_score, reference.hamming_score)):
+        assert ours(given_true, given_pred, **options) == pytest.approx(theirs(Y_true, Y_pred, weight))
     for average in AVERAGES:
         for ours, measure in ((f1_score, reference.f1), (jaccard_score, reference.jaccard)):
             expected = reference.set_score(measure, average, Y_true, Y_pred, weight, NEGATIVE, 0.5)
@@ -165,13 +157,13 @@ def test_class_f1_agrees_with_scikit_learn_label_by_label(seed):
         of_scikit_learn(true[k, j].astype(str), predicted[k, j].astype(str), sample_weight=weight[k], **options)
         for j, k in enumerate(known.T)
     ]
-    assert metrics.class_f1_score(holes, predicted, sample_weight=weight) == pytest.approx(np.mean(expected))
+    assert class_f1_score(holes, predicted, sample_weight=weight) == pytest.approx(np.mean(expected))
 
 
 def test_a_label_that_is_never_known_does_not_count():
     Y_true, Y_pred = [[1, None], [0, None]], [[1, 1], [0, 0]]
     assert f1_score(Y_true, Y_pred, average="macro", zero_division=0.0) == 1.0
-    assert metrics.class_f1_score(Y_true, Y_pred) == 1.0
+    assert class_f1_score(Y_true, Y_pred) == 1.0
 
 
 def test_joint_log_loss():
@@ -193,9 +185,13 @@ def test_set_calibration_error_agrees_with_loops(rows, n_bins):
     assert doubled == pytest.approx(expected, abs=1e-12)
 
 
+FRAME = pd.DataFrame({"a": [0, 1], "b": [1, 1]})
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: exact_match(FRAME, FRAME[["b", "a"]]), r"columns .* differ: \['a', 'b'\] and \['b', 'a'\]"),
         (lambda: exact_match([[0, 1]], [[0]]), r"Y_true has shape \(1, 2\), but Y_pred has shape \(1, 1\)"),
         (lambda: exact_match(np.zeros((2, 2), int), np.zeros((3, 2), int)), r"\(2, 2\), but Y_pred has shape \(3, 2\)"),
         (lambda: exact_match([[None]], [[1]]), "no label of Y_true is known"),
@@ -218,7 +214,6 @@ def test_set_calibration_error_agrees_with_loops(rows, n_bins):
         (lambda: set_calibration_error([-0.5], [True]), r"np.exp\(proba\)"),
         (lambda: set_calibration_error([0.5], [3]), "booleans"),
         (lambda: set_calibration_error([0.5], [True], n_bins=0), "n_bins=0"),
-        (lambda: get_scorer("exact_mach"), "did you mean 'exact_match'"),
     ],
 )
 def test_errors_say_what_is_wrong(call, message):
@@ -226,133 +221,80 @@ def test_errors_say_what_is_wrong(call, message):
         call()
 
 
-def test_frames_whose_columns_differ_are_not_compared():
-    frame = pd.DataFrame({"a": [0, 1], "b": [1, 1]})
-    with pytest.raises(ValueError, match=r"columns of Y_true and Y_pred differ: \['a', 'b'\] and \['b', 'a'\]"):
-        exact_match(frame, frame[["b", "a"]])
-
-
-class Frequencies(ClassifierMixin, BaseEstimator):
-    """Predicts the commonest label vector, with its frequency; has the methods that scorers ask for."""
-
-    def __init__(self, unknown=None, loss=None, shift=0):
-        self.unknown = unknown
-        self.loss = loss
-        self.shift = shift
-
-    def fit(self, X, Y):
-        Y = np.asarray(Y)
-        complete = Y[(self.unknown != Y).all(axis=1)] if self.unknown is not None else Y
-        vectors, counts = np.unique(complete, axis=0, return_counts=True)
-        self.vector_ = vectors[np.argmax(counts)]
-        self.table_ = {tuple(v.tolist()): c / counts.sum() for v, c in zip(vectors, counts, strict=True)}
-        self.classes_ = [np.unique(column) for column in complete.T]
-        return self
-
-    def predict(self, X):
-        return np.tile(self.vector_, (len(X), 1))
-
-    def log_joint(self, X, Y):
-        assert len(X) == len(Y)
-        return np.log([self.table_.get(tuple(row), 1e-9) for row in np.asarray(Y).tolist()])
-
-    def decide(self, X):
-        log_proba = np.full(len(X), np.log(self.table_[tuple(self.vector_.tolist())]))
-        return SimpleNamespace(labels=self.predict(X), log_proba=log_proba)
-
-
-def scored_data():
+@pytest.fixture
+def data():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 2))
     Y = np.where(rng.random((60, 1)) < 0.4, [1, 1, 0], rng.integers(0, 2, (60, 3)))  # the commonest is not empty
-    return X, Y
+    return rng.normal(size=(60, 2)), Y
 
 
-def test_scorers_give_their_metrics():
-    X, Y = scored_data()
-    model = Frequencies().fit(X, Y)
-    predicted = model.predict(X)
-    decision = model.decide(X)
-    correct = (predicted == Y).all(axis=1)
+@pytest.mark.parametrize("weight", [None, np.arange(60.0)], ids=["no weight", "weight"])
+def test_scorers_give_their_metrics(data, weight):
+    X, Y = data
+    model = MajorityClassifier("label").fit(X, Y)
+    predicted, decision = model.predict(X), model.decide(X)
+    options = {"sample_weight": weight}
+    confidence, correct = np.exp(decision.log_proba), (predicted == Y).all(axis=1)
     expected = {
-        "exact_match": exact_match(Y, predicted),
-        "hamming": hamming_score(Y, predicted),
-        "f1_instance": f1_score(Y, predicted),
-        "f1_micro": f1_score(Y, predicted, average="micro"),
-        "f1_macro": f1_score(Y, predicted, average="macro"),
-        "f1_class": metrics.class_f1_score(Y, predicted),
-        "jaccard": jaccard_score(Y, predicted),
-        "joint_log_loss": -joint_log_loss(model.log_joint(X, Y)),
-        "set_calibration_error": -set_calibration_error(np.exp(decision.log_proba), correct),
+        "exact_match": exact_match(Y, predicted, **options),
+        "hamming": hamming_score(Y, predicted, **options),
+        "f1_instance": f1_score(Y, predicted, **options),
+        "f1_micro": f1_score(Y, predicted, average="micro", **options),
+        "f1_macro": f1_score(Y, predicted, average="macro", **options),
+        "f1_class": class_f1_score(Y, predicted, **options),
+        "jaccard": jaccard_score(Y, predicted, **options),
+        "joint_log_loss": -joint_log_loss(model.log_joint(X, Y), **options),
+        "set_calibration_error": -set_calibration_error(confidence, correct, **options),
     }
     assert set(expected) == set(SCORERS)
+    search = GridSearchCV(model, {"strategy": ["label"]}, cv=2, scoring=SCORERS["joint_log_loss"])
     for name, scorer in SCORERS.items():
-        assert get_scorer(name) is scorer
-        assert getattr(metrics, f"{name}_scorer") is scorer
-        assert pickle.loads(pickle.dumps(scorer)) is scorer
-        assert scorer(model, X, Y) == pytest.approx(expected[name])
-        assert scorer(make_pipeline(StandardScaler(), model).fit(X, Y), X, Y) == pytest.approx(expected[name])
+        assert pickle.loads(pickle.dumps(scorer)) == scorer
+        for estimator in (model, make_pipeline(StandardScaler(), search).fit(X, Y)):
+            assert scorer(estimator, X, Y, **options) == pytest.approx(expected[name])
 
 
-def test_scorers_work_in_cross_validation_and_search():
-    X, Y = scored_data()
-    result = cross_validate(Frequencies(), X, Y, scoring=SCORERS, cv=3, error_score="raise")
+def test_scorers_work_in_cross_validation(data):
+    result = cross_validate(MajorityClassifier("label"), *data, scoring=SCORERS, cv=3, error_score="raise")
     for name in SCORERS:
         assert np.isfinite(result[f"test_{name}"]).all()
-    search = GridSearchCV(Frequencies(), {"shift": [0, 1]}, scoring=metrics.joint_log_loss_scorer, cv=2).fit(X, Y)
-    assert metrics.joint_log_loss_scorer(search, X, Y) == metrics.joint_log_loss_scorer(search.best_estimator_, X, Y)
 
 
-def test_scorers_heed_the_estimators_unknown_value():
-    X, Y = scored_data()
+def test_scorers_heed_the_estimators_unknown_value(data):
+    X, Y = data
     holes = Y.copy()
     holes[::3, 1] = -1
     holes[0] = -1
-    model = Frequencies(unknown=-1).fit(X, holes)
+    model = MajorityClassifier("label", unknown=-1).fit(X, holes)
     predicted = model.predict(X)
     known = np.where(holes == -1, np.nan, holes)
-    assert metrics.exact_match_scorer(model, X, holes) == exact_match(known, predicted)
-    assert metrics.hamming_scorer(model, X, holes) == hamming_score(known, predicted)
-    assert metrics.f1_macro_scorer(model, X, holes) == f1_score(known, predicted, average="macro")
+    assert SCORERS["exact_match"](model, X, holes) == exact_match(known, predicted)
+    assert SCORERS["hamming"](model, X, holes) == hamming_score(known, predicted)
+    assert SCORERS["f1_macro"](model, X, holes) == f1_score(known, predicted, average="macro")
     complete = (holes >= 0).all(axis=1)
     expected = -joint_log_loss(model.log_joint(X[complete], Y[complete]))
-    assert metrics.joint_log_loss_scorer(model, X, holes) == pytest.approx(expected)
-    assert metrics.set_calibration_error_scorer(model, X, holes) <= 0.0
+    assert SCORERS["joint_log_loss"](model, X, holes) == pytest.approx(expected)
+    assert SCORERS["set_calibration_error"](model, X, holes) <= 0.0
     with pytest.raises(ValueError, match="no row whose labels are all known"):
-        metrics.joint_log_loss_scorer(model, X, np.full_like(Y, -1))
+        SCORERS["joint_log_loss"](model, X, np.full_like(Y, -1))
 
 
 def test_scorers_take_negative_classes_from_the_estimator():
     # Only class "a" is in these rows; the estimator knows that it is the first of two, hence negative.
-    model = Frequencies(loss=SimpleNamespace(negative=None))
-    model.vector_, model.classes_ = np.array(["a"]), [np.array(["a", "b"])]
-    Y = np.array([["a"], ["a"]])
+    Y, both = np.array([["a"], ["a"]]), np.array([["a"], ["b"]])
+    model = SimpleNamespace(loss=SimpleNamespace(), classes_=[np.array(["a", "b"])], predict=lambda X: Y)
     assert f1_score(Y, Y, average="micro", zero_division=0.0) == 1.0
-    model.loss.negative = "b"
-    assert metrics.f1_micro_scorer(model, Y, np.array([["a"], ["b"]])) == pytest.approx(2 / 3)
-    model.loss.negative = None
-    assert metrics.f1_micro_scorer(model, Y, np.array([["a"], ["b"]])) == 0.0
+    for negative, expected in (("b", 2 / 3), (None, 0.0)):
+        model.loss.negative = negative
+        assert SCORERS["f1_micro"](model, Y, both) == pytest.approx(expected)
     model.classes_ = [np.array(["a", "b", "c"])]
     with pytest.raises(ValueError, match=r"label 0 has 3 classes.*loss=F1\(negative='a'\)"):
-        metrics.f1_micro_scorer(model, Y, Y)
+        SCORERS["f1_micro"](model, Y, Y)
 
 
-def test_scorers_name_the_method_they_miss():
-    X, Y = scored_data()
-    model = DummyClassifier().fit(X, Y)
-    assert metrics.exact_match_scorer(model, X, Y) == exact_match(Y, model.predict(X))
-    with pytest.raises(TypeError, match="DummyClassifier has no method log_joint"):
-        metrics.joint_log_loss_scorer(model, X, Y)
-    with pytest.raises(TypeError, match="DummyClassifier has no method decide"):
-        metrics.set_calibration_error_scorer(model, X, Y)
-
-
-def test_sample_weight_reaches_the_metrics():
-    X, Y = scored_data()
-    model = Frequencies().fit(X, Y)
-    weight = np.arange(60.0)
-    for scorer in SCORERS.values():
-        assert scorer(model, X, Y, sample_weight=weight) != scorer(model, X, Y)
-    assert metrics.exact_match_scorer(model, X, Y, sample_weight=weight) == exact_match(
-        Y, model.predict(X), sample_weight=weight
-    )
+def test_scorers_name_the_method_they_miss(data):
+    model = DummyClassifier().fit(*data)
+    assert SCORERS["exact_match"](model, *data) == exact_match(data[1], model.predict(data[0]))
+    for scorer, method in (("joint_log_loss", "log_joint"), ("set_calibration_error", "decide")):
+        with pytest.raises(TypeError, match=f"DummyClassifier has no method {method}"):
+            SCORERS[scorer](model, *data)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import pickle
-import warnings
 from decimal import Decimal
 
 import numpy as np
@@ -15,17 +14,16 @@ import scipy.sparse as sp
 import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from montechain._transformers import QuantileClip
 from montechain.preparation import TableEncoder
 
 PLAIN = {"scale": None, "clip": None}
 
 
-@parametrize_with_checks([TableEncoder(), TableEncoder(missing="keep", scale=None, clip=None), QuantileClip()])
+@parametrize_with_checks([TableEncoder(), TableEncoder(missing="keep", scale=None, clip=None)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -34,15 +32,14 @@ def test_scikit_learn_checks(estimator, check):
 
 
 def test_a_table_by_hand():
+    dates = ["1970-01-03", "1970-01-01", None, "1969-12-31", "1970-01-01 12:00"]
     X = pd.DataFrame(
         {
             "length": [10.0, None, 30.0, 20.0, 60.0],
             "river": ["A", "M", None, "O", "A"],
             "clear": pd.Categorical(["G", "G", "N", None, "G"], categories=["N", "G"]),
             "toll": [True, False, True, True, True],
-            "erected": pd.to_datetime(
-                ["1970-01-03", "1970-01-01", None, "1969-12-31", "1970-01-01 12:00"], format="ISO8601"
-            ),
+            "erected": pd.to_datetime(dates, format="ISO8601"),
         }
     )
     encoder = TableEncoder(**PLAIN).fit(X)
@@ -106,9 +103,7 @@ def test_one_of_two_categories_is_marked_the_rarer_and_ties_go_to_the_first_decl
 
 def test_unseen_and_missing_categories_are_zero():
     encoder = TableEncoder(**PLAIN).fit(pd.DataFrame({"three": ["a", "b", "c"], "two": ["x", "y", "x"]}))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        result = encoder.transform(pd.DataFrame({"three": ["d", None, "b"], "two": ["z", None, "y"]}))
+    result = encoder.transform(pd.DataFrame({"three": ["d", None, "b"], "two": ["z", None, "y"]}))
     np.testing.assert_array_equal(result, [[0, 0, 0, 0], [0, 0, 0, 0], [1, 0, 1, 0]])
 
 
@@ -130,8 +125,6 @@ def test_columns_without_a_value_are_left_out_with_a_note():
         "column 'mute' has no word of two letters or more and is left out.",
     ]
     assert encoder.transform(pd.DataFrame({"a": [1.5]})).tolist() == [[0.0]]  # and they are not asked for again
-    with pytest.raises(ValueError, match="no column of `X` is left"):
-        TableEncoder().fit(X[["void"]])
 
 
 def test_very_many_categories_make_a_sparse_result():
@@ -174,7 +167,7 @@ def test_lists_and_arrays_of_objects_find_their_types():
 
 
 @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_matrix, sp.csc_array])
-def test_sparse_containers_pass_unchanged(container):
+def test_sparse_containers_pass_except_for_their_gaps(container):
     X = container(np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0], [0.0, 4.0, 9.0]]))
     encoder = TableEncoder().fit(X)
     result = encoder.transform(X)
@@ -187,19 +180,12 @@ def test_sparse_containers_pass_unchanged(container):
     np.testing.assert_array_equal(encoder.transform(X.toarray()).toarray(), X.toarray())
     assert encoder.get_feature_names_out().tolist() == ["x0", "x1", "x2"]
     assert isinstance(TableEncoder().set_output(transform="pandas").fit_transform(X), pd.DataFrame)
-
-
-def test_missing_cells_of_sparse_containers_are_filled_by_the_median():
-    dense = np.array([[0.0, 2.0], [np.nan, np.nan], [0.0, 4.0], [5.0, 9.0]])
-    X = sp.csr_array(dense)
-    np.testing.assert_array_equal(TableEncoder().fit_transform(X).toarray()[1], [0.0, 4.0])
-    np.testing.assert_array_equal(TableEncoder(missing="keep").fit_transform(X).toarray(), dense)
-
-
-def test_an_encoder_of_arrays_takes_sparse_containers():
-    X = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]])
-    encoder = TableEncoder().fit(X)
-    np.testing.assert_array_equal(encoder.transform(sp.csr_array(X)), encoder.transform(X))
+    np.testing.assert_array_equal(narrow.transform(pd.DataFrame(X.toarray())).toarray(), X.toarray()[:, [0, 2]])
+    dense = TableEncoder().fit(X.toarray())
+    np.testing.assert_array_equal(dense.transform(X), dense.transform(X.toarray()))
+    gaps = np.array([[0.0, 2.0], [np.nan, np.nan], [0.0, 4.0], [5.0, 9.0]])
+    assert TableEncoder().fit_transform(container(gaps)).toarray()[1].tolist() == [0.0, 4.0]
+    np.testing.assert_array_equal(TableEncoder(missing="keep").fit_transform(container(gaps)).toarray(), gaps)
 
 
 # -- columns by name -----------------------------------------------------------------------------
@@ -221,27 +207,22 @@ def test_other_columns_are_ignored_and_absent_ones_named(frame):
 
 
 def test_a_column_that_changed_its_type_is_named_with_a_value(frame):
-    encoder = TableEncoder().fit(frame)
-    with pytest.raises(ValueError, match=r"column 'age' of `X` held numbers .* but now row 1 holds 'old'"):
-        encoder.transform(frame.assign(age=["20", "old", "40"]))
-    with pytest.raises(ValueError, match=r"column 'sex' of `X` held words such as 'f' .* but now row 0 holds 1"):
-        encoder.transform(frame.assign(sex=[1, 0, 0]))
-    with pytest.raises(ValueError, match=r"column 'sex' .* row 1 holds 2"):
-        encoder.transform(frame.assign(sex=np.array(["m", 2, None], dtype=object)))
-    with pytest.raises(ValueError, match=r"column 'age' .* row 0 holds Timestamp"):
-        encoder.transform(frame.assign(age=pd.to_datetime(["2020-01-01"] * 3)))
-    dates = TableEncoder().fit(pd.DataFrame({"day": pd.to_datetime(["2020-01-01", "2020-01-05"])}))
-    with pytest.raises(ValueError, match=r"column 'day' .* held dates .* but now row 1 holds 'soon'"):
-        dates.transform(pd.DataFrame({"day": ["2020-01-02", "soon"]}))
-    with pytest.raises(ValueError, match=r"column 'day' .* held dates .* but now row 0 holds 3"):
-        dates.transform(pd.DataFrame({"day": [3]}))
-    with pytest.raises(ValueError, match="column 'age' of `X` contains infinity"):
-        encoder.transform(frame.assign(age=[1.0, np.inf, 2.0]))
+    encoder = TableEncoder().fit(frame.assign(day=pd.date_range("2020-01-01", periods=3)))
+    for changed, message in (
+        ({"age": ["20", "old", "40"]}, r"column 'age' of `X` held numbers .* but now row 1 holds 'old'"),
+        ({"age": pd.to_datetime(["2020-01-01"] * 3)}, r"column 'age' .* row 0 holds Timestamp"),
+        ({"age": [1.0, np.inf, 2.0]}, "column 'age' of `X` contains infinity"),
+        ({"sex": [1, 0, 0]}, r"column 'sex' of `X` held words such as 'f' .* but now row 0 holds 1"),
+        ({"day": ["2020-01-02", "soon", None]}, r"column 'day' .* held dates .* but now row 1 holds 'soon'"),
+        ({"day": [3, 4, 5]}, r"column 'day' .* held dates .* but now row 0 holds 3"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            encoder.transform(frame.assign(**{"day": None, **changed}))
 
 
 def test_the_same_values_in_another_spelling(frame):
-    encoder = TableEncoder(**PLAIN).fit(frame.assign(flag=[True, False, True], code=["1", "2", "3"]))
-    plain = encoder.transform(frame.assign(flag=[True, False, True], code=["1", "2", "3"]))
+    encoder = TableEncoder(**PLAIN)
+    plain = encoder.fit_transform(frame.assign(flag=[True, False, True], code=["1", "2", "3"]))
     for flag, code, age in (
         ([1, 0, 1], [1, 2, 3], ["20", "30.0", "40"]),
         (["true", "FALSE", "True"], [1.0, 2.0, 3.0], [Decimal(20), Decimal(30), Decimal(40)]),
@@ -252,14 +233,8 @@ def test_the_same_values_in_another_spelling(frame):
 
 def test_polars_enumerations_declare_categories_and_categoricals_do_not():
     pl.Series(["elsewhere"], dtype=pl.Categorical)
-    frame = pl.DataFrame(
-        {
-            "size": pl.Series(["m", "s", None], dtype=pl.Enum(["s", "m", "l"])),
-            "town": pl.Series(["x", "y", "z"], dtype=pl.Categorical),
-            "flag": [True, None, True],
-            "number": [1, None, 3],
-        }
-    )
+    columns = {"size": ["m", "s", None], "town": ["x", "y", "z"], "flag": [True, None, True], "number": [1, None, 3]}
+    frame = pl.DataFrame(columns, schema_overrides={"size": pl.Enum(["s", "m", "l"]), "town": pl.Categorical})
     encoder = TableEncoder(**PLAIN).fit(frame)
     names = encoder.get_feature_names_out().tolist()
     assert names == ["number", "flag_False", "size_s", "size_m", "size_l", "town_x", "town_y", "town_z"]
@@ -267,15 +242,6 @@ def test_polars_enumerations_declare_categories_and_categoricals_do_not():
         encoder.transform(frame), [[1, 0, 0, 1, 0, 1, 0, 0], [2, 0, 1, 0, 0, 0, 1, 0], [3, 0, 0, 0, 0, 0, 0, 1]]
     )
     assert isinstance(TableEncoder().set_output(transform="polars").fit_transform(frame), pl.DataFrame)
-
-
-def test_pyarrow_tables():
-    pa = pytest.importorskip("pyarrow")
-    table = pa.table({"a": [1.0, None, 3.0], "b": pa.array(["x", "y", None]).dictionary_encode(), "c": ["u", "v", "w"]})
-    frame = pd.DataFrame({"a": [1.0, None, 3.0], "b": ["x", "y", None], "c": ["u", "v", "w"]})
-    encoder = TableEncoder().fit(frame)
-    np.testing.assert_array_equal(encoder.transform(table), encoder.transform(frame))
-    np.testing.assert_array_equal(TableEncoder().fit_transform(table), encoder.transform(frame))
 
 
 def test_frames_and_arrays_may_change_places_as_scikit_learn_says():
@@ -329,29 +295,26 @@ def test_laws_on_random_tables(table, missing, data):
     np.testing.assert_array_equal(dense(encoder.transform(frame[shuffled])), whole)
 
     in_polars = pl.DataFrame(columns, strict=False)
-    np.testing.assert_array_equal(dense(encoder.transform(in_polars)), whole)
-    again = TableEncoder(missing=missing, text=text).fit(in_polars)
-    np.testing.assert_array_equal(dense(again.transform(in_polars)), whole)
-    assert again.get_feature_names_out().tolist() == encoder.get_feature_names_out().tolist()
+    for other in (in_polars, in_polars.to_arrow()):
+        np.testing.assert_array_equal(dense(encoder.transform(other)), whole)
+        again = TableEncoder(missing=missing, text=text).fit(other)
+        np.testing.assert_array_equal(dense(again.transform(other)), whole)
+        assert again.get_feature_names_out().tolist() == encoder.get_feature_names_out().tolist()
 
 
 # -- scikit-learn --------------------------------------------------------------------------------
 
 
-def test_clone_pickle_and_global_output(frame):
-    encoder = TableEncoder(drop="sex", text="town").fit(frame.assign(town=["one two", "two", "three"]))
-    copy = clone(encoder)
-    assert copy.get_params() == encoder.get_params()
-    assert not hasattr(copy, "columns_")
+def test_pickle_and_global_output(frame):
     table = frame.assign(town=["one two", "two", "three"])
-    np.testing.assert_array_equal(
-        dense(pickle.loads(pickle.dumps(encoder)).transform(table)), dense(encoder.transform(table))
-    )
+    encoder = TableEncoder(drop="sex", text="town").fit(table)
+    same = pickle.loads(pickle.dumps(encoder))
+    np.testing.assert_array_equal(dense(same.transform(table)), dense(encoder.transform(table)))
     with sklearn.config_context(transform_output="pandas"):
         framed = TableEncoder().fit_transform(frame.set_index(pd.Index([7, 8, 9])))
     assert framed.index.tolist() == [7, 8, 9]
     assert framed.columns.tolist() == ["age", "sex_m", "town_x", "town_y", "town_z"]
-    pipeline = make_pipeline(TableEncoder(), QuantileClip()).set_output(transform="polars").fit(frame)
+    pipeline = make_pipeline(TableEncoder(), StandardScaler()).set_output(transform="polars").fit(frame)
     assert pipeline.transform(frame).columns == framed.columns.tolist()
 
 
@@ -369,7 +332,6 @@ def test_refitting_forgets(frame):
     [
         ({"missing": "inpute"}, r"`missing='inpute'` .* did you mean 'impute'\? Allowed are 'impute' and 'keep'"),
         ({"identifiers": "kepe"}, r"`identifiers='kepe'` .* did you mean 'keep'"),
-        ({"stray": "ignore"}, r"`stray='ignore'` .* Allowed are 'missing' and 'error'"),
         ({"max_categories": 0}, "`max_categories=0` of TableEncoder must be a positive integer"),
         ({"scale": "minmax"}, r"`scale='minmax'` .* Allowed are 'standard' and None"),
         ({"clip": 0.5}, r"`clip=0.5` of TableEncoder must be a share in \[0, 0.5\)"),
@@ -387,16 +349,15 @@ def test_bad_parameters(frame, parameters, message):
 
 
 def test_bad_tables(frame):
-    twins = pd.DataFrame([[1, 2]], columns=["a", "a"])
-    with pytest.raises(ValueError, match="more than one column named 'a'"):
-        TableEncoder().fit(twins)
-    with pytest.raises(ValueError, match=r"0 sample\(s\)"):
-        TableEncoder().fit(frame.iloc[:0])
-    with pytest.raises(ValueError, match=r"0 feature\(s\)"):
-        TableEncoder().fit(frame[[]])
-    with pytest.raises(TypeError, match=r"column 'lists' of `X` holds values of type List.* drop=\['lists'\]"):
-        TableEncoder().fit(pl.DataFrame({"lists": [[1, 2], [3]]}))
-    with pytest.raises(TypeError, match=r"column 'lists' of `X` holds values of type list.* drop=\['lists'\]"):
-        TableEncoder().fit(pd.DataFrame({"lists": [[1, 2], [3]]}))
+    for X, message in (
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "more than one column named 'a'"),
+        (frame.iloc[:0], r"0 sample\(s\)"),
+        (frame[[]], r"0 feature\(s\)"),
+        (frame[["age"]] * np.nan, "no column of `X` is left"),
+        (pl.DataFrame({"lists": [[1, 2], [3]]}), "column 'lists' is of type List"),
+        (pd.DataFrame({"lists": [[1, 2], [3]]}), r"column 'lists' of `X` holds values of type list.* drop=\['lists'\]"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            TableEncoder().fit(X)
     with pytest.raises(ValueError, match="sparse container of numbers: leave `text` out"):
         TableEncoder(text=[0]).fit(sp.csr_array(np.eye(2)))

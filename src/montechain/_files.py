@@ -27,18 +27,7 @@ def atomic_write(path: str | Path, mode: str = "wb", **options: Any) -> Iterator
     The content goes to a temporary file beside `path`, is flushed to the disk, and is renamed. If anything
     fails on the way, the temporary file is removed and what stood at `path` before is still there. A link stays a
     link, to the new file. What is no ordinary file, such as ``/dev/stdout`` or a named pipe, is written directly.
-
-    Parameters
-    ----------
-    path : str or Path
-    mode : {"wb", "w"}, default="wb"
-    **options
-        Passed on to `open`, such as ``encoding="utf-8"``.
-
-    Raises
-    ------
-    OutputError
-        If the file cannot be written, as on a full disk.
+    A failure to write is an `OutputError`; `options` are passed on to `open`.
 
     Examples
     --------
@@ -58,7 +47,7 @@ def atomic_write(path: str | Path, mode: str = "wb", **options: Any) -> Iterator
             yield stream
         return
     with _reporting(path):
-        permissions = _permissions(target)
+        permissions = target.stat().st_mode & 0o777 if target.exists() else None
         # The name may be as long as names can be, so only a part of it goes into the temporary one.
         name = target.parent / f".{target.name[:40]}.{secrets.token_hex(8)}{PART}"
         # What replaces a private file is not readable by others while it is written, either.
@@ -91,21 +80,8 @@ def _reporting(path: Path) -> Iterator[None]:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}.") from error
 
 
-def _permissions(path: Path) -> int | None:
-    """Return the mode of the file that is replaced; None if there is none."""
-    with suppress(OSError):
-        return path.stat().st_mode & 0o777
-    return None
-
-
 def check_input_path(path: str | Path) -> None:
-    """Say what is wrong with a path that should be a file to read.
-
-    Raises
-    ------
-    DataError
-        If there is nothing there, or a folder.
-    """
+    """Raise a `DataError` if a path that should be a file to read is a folder or does not exist."""
     path = Path(path)
     if path.is_dir():
         files = sorted(other.name for other in path.iterdir() if other.is_file() and not other.name.startswith("."))
@@ -132,13 +108,7 @@ def similar_file(path: str | Path, pattern: str = "*") -> str:
 
 
 def check_output_path(path: str | Path) -> None:
-    """Say at once, and not after hours of work, if there is no place for a file of this name.
-
-    Raises
-    ------
-    OutputError
-        If its folder does not exist, or it is a folder itself.
-    """
+    """Raise an `OutputError` at once, and not after hours of work, if there is no place for a file of this name."""
     path = Path(path)
     if path.is_dir():
         raise OutputError(f"{path} cannot be written: it is a folder. Give the name of a file in it.")
@@ -150,11 +120,6 @@ def protect_files(path: str | Path, *, inputs: Iterable[str | Path] = (), force:
     """Refuse an output path that would replace an input, or, without `force`, any file.
 
     Links of both kinds count as the file they lead to. Devices and pipes, such as ``/dev/stdout``, may be written.
-
-    Raises
-    ------
-    OutputError
-        If writing to `path` would lose a file.
 
     Examples
     --------

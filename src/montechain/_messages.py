@@ -40,14 +40,7 @@ def by_name(parameter: str, given: Any, kind: type, known: Mapping[str, Any], ex
 
 
 def check_choice(owner: Any, name: str, allowed: Sequence[Any]) -> None:
-    """Raise an error that says what to type unless the parameter `name` of `owner` is one of these.
-
-    >>> from montechain.inference import MonteCarlo
-    >>> check_choice(MonteCarlo(decision="marginal"), "decision", ("marginals", "best_sampled"))
-    Traceback (most recent call last):
-        ...
-    ValueError: `decision='marginal'` of MonteCarlo is not known; did you mean 'marginals'? Allowed are ...
-    """
+    """Raise an error that says what to type unless the parameter `name` of `owner` is one of these."""
     value = getattr(owner, name)
     if not isinstance(value, Hashable) or value not in allowed:
         hint = nearest(str(value), [choice for choice in allowed if isinstance(choice, str)]) or "."
@@ -56,14 +49,7 @@ def check_choice(owner: Any, name: str, allowed: Sequence[Any]) -> None:
 
 
 def check_positive_integer(owner: Any, name: str, example: int) -> int:
-    """Return the parameter `name` of `owner`, or say what to type instead.
-
-    >>> from montechain.inference.beam import Beam
-    >>> check_positive_integer(Beam(width=0), "width", 5)
-    Traceback (most recent call last):
-        ...
-    ValueError: `width=0` of Beam must be a positive integer, e.g. Beam(width=5).
-    """
+    """Return the parameter `name` of `owner`, or say what to type instead."""
     value = getattr(owner, name)
     if not _is_positive_integer(value):
         kind = type(owner).__name__
@@ -72,13 +58,7 @@ def check_positive_integer(owner: Any, name: str, example: int) -> int:
 
 
 def check_positive_argument(name: str, value: Any, example: str) -> int:
-    """Return a value that may be the argument of a function, or say what to type instead.
-
-    >>> check_positive_argument("k", 0, "k=5")
-    Traceback (most recent call last):
-        ...
-    ValueError: `k=0` is not a positive integer. Try `k=5`.
-    """
+    """Return a value that may be the argument of a function, or say what to type instead."""
     if not _is_positive_integer(value):
         raise ValueError(f"`{name}={value!r}` is not a positive integer. Try `{example}`.")
     return int(value)

@@ -7,7 +7,6 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.parallel import Parallel, delayed
 
 from montechain._threads import count_threads, one_blas_thread, run_in_threads
@@ -16,40 +15,18 @@ __all__ = ["distinct", "join_rows", "map_chunks", "row_blocks", "take_rows"]
 
 
 def take_rows(X: Any, rows: slice | np.ndarray) -> Any:
-    """Return some rows of an array, a CSR container or a data frame of any library, as the same kind of table.
-
-    Examples
-    --------
-    >>> take_rows(np.arange(6).reshape(3, 2), np.array([2, 0]))
-    array([[4, 5],
-           [0, 1]])
-    """
+    """Return some rows of an array, a CSR container or a data frame of any library, as the same kind of table."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     if hasattr(X, "take") and hasattr(X, "column_names"):  # pyarrow
         return X.slice(rows.start, rows.stop - rows.start) if isinstance(rows, slice) else X.take(rows)
-    if isinstance(rows, slice) and sp.issparse(X) and X.format == "csr":
-        return _csr_slice(X, rows)
     return X[rows]
 
 
 def row_blocks(n_rows: int, size: int) -> Iterator[slice]:
-    """Yield consecutive slices of at most `size` rows, at least one.
-
-    >>> list(row_blocks(5, 2)), list(row_blocks(0, 2))
-    ([slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)], [slice(0, 0, None)])
-    """
+    """Yield consecutive slices of at most `size` rows, at least one."""
     for start in range(0, max(n_rows, 1), size):
         yield slice(start, min(start + size, n_rows))
-
-
-def _csr_slice(X: Any, rows: slice) -> Any:
-    """Return consecutive rows that share their numbers with `X`: copies would keep other threads waiting."""
-    indptr = X.indptr[rows.start : rows.stop + 1]
-    own = slice(indptr[0], indptr[-1])
-    part = type(X)((len(indptr) - 1, X.shape[1]), dtype=X.dtype)
-    part.data, part.indices, part.indptr = X.data[own], X.indices[own], indptr - indptr[0]
-    return part
 
 
 def distinct(
@@ -60,8 +37,6 @@ def distinct(
     They are sorted by row, then by code. `n_classes` bounds the codes of each column. As long as all keys fit into 62
     bits, a pair always has the same key.
 
-    Examples
-    --------
     >>> distinct(np.array([1, 0, 1]), np.array([[0, 1], [1, 1], [0, 1]]), [2, 2])
     (array([3, 5]), array([1, 0]), array([1, 0, 1]))
     """

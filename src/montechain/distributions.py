@@ -41,6 +41,15 @@ class LabelDistribution:
     residual: np.ndarray
     estimated: np.ndarray
 
+    @classmethod
+    def ragged(
+        cls, rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, residual: np.ndarray, estimated: np.ndarray
+    ) -> LabelDistribution:
+        """Return the distribution of vectors sorted by their `rows`; those of no weight go, but for a row's first."""
+        keep = (weights > 0.0) | (np.diff(rows, prepend=-1) > 0)
+        indptr = np.searchsorted(rows[keep], np.arange(len(residual) + 1))
+        return cls(indptr, labels[keep], weights[keep], residual, estimated)
+
     @property
     def n_rows(self) -> int:
         """Number of rows n."""
@@ -83,11 +92,13 @@ class LabelDistribution:
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[first], minlength=self.n_rows))]).astype(np.int64)
         return LabelDistribution(indptr, self.labels[first], weights[order], self.residual, self.estimated)
 
-    @property
-    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What kernels take: `indptr`, `labels` and the normalised weights."""
-        labels = np.ascontiguousarray(self.labels, dtype=np.int32)
-        return np.ascontiguousarray(self.indptr, dtype=np.int64), labels, self.normalised_weights
+    def take(self, rows: slice) -> LabelDistribution:
+        """Return the distribution of consecutive rows."""
+        indptr = self.indptr[rows.start : rows.stop + 1]
+        own = slice(indptr[0], indptr[-1])
+        return LabelDistribution(
+            indptr - indptr[0], self.labels[own], self.weights[own], self.residual[rows], self.estimated[rows]
+        )
 
     def any_labels(self, given: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """Return, for each row, some labels that agree with `given`, and whether the row has a vector."""

@@ -6,15 +6,17 @@ Everything here is in chain positions and codes. `check_loss` binds a loss to th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from montechain._cells import resolve_negative
-from montechain._kernels.f1 import maximise_f1, minimise_jaccard
-from montechain._kernels.ties import TIE, first_largest
+from montechain._kernels.jaccard import least_jaccard
+from montechain._kernels.ties import TIE, first_largest, level
 from montechain._messages import nearest
+from montechain._rows import row_blocks
 from montechain.callable_loss import CallableLoss
 from montechain.distributions import LabelDistribution, Loss, example_distribution
 
@@ -29,6 +31,10 @@ __all__ = [
     "check_loss",
     "example_distribution",
 ]
+
+
+CELLS_AT_ONCE = 2**20
+"""Approximate number of numbers held in memory while F1 is maximised."""
 
 
 class ExactMatch(Loss):
@@ -144,8 +150,14 @@ class _SetLoss(Loss):
         return bound
 
     def _maximise_f1(self, distribution: LabelDistribution, given: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return for each row the label vector of the largest expected F1, and that expectation."""
         self._check_bound()
-        return maximise_f1(*distribution.arrays, self.negative_, self.n_classes_, _known(given, len(self.n_classes_)))
+        known = np.full((distribution.n_rows, len(self.n_classes_)), -1) if given is None else given
+        n_each = max(1, CELLS_AT_ONCE // int(self.n_classes_.sum() * len(self.n_classes_)))
+        blocks = row_blocks(distribution.n_rows, n_each)
+        parts = [_maximise_f1(distribution.take(b), known[b], self.negative_, self.n_classes_) for b in blocks]
+        labels, expectation = zip(*parts, strict=True)
+        return np.concatenate(labels), np.concatenate(expectation)
 
 
 class F1(_SetLoss):
@@ -219,16 +231,86 @@ class Jaccard(_SetLoss):
 
     def decide(self, distribution, given=None):  # noqa: D102
         heaviest = distribution.heaviest_first()
-        start, most_f1 = self._maximise_f1(heaviest, given)
-        known = _known(given, len(self.n_classes_))
-        labels, expected_loss, tried_all = minimise_jaccard(
-            *heaviest.arrays, self.negative_, self.n_classes_, known, start, self.n_heaviest, self.max_candidates
-        )
-        tried_all |= heaviest.is_complete(self.n_classes_, given)
+        labels, most_f1 = self._maximise_f1(heaviest, given)
+        tried_all, expected_loss = heaviest.is_complete(self.n_classes_, given), np.empty(len(labels))
+        for row in range(heaviest.n_rows):
+            own = heaviest.take(slice(row, row + 1))
+            known = np.full(len(self.n_classes_), -1) if given is None else given[row]
+            choices = [np.arange(n) if c < 0 else np.array([c]) for n, c in zip(self.n_classes_, known, strict=True)]
+            candidates = [labels[[row]], own.labels]
+            if math.prod(map(len, choices)) <= self.max_candidates:
+                tried_all[row] = True
+                candidates.append(np.stack(np.meshgrid(*choices), axis=-1).reshape(-1, len(choices)))
+            elif len(own.labels):
+                candidates.append(_unions(own.labels, self.negative_, self.n_heaviest))
+            tried = np.vstack(candidates).astype(np.int32)
+            best, expected_loss[row] = least_jaccard(tried, own.labels, own.normalised_weights, self.negative_)
+            labels[row] = tried[best]
         # The best Jaccard index is at most the best F1: what lies between is not proven.
         unproven = np.maximum(expected_loss - np.maximum(1.0 - most_f1, 0.0), 0.0) * heaviest.totals
         regret = np.where(tried_all, heaviest.slack, np.minimum(heaviest.slack + unproven, 1.0))
         return labels, expected_loss, regret
+
+
+def _maximise_f1(
+    distribution: LabelDistribution, known: np.ndarray, negative: np.ndarray, n_classes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each row the label vector of the largest expected F1, and that expectation.
+
+    Among decisions with k relevant labels, the expected F1 is the sum over them of
+    ``gain(l, c, k) = sum_s P(y_l = c, |y| = s) * 2 / (s + k)``, so the best one takes for each label its best class,
+    and the k best labels. All k are tried.
+    """
+    n_rows, rows, weights = distribution.n_rows, distribution.rows, distribution.normalised_weights
+    is_relevant = distribution.labels != negative
+    size = is_relevant.sum(axis=1)
+    # Labels that are relevant in every decision, and columns for those that are in some.
+    is_must = np.where(known >= 0, known != negative, negative < 0)
+    columns = np.flatnonzero(is_relevant.any(axis=0) | is_must.any(axis=0))
+    is_relevant, is_must, n_must = is_relevant[:, columns], is_must[:, columns], is_must.sum(axis=1)
+    decisions = np.where(known >= 0, known, negative).astype(np.int32)
+    nothing = np.where(n_must == 0, np.bincount(rows[size == 0], weights[size == 0], minlength=n_rows), -np.inf)
+    if len(columns) == 0:
+        return decisions, nothing
+
+    start = np.concatenate([[0], np.cumsum(n_classes[columns])])
+    n_sizes, n_pairs = int(size.max(initial=0)) + 1, start[-1]
+    cells = (rows[:, None] * n_pairs + start[:-1] + distribution.labels[:, columns]) * n_sizes + size[:, None]
+    repeated = np.repeat(weights, is_relevant.sum(axis=1))
+    mass = np.bincount(cells[is_relevant], repeated, minlength=n_rows * n_pairs * n_sizes)
+    n_chosen = np.arange(1, len(columns) + 1)
+    gain = mass.reshape(n_rows, n_pairs, n_sizes) @ (2.0 / (np.arange(n_sizes)[:, None] + n_chosen))
+    label = np.repeat(columns, n_classes[columns])
+    code = np.arange(n_pairs) - np.repeat(start[:-1], n_classes[columns])
+    is_allowed = (code != negative[label]) & ((known[:, label] < 0) | (known[:, label] == code))
+    gain[~is_allowed] = -np.inf
+    # No gain is above one, so these come first.
+    score = np.maximum.reduceat(gain, start[:-1], axis=1) + 4.0 * is_must[:, :, None]
+    total = np.cumsum(-np.sort(-score, axis=1), axis=1).diagonal(axis1=1, axis2=2) - 4.0 * n_must[:, None]
+    total = np.where(n_chosen < n_must[:, None], -np.inf, total)
+    total = np.hstack([nothing[:, None], total])
+    best = first_largest(total)
+
+    at = np.arange(n_rows), slice(None), np.maximum(best, 1) - 1
+    rank = np.argsort(np.argsort(-level(score[at]), axis=1, kind="stable"), axis=1)
+    for c, j in enumerate(columns):
+        own = first_largest(gain[at][:, start[c] : start[c + 1]])
+        decisions[:, j] = np.where(rank[:, c] < best, own, decisions[:, j])
+    return decisions, total[np.arange(n_rows), best]
+
+
+def _unions(vectors: np.ndarray, negative: np.ndarray, n_heaviest: int) -> np.ndarray:
+    """Return the unions of the first 2, 3, ... vectors, and of any two of the first `n_heaviest`.
+
+    Where both have a relevant class, the one of the earlier vector counts.
+    """
+    is_relevant = vectors != negative
+    first = np.where(is_relevant.any(axis=0), is_relevant.argmax(axis=0), len(vectors))
+    classes = vectors[np.minimum(first, len(vectors) - 1), np.arange(len(first))]
+    growing = [np.where(first <= last, classes, negative) for last in np.unique(first)]
+    one, other = np.triu_indices(min(len(vectors), n_heaviest), 1)
+    pairs = np.where(is_relevant[one], vectors[one], vectors[other])
+    return np.vstack([*growing, pairs]).astype(vectors.dtype)
 
 
 LOSSES: dict[str, type[Loss]] = {"exact_match": ExactMatch, "hamming": Hamming, "f1": F1, "jaccard": Jaccard}
@@ -277,7 +359,3 @@ def check_loss(loss: Any, *, classes: Sequence[np.ndarray], order: Sequence[int]
             raise TypeError(f"{loss=} is neither the name of a loss, nor a Loss, nor a function loss(y, y_hat).")
         loss = CallableLoss(loss)
     return loss.bind(classes, order)
-
-
-def _known(given: np.ndarray | None, n_labels: int) -> np.ndarray:
-    return np.empty((0, n_labels), dtype=np.int32) if given is None else np.ascontiguousarray(given, dtype=np.int32)

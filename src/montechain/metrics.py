@@ -11,20 +11,19 @@ it equals the true one, so a relevant label of the wrong class is both a miss an
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from montechain._cells import average_ratio, check_weight, compare, relevant, resolve_negative, weighted_mean
-from montechain._messages import nearest
+from montechain._cells import check_weight, compare, resolve_negative
+from montechain._messages import check_positive_argument
 from montechain._rows import take_rows
 from montechain.targets import as_columns
 
 __all__ = [
-    "SCORERS", "class_f1_score", "exact_match", "exact_match_scorer", "f1_class_scorer", "f1_instance_scorer",
-    "f1_macro_scorer", "f1_micro_scorer", "f1_score", "get_scorer", "hamming_loss", "hamming_score", "hamming_scorer",
-    "jaccard_score", "jaccard_scorer", "joint_log_loss", "joint_log_loss_scorer", "set_calibration_error",
-    "set_calibration_error_scorer",
+    "SCORERS", "class_f1_score", "exact_match", "f1_score", "hamming_score", "jaccard_score", "joint_log_loss",
+    "set_calibration_error",
 ]  # fmt: skip
 
 
@@ -49,7 +48,7 @@ def exact_match(Y_true: Any, Y_pred: Any, *, unknown: Any = None, sample_weight:
     0.5
     """
     cells = compare(Y_true, Y_pred, unknown, sample_weight)
-    return weighted_mean(cells.right, cells.weight)
+    return float(np.average(cells.right, weights=cells.weight))
 
 
 def hamming_score(Y_true: Any, Y_pred: Any, *, unknown: Any = None, sample_weight: Any = None) -> float:
@@ -63,19 +62,7 @@ def hamming_score(Y_true: Any, Y_pred: Any, *, unknown: Any = None, sample_weigh
     0.8
     """
     cells = compare(Y_true, Y_pred, unknown, sample_weight)
-    right, known = ((side.sum(axis=1) @ cells.weight) for side in (cells.equal & cells.known, cells.known))
-    return float(right / known)
-
-
-def hamming_loss(Y_true: Any, Y_pred: Any, *, unknown: Any = None, sample_weight: Any = None) -> float:
-    """Return the share of known cells that are wrong: one minus `hamming_score`, with the same parameters.
-
-    Examples
-    --------
-    >>> hamming_loss([[0, 1], [1, 1]], [[0, 1], [1, 0]])
-    0.25
-    """
-    return 1.0 - hamming_score(Y_true, Y_pred, unknown=unknown, sample_weight=sample_weight)
+    return float(cells.equal.sum(axis=1) @ cells.weight / (cells.known.sum(axis=1) @ cells.weight))
 
 
 def f1_score(
@@ -92,7 +79,8 @@ def f1_score(
 
     Parameters
     ----------
-    Y_true, Y_pred : array-like, sparse matrix or data frame of shape (n, L) or (n,)
+    Y_true, Y_pred, unknown, sample_weight
+        As in `exact_match`.
     average : {"instance", "micro", "macro"}
         Mean over the rows, one figure over all cells, or mean over the labels (all relevant classes of a label
         together).
@@ -104,14 +92,6 @@ def f1_score(
         one class given for all labels leaves labels with at most two classes to the rule for a single class.
     zero_division : float
         The F1 where nothing is relevant, neither in the truth nor in the prediction.
-    unknown : scalar, optional
-        A value in `Y_true` that means "unknown", besides NaN, None and NA.
-    sample_weight : array-like of shape (n,), optional
-
-    Returns
-    -------
-    float
-        Between zero and one; one is best.
 
     Examples
     --------
@@ -121,8 +101,9 @@ def f1_score(
     >>> f1_score([["none", "red"], ["tan", "none"]], [["none", "red"], ["red", "none"]], negative="none")
     0.5
     """
-    shared, true, predicted, cells = relevant(Y_true, Y_pred, negative, unknown, sample_weight)
-    return average_ratio(2 * shared, true + predicted, average, zero_division, cells)
+    cells = compare(Y_true, Y_pred, unknown, sample_weight)
+    shared, true, predicted = cells.relevant(negative)
+    return cells.average(2 * shared, true + predicted, average, zero_division)
 
 
 def jaccard_score(
@@ -144,8 +125,9 @@ def jaccard_score(
     >>> jaccard_score([[1, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 0, 1]])
     0.75
     """
-    shared, true, predicted, cells = relevant(Y_true, Y_pred, negative, unknown, sample_weight)
-    return average_ratio(shared, true + predicted - shared, average, zero_division, cells)
+    cells = compare(Y_true, Y_pred, unknown, sample_weight)
+    shared, true, predicted = cells.relevant(negative)
+    return cells.average(shared, true + predicted - shared, average, zero_division)
 
 
 def class_f1_score(Y_true: Any, Y_pred: Any, *, unknown: Any = None, sample_weight: Any = None) -> float:
@@ -174,18 +156,10 @@ def class_f1_score(Y_true: Any, Y_pred: Any, *, unknown: Any = None, sample_weig
 
 
 def joint_log_loss(log_proba: Any, sample_weight: Any = None) -> float:
-    """Return the mean of -log p(y | x) of the true label vectors.
+    """Return the mean of -log p(y | x) of the true label vectors: zero is best.
 
-    Parameters
-    ----------
-    log_proba : array-like of shape (n,)
-        log p(y | x) of each row's true label vector, such as ``ChainClassifier.log_joint(X, Y)``.
-    sample_weight : array-like of shape (n,), optional
-
-    Returns
-    -------
-    float
-        Zero or more; zero is best. Infinite if the model gave probability zero to a true vector.
+    It is infinite if the model gave probability zero to a true vector. `log_proba`, of shape (n,), has log p(y | x) of
+    each row's true label vector, such as ``ChainClassifier.log_joint(X, Y)``.
 
     Examples
     --------
@@ -200,7 +174,7 @@ def joint_log_loss(log_proba: Any, sample_weight: Any = None) -> float:
     weight = check_weight(sample_weight, len(log_proba))
     # Rows without weight do not count, even where they are impossible: 0 * inf would be NaN.
     counted = weight > 0.0
-    return weighted_mean(-log_proba[counted], weight[counted]) + 0.0  # no negative zero
+    return float(np.average(-log_proba[counted], weights=weight[counted])) + 0.0  # no negative zero
 
 
 def set_calibration_error(proba: Any, correct: Any, n_bins: int = 10, sample_weight: Any = None) -> float:
@@ -218,19 +192,12 @@ def set_calibration_error(proba: Any, correct: Any, n_bins: int = 10, sample_wei
     n_bins : int
     sample_weight : array-like of shape (n,), optional
 
-    Returns
-    -------
-    float
-        Between zero and one; zero is best.
-
     References
     ----------
     C. Li and others. Learning to calibrate and rerank multi-label predictions. ECML PKDD 2019.
 
     Examples
     --------
-    >>> set_calibration_error([0.75, 0.75, 0.75, 0.75], [True, True, True, False])
-    0.0
     >>> set_calibration_error([0.9, 0.1], [False, False])
     0.5
     """
@@ -241,33 +208,49 @@ def set_calibration_error(proba: Any, correct: Any, n_bins: int = 10, sample_wei
         raise ValueError("proba must lie between zero and one. If it holds logarithms, pass np.exp(proba).")
     if not np.isin(correct, (0, 1)).all():
         raise ValueError("correct must hold booleans.")
-    if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
-        raise ValueError(f"{n_bins=} must be a whole number of at least one.")
+    check_positive_argument("n_bins", n_bins, "n_bins=10")
     weight = check_weight(sample_weight, len(proba))
     chosen = np.minimum((proba * n_bins).astype(np.int64), n_bins - 1)
     excess = np.bincount(chosen, weights=weight * (proba - correct.astype(np.float64)), minlength=n_bins)
     return float(np.abs(excess).sum() / weight.sum())
 
 
-def _final(estimator: Any, method: str = "predict") -> tuple[Any, Callable[[Any], Any]]:
-    """Return the classifier inside pipelines and searches, which needs `method`, and what they do to X before it."""
-    if hasattr(estimator, "best_estimator_"):
-        return _final(estimator.best_estimator_, method)
-    if hasattr(estimator, "steps") and hasattr(estimator, "named_steps"):
-        final, inner = _final(estimator.steps[-1][1], method)
-        before = estimator[:-1] if len(estimator.steps) > 1 else None
-        return final, lambda X: inner(X if before is None else before.transform(X))
+# -- scorers ----------------------------------------------------------------------------------
+
+
+def _final(estimator: Any, method: str, X: Any = None) -> tuple[Any, Any]:
+    """Return the classifier inside pipelines and searches, which needs `method`, and X as it gets it."""
+    while hasattr(estimator, "best_estimator_") or hasattr(estimator, "named_steps"):
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+            continue
+        if X is not None and len(estimator.steps) > 1:
+            X = estimator[:-1].transform(X)
+        estimator = estimator.steps[-1][1]
     if not hasattr(estimator, method):
         raise TypeError(f"{type(estimator).__name__} has no method {method}, which this scorer needs.")
-    return estimator, lambda X: X
+    return estimator, X
+
+
+@dataclass(frozen=True)
+class _Scorer:
+    """Score an estimator's predictions, with the unknown value and the negative classes that the estimator has."""
+
+    score: Callable[..., float]
+    average: str | None = None
+
+    def __call__(self, estimator: Any, X: Any, Y: Any, sample_weight: Any = None) -> float:
+        final, _ = _final(estimator, "predict")
+        options: dict[str, Any] = {"unknown": getattr(final, "unknown", None), "sample_weight": sample_weight}
+        if self.average is not None:
+            options |= {"average": self.average, "negative": _negative(final)}
+        return self.score(Y, estimator.predict(X), **options)
 
 
 def _negative(estimator: Any) -> Any:
     """Return the negative classes that a scorer takes from an estimator."""
-    negative, classes = (
-        getattr(getattr(estimator, "loss", None), "negative", None),
-        getattr(estimator, "classes_", None),
-    )
+    negative = getattr(getattr(estimator, "loss", None), "negative", None)
+    classes = getattr(estimator, "classes_", None)
     if classes is None:
         return negative
     # The estimator knows classes that these rows may lack.
@@ -277,53 +260,23 @@ def _negative(estimator: Any) -> Any:
     return [own.tolist()[code] if code >= 0 else object() for own, code in zip(by_label, codes, strict=True)]
 
 
-def _scorer(name: str, score: Callable[..., float], average: str | None = None) -> Callable[..., float]:
-    """Return a scorer of predictions. Module variables of these names make the scorers ones that can be pickled."""
-
-    def scorer(estimator: Any, X: Any, Y: Any, sample_weight: Any = None) -> float:
-        final, _ = _final(estimator)
-        options = {} if average is None else {"average": average, "negative": _negative(final)}
-        unknown = getattr(final, "unknown", None)
-        return score(Y, estimator.predict(X), unknown=unknown, sample_weight=sample_weight, **options)
-
-    mean = {"instance": ", as the mean over rows", "micro": ", over all cells", "macro": ", as the mean over labels"}
-    scorer.__name__ = scorer.__qualname__ = f"{name}_scorer"
-    scorer.__doc__ = f"Return `{score.__name__}` of the estimator's predictions{mean.get(average or '', '')}."
-    return scorer
-
-
-exact_match_scorer = _scorer("exact_match", exact_match)
-"""Return `exact_match` of the estimator's predictions.
-
-All scorers of this module can be passed as ``scoring=`` to `cross_validate` or `GridSearchCV`. They take the value
-that means "unknown" from the estimator, if it has one. Those of F1 and Jaccard take the negative classes from the
-estimator's loss, if it has any; otherwise they are the default ones for all classes that the estimator knows.
-"""
-hamming_scorer = _scorer("hamming", hamming_score)
-f1_instance_scorer = _scorer("f1_instance", f1_score, "instance")
-f1_micro_scorer = _scorer("f1_micro", f1_score, "micro")
-f1_macro_scorer = _scorer("f1_macro", f1_score, "macro")
-jaccard_scorer = _scorer("jaccard", jaccard_score, "instance")
-f1_class_scorer = _scorer("f1_class", class_f1_score)
-
-
-def joint_log_loss_scorer(estimator: Any, X: Any, Y: Any, sample_weight: Any = None) -> float:
+def _score_log_joint(estimator: Any, X: Any, Y: Any, sample_weight: Any = None) -> float:
     """Return minus `joint_log_loss` of the true label vectors, over the rows whose labels are all known."""
-    final, transform = _final(estimator, "log_joint")
-    table = as_columns(Y, unknown=getattr(final, "unknown", None), name="Y")
-    complete = np.flatnonzero(table.known.all(axis=1))
+    final, X = _final(estimator, "log_joint", X)
+    known = as_columns(Y, unknown=getattr(final, "unknown", None), name="Y").known
+    complete = np.flatnonzero(known.all(axis=1))
     if len(complete) == 0:
         raise ValueError("Y has no row whose labels are all known: its joint log loss is not defined.")
-    if len(complete) < table.shape[0]:
+    if len(complete) < len(known):
         X, Y = take_rows(X, complete), take_rows(Y, complete)
         sample_weight = None if sample_weight is None else np.asarray(sample_weight)[complete]
-    return -joint_log_loss(final.log_joint(transform(X), Y), sample_weight)
+    return -joint_log_loss(final.log_joint(X, Y), sample_weight)
 
 
-def set_calibration_error_scorer(estimator: Any, X: Any, Y: Any, sample_weight: Any = None) -> float:
+def _score_calibration(estimator: Any, X: Any, Y: Any, sample_weight: Any = None) -> float:
     """Return minus `set_calibration_error` of the estimator's decisions, over the rows with a known label."""
-    final, transform = _final(estimator, "decide")
-    decision = final.decide(transform(X))
+    final, X = _final(estimator, "decide", X)
+    decision = final.decide(X)
     cells = compare(Y, decision.labels, getattr(final, "unknown", None), sample_weight)
     # exp may round to just above one.
     proba = np.minimum(np.exp(np.asarray(decision.log_proba))[cells.kept], 1.0)
@@ -331,32 +284,19 @@ def set_calibration_error_scorer(estimator: Any, X: Any, Y: Any, sample_weight: 
 
 
 SCORERS: dict[str, Callable[..., float]] = {
-    "exact_match": exact_match_scorer,
-    "hamming": hamming_scorer,
-    "f1_instance": f1_instance_scorer,
-    "f1_micro": f1_micro_scorer,
-    "f1_macro": f1_macro_scorer,
-    "f1_class": f1_class_scorer,
-    "jaccard": jaccard_scorer,
-    "joint_log_loss": joint_log_loss_scorer,
-    "set_calibration_error": set_calibration_error_scorer,
+    "exact_match": _Scorer(exact_match),
+    "hamming": _Scorer(hamming_score),
+    "f1_instance": _Scorer(f1_score, "instance"),
+    "f1_micro": _Scorer(f1_score, "micro"),
+    "f1_macro": _Scorer(f1_score, "macro"),
+    "f1_class": _Scorer(class_f1_score),
+    "jaccard": _Scorer(jaccard_score, "instance"),
+    "joint_log_loss": _score_log_joint,
+    "set_calibration_error": _score_calibration,
 }
-"""Scorers by name. Greater is better for all of them: losses and errors come with a minus."""
+"""Scorers by name, for ``scoring=`` of `cross_validate` or `GridSearchCV`.
 
-
-def get_scorer(name: str) -> Callable[..., float]:
-    """Return the scorer of this name.
-
-    Examples
-    --------
-    >>> get_scorer("f1_micro").__name__
-    'f1_micro_scorer'
-    >>> get_scorer("f1_mikro")
-    Traceback (most recent call last):
-        ...
-    ValueError: there is no scorer 'f1_mikro'; did you mean 'f1_micro'? Allowed: 'exact_match', ...
-    """
-    if name not in SCORERS:
-        known = ", ".join(map(repr, SCORERS))
-        raise ValueError(f"there is no scorer {name!r}{nearest(str(name), SCORERS) or '.'} Allowed: {known}.")
-    return SCORERS[name]
+Greater is better for all of them: losses and errors come with a minus. They take the value that means "unknown" from
+the estimator, if it has one. Those of F1 and Jaccard take the negative classes from the estimator's loss, if it has
+any; otherwise they are the default ones for all classes that the estimator knows.
+"""

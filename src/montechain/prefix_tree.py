@@ -166,7 +166,9 @@ class PrefixTree:
         k = prefix.shape[1]
         parents = list(self.chain.parents[k])
         n_classes = [self.chain.n_classes[j] for j in parents]
-        if self.n_rows * math.prod(n_classes) < 2**62:
+        if self.scores is not None:
+            log_proba = self.scores.conditional(rows, prefix)
+        elif self.n_rows * math.prod(n_classes) < 2**62:
             key, first, inverse = distinct(rows, prefix[:, parents], n_classes)
             log_proba = self._answer(k, key, rows[first], prefix[first])[inverse]
         else:  # too many for a key that is the same in each call
@@ -247,8 +249,6 @@ class PrefixTree:
         return log_proba
 
     def _conditional(self, rows: np.ndarray, prefix: np.ndarray) -> np.ndarray:
-        if self.scores is not None:
-            return self.scores.conditional(rows, prefix)
         if len(rows) == 0:  # classifiers refuse to answer for no rows
             return np.empty((0, self.chain.n_classes[prefix.shape[1]]))
         if len(rows) == self.n_rows and (rows == np.arange(self.n_rows)).all():

@@ -1,18 +1,19 @@
-"""The enumeration kernels, against a dictionary of all vectors."""
+"""The enumeration of label vectors, compiled and level by level, against a dictionary of all vectors."""
 
 from __future__ import annotations
 
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montechain._kernels import enumeration as kernels
-from montechain._kernels.conditional import new_path
-from montechain.chain import no_knowledge
-from montechain.links.linear import FittedLinearLink, LinearScorer
-from random_chains import random_given, random_linear_chain
+from montechain._kernels.enumeration import lower_thresholds, vectors_above
+from montechain.chain import Chain, PrefixTree, no_knowledge
+from montechain.inference.enumeration import Effort, distribution, evidence
+from montechain.links.linear import FittedLinearLink
+from random_chains import as_generic, random_given, random_linear_chain
 from reference import enumeration as reference
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -21,36 +22,33 @@ RESIDUALS = st.sampled_from([0.0, 0.01, 0.1, 0.5, 0.9])
 NO_LIMIT = 10**9
 
 
+@pytest.fixture(autouse=True)
+def no_small_problems(monkeypatch):
+    """Problems of few vectors are not enumerated completely, but as larger ones are."""
+    monkeypatch.setattr("montechain.inference.enumeration.FEW_VECTORS", 0)
+
+
 def make_case(seed, parents, is_known, n_rows=3):
     rng = np.random.default_rng(seed)
     scale = float(rng.choice([0.2, 1.0, 3.0]))
     chain = random_linear_chain(rng, int(rng.integers(1, 6)), int(rng.integers(2, 6)), parents, scale=scale)
     X = rng.normal(size=(n_rows, 3))
-    known = random_given(rng, n_rows, chain.n_classes) if is_known else None
-    return chain, X, known, chain.scores(X).arrays, no_knowledge(chain.n_labels) if known is None else known, rng
+    return chain, X, random_given(rng, n_rows, chain.n_classes) if is_known else None, rng
 
 
-def rows_of(indptr, labels, weights):
+def trees(chain, X, known):
+    return [PrefixTree(view, X, known) for view in (chain, as_generic(chain))]
+
+
+def rows_of(found):
     """Return for each row {vector: weight}; a vector drawn several times has the sum."""
     result = []
-    for start, stop in itertools.pairwise(indptr):
+    for start, stop in itertools.pairwise(found.indptr):
         row = {}
-        for vector, weight in zip(labels[start:stop], weights[start:stop], strict=True):
+        for vector, weight in zip(found.labels[start:stop], found.weights[start:stop], strict=True):
             row[tuple(vector.tolist())] = row.get(tuple(vector.tolist()), 0.0) + weight
         result.append(row)
     return result
-
-
-def enumerate_rows(arrays, known, residual, max_nodes, uniforms, full_depth=None):
-    n_rows, n_labels = len(arrays[0]), uniforms.shape[1]
-    full_depth = np.full(n_rows, n_labels) if full_depth is None else full_depth
-    return kernels.distribution(*arrays, known, full_depth, residual, max_nodes, 0.5, uniforms)
-
-
-def log_evidence(arrays, known, residual, uniforms):
-    full_depth = np.where(known >= 0, np.arange(1, known.shape[1] + 1), 0).max(axis=1)
-    *_, left, _, log_mass, _ = enumerate_rows(arrays, known, residual, NO_LIMIT, uniforms, full_depth)
-    return log_mass, left
 
 
 def worst_difference(row, expected):
@@ -60,104 +58,89 @@ def worst_difference(row, expected):
 
 
 @given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), residual=RESIDUALS)
-@settings(deadline=None, max_examples=150)
-def test_no_set_of_vectors_is_off_by_more_than_the_residual(seed, parents, is_known, residual):
-    chain, X, known, arrays, known_array, rng = make_case(seed, parents, is_known)
-    uniforms = rng.random((5, chain.n_labels))
-    indptr, labels, weights, left, estimated, *_ = enumerate_rows(arrays, known_array, residual, NO_LIMIT, uniforms)
-    assert not estimated.any()
-    assert (left <= residual).all()
-    for i, expected in enumerate(reference.distribution(chain, X, known)):
-        row = rows_of(indptr, labels, weights)[i]
-        assert set(row) <= set(expected)
-        assert indptr[i + 1] - indptr[i] == len(row)
-        assert worst_difference(row, expected) <= left[i] + 1e-9
-        mass = sum(row.values())
-        assert worst_difference({vector: w / mass for vector, w in row.items()}, expected) <= left[i] + 1e-9
-        if residual == 0.0:
-            assert set(row) == set(expected)
-            np.testing.assert_allclose([row[vector] for vector in expected], list(expected.values()), atol=1e-10)
-
-
-@given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), max_nodes=st.integers(1, 30))
 @settings(deadline=None, max_examples=100)
-def test_where_the_budget_ends_the_bound_still_holds_and_draws_stand_for_the_rest(seed, parents, is_known, max_nodes):
-    chain, X, known, arrays, known_array, rng = make_case(seed, parents, is_known)
-    uniforms = rng.random((20, chain.n_labels))
-    indptr, labels, weights, left, estimated, _, nodes = enumerate_rows(arrays, known_array, 0.0, max_nodes, uniforms)
-    assert (nodes <= max_nodes).all()
-    np.testing.assert_array_equal(estimated, left > 0.0)
-    np.testing.assert_allclose([sum(row.values()) for row in rows_of(indptr, labels, weights)], 1.0, atol=1e-9)
-    for i, expected in enumerate(reference.distribution(chain, X, known)):
-        # Estimated weights, as much as true ones, are some distribution of the residual.
-        row = rows_of(indptr, labels, weights)[i]
-        assert set(row) <= set(expected)
-        assert worst_difference(row, expected) <= left[i] + 1e-9
+def test_no_set_of_vectors_is_off_by_more_than_the_residual(seed, parents, is_known, residual):
+    chain, X, known, rng = make_case(seed, parents, is_known)
+    for tree in trees(chain, X, known):
+        found = distribution(tree, Effort(residual, NO_LIMIT, 5), rng=rng)
+        assert not found.estimated.any()
+        assert (found.residual <= residual).all()
+        for i, expected in enumerate(reference.distribution(chain, X, known)):
+            row = rows_of(found)[i]
+            assert set(row) <= set(expected)
+            assert found.indptr[i + 1] - found.indptr[i] == len(row)
+            assert worst_difference(row, expected) <= found.residual[i] + 1e-9
+            mass = sum(row.values())
+            shares = {vector: weight / mass for vector, weight in row.items()}
+            assert worst_difference(shares, expected) <= found.residual[i] + 1e-9
+            if residual == 0.0:
+                assert set(row) == set(expected)
+                np.testing.assert_allclose([row[vector] for vector in expected], list(expected.values()), atol=1e-10)
+
+
+@given(seed=SEEDS, parents=PARENTS, is_known=st.booleans())
+@settings(deadline=None, max_examples=80)
+def test_where_the_budget_ends_the_bound_still_holds_and_draws_stand_for_the_rest(seed, parents, is_known):
+    chain, X, known, rng = make_case(seed, parents, is_known)
+    for tree in trees(chain, X, known):
+        before = np.inf
+        for max_nodes in (1, 5, 30):
+            found = distribution(tree, Effort(0.0, max_nodes, 20), rng=rng)
+            assert (found.residual <= before).all()
+            before = found.residual + 1e-12
+            np.testing.assert_array_equal(found.estimated, found.residual > 0.0)
+            np.testing.assert_allclose([sum(row.values()) for row in rows_of(found)], 1.0, atol=1e-9)
+            for i, expected in enumerate(reference.distribution(chain, X, known)):
+                # Estimated weights, as much as true ones, are some distribution of the residual.
+                row = rows_of(found)[i]
+                assert set(row) <= set(expected)
+                assert worst_difference(row, expected) <= found.residual[i] + 1e-9
 
 
 @given(seed=SEEDS, parents=PARENTS)
 @settings(deadline=None, max_examples=60)
 def test_evidence_is_the_sum_over_what_is_unknown(seed, parents):
-    chain, X, known, arrays, known_array, rng = make_case(seed, parents, True)
-    uniforms = rng.random((5, chain.n_labels))
-    log_mass, left = log_evidence(arrays, known_array, 1e-6, uniforms)
-    np.testing.assert_allclose(log_mass, reference.log_evidence(chain, X, known), rtol=0, atol=2e-6)
-    assert (left <= 1e-6).all()
-
-
-def test_evidence_of_nothing_is_one_and_of_everything_is_the_joint():
-    chain, X, _, arrays, _, rng = make_case(3, "all", False)
-    nothing = np.full((len(X), chain.n_labels), -1, dtype=np.int32)
+    chain, X, known, rng = make_case(seed, parents, True)
     everything = np.column_stack([rng.integers(n, size=len(X)) for n in chain.n_classes]).astype(np.int32)
-    uniforms = rng.random((5, chain.n_labels))
-    np.testing.assert_array_equal(log_evidence(arrays, nothing, 0.0, uniforms)[0], 0.0)
-    np.testing.assert_allclose(
-        log_evidence(arrays, everything, 0.0, uniforms)[0],
-        chain.log_joint(X, everything),
-        atol=1e-12,
-    )
+    for view in (chain, as_generic(chain)):
+        log_mass, left = evidence(PrefixTree(view, X, known), rng=rng)
+        np.testing.assert_allclose(log_mass, reference.log_evidence(chain, X, known), rtol=0, atol=2e-6)
+        assert (left <= 1e-6).all()
+        np.testing.assert_allclose(evidence(PrefixTree(view, X), rng=rng)[0], 0.0, atol=1e-10)
+        joint, _ = evidence(PrefixTree(view, X, everything), rng=rng)
+        np.testing.assert_allclose(joint, chain.log_joint(X, everything), atol=1e-10)
 
 
 def test_masses_far_below_the_smallest_number_do_not_vanish():
     # 40 labels, each known to have the class of probability exp(-50): the evidence is exp(-2000).
-    rare = FittedLinearLink(2, 0, np.zeros((1, 1)), np.array([-50.0]))
+    rare = FittedLinearLink(2, 0, np.zeros((1, 1)), np.array([-50.0]), (np.zeros((2, 1)),) * 2)
     even = FittedLinearLink(2, 0, np.zeros((1, 1)), np.array([0.0]))
-    arrays = LinearScorer([even, *[rare] * 40, even], [()] * 42).scores(np.zeros((1, 1))).arrays
-    known = np.array([[-1, *[1] * 40, -1]], dtype=np.int32)
-    uniforms = np.random.default_rng(0).random((10, 42))
-    log_mass, _ = log_evidence(arrays, known, 0.0, uniforms)
-    np.testing.assert_allclose(log_mass, -2000.0, rtol=1e-12)
-    _, _, weights, left, *_ = enumerate_rows(arrays, known, 0.0, NO_LIMIT, uniforms)
-    np.testing.assert_allclose(weights, 0.25)
-    assert left == 0.0
+    parents = [(), (), *[(0, 1)] * 40]
+    chain, known = (
+        Chain(range(42), parents, [even, even, *[rare] * 40]),
+        np.array([[-1, -1, *[1] * 40]], dtype=np.int32),
+    )
+    for tree in trees(chain, np.zeros((1, 1)), known):
+        np.testing.assert_allclose(evidence(tree, rng=np.random.default_rng(0))[0], -2000.0, rtol=1e-12)
+        found = distribution(tree, Effort(0.0), rng=np.random.default_rng(0))
+        np.testing.assert_allclose(found.weights, 0.25)
+        assert found.residual == 0.0
 
 
 @given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), max_nodes=st.integers(1, 8), offset=st.floats(0.01, 0.99))
 @settings(deadline=None, max_examples=80)
 def test_draws_equal_those_of_the_reference(seed, parents, is_known, max_nodes, offset):
-    chain, X, known, arrays, _, rng = make_case(seed, parents, is_known, n_rows=1)
-    n_labels = chain.n_labels
-    row_known = np.empty(0, dtype=np.int32) if known is None else known[0]
-    uniforms = rng.random((7, n_labels))
-    (base, links), path = arrays, new_path(arrays[1])
-    tree, frontier, _, size, _, remaining, _ = kernels.grow_tree(
-        base[0], links, row_known, n_labels, 0.0, max_nodes, kernels.new_tree(64), path, np.empty(64, dtype=np.int64)
-    )
-    if size == 0:
-        return
-    parent, chosen, _, log_mass = tree[:4]
-    prefixes = []
-    for node in frontier[:size]:
-        walk, prefix = node, []
-        while walk > 0:
-            prefix.insert(0, int(chosen[walk]))
-            walk = parent[walk]
-        prefixes.append((tuple(prefix), log_mass[node]))
-    labels = np.empty((7, n_labels), dtype=np.int32)
-    log_weight = np.empty(7)
-    kernels.draw_completions(
-        base[0], links, row_known, n_labels, tree, path, frontier, size, remaining, offset, uniforms, labels, log_weight
-    )
-    expected = reference.draw_completions(chain, X[0], None if known is None else known[0], prefixes, offset, uniforms)
-    np.testing.assert_array_equal(labels, [vector for vector, _ in expected])
-    np.testing.assert_allclose(log_weight, [weight for _, weight in expected], rtol=0, atol=1e-9)
+    chain, X, known, rng = make_case(seed, parents, is_known, n_rows=1)
+    uniforms = rng.random((7, chain.n_labels))
+    given_array = no_knowledge(chain.n_labels) if known is None else known
+    arrays = (*chain.scores(X).arrays, given_array, np.array([chain.n_labels]))
+    found = lower_thresholds(*arrays, 0.01, max_nodes)
+    row_known = None if known is None else known[0]
+    prefixes = reference.open_prefixes(chain, X[0], row_known, found[0][0])
+    assert found[4][0] == len(prefixes)
+    assert found[5][0] <= max_nodes
+    _, labels, log_mass = vectors_above(*arrays, found, found[4] > 0, offset, uniforms)
+    if prefixes:
+        expected = reference.draw_completions(chain, X[0], row_known, prefixes, offset, uniforms)
+        np.testing.assert_array_equal(labels[-7:], [vector for vector, _ in expected])
+        np.testing.assert_allclose(log_mass[-7:], [weight for _, weight in expected], rtol=0, atol=1e-9)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,11 +26,10 @@ def random_problem(seed, is_known, is_binary=False):
     return chain, X, known, no_knowledge(chain.n_labels) if known is None else known, uniforms
 
 
-@pytest.mark.parametrize("is_binary", [True, False])
 @given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans(), start_greedy=st.booleans())
 @settings(deadline=None, max_examples=100)
-def test_equals_algorithm_3(is_binary, seed, is_known, start_greedy):
-    chain, X, known, known_array, uniforms = random_problem(seed, is_known, is_binary)
+def test_equals_algorithm_3(seed, is_known, start_greedy):
+    chain, X, known, known_array, uniforms = random_problem(seed, is_known, is_binary=True)
     labels, log_proba, upper_bound = monte_carlo(*chain.scores(X).arrays, known_array, uniforms, start_greedy)
     expected_labels, expected = reference.monte_carlo(chain, X, known, uniforms, start_greedy)
     np.testing.assert_array_equal(labels, expected_labels)
@@ -49,7 +47,7 @@ def test_drawn_vectors_are_the_distinct_draws(seed, is_known):
     chain, X, known, _, uniforms = random_problem(seed, is_known)
     found = draw(PrefixTree(chain, X, known), uniforms)
     for i, expected in enumerate(reference.drawn_vectors(chain, X, known, uniforms)):
-        row = slice(found.indptr[i], found.indptr[i + 1])
+        row = found.rows == i
         np.testing.assert_array_equal(found.labels[row], [y for y, _, _, _ in expected])
         np.testing.assert_array_equal(found.counts[row], [count for _, count, _, _ in expected])
         np.testing.assert_allclose(found.log_proba[row], [value for _, _, value, _ in expected], rtol=0, atol=1e-10)

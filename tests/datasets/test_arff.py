@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from montechain.datasets import arff
 from montechain.datasets.arff import Attribute, read_arff
 from montechain.errors import DataError
 from tests.datasets.arff_text import cells
@@ -94,9 +93,6 @@ class TestHeader:
     )
     def test_relation(self, read, line, relation):
         assert read(f"{line}\n@attribute x numeric\n@data\n1\n").relation == relation
-
-    def test_range_of_a_number_is_skipped(self, read):
-        assert cells(read("@attribute x real [0, 1]\n@data\n3\n")) == [[3.0]]
 
     @pytest.mark.parametrize(
         ("text", "line", "message"),
@@ -216,20 +212,6 @@ class TestDense:
             read(MIXED + "1,'',a\n")
         assert cells(read("@attribute c {'', a}\n@data\n''\na\n")) == [[""], ["a"]]
 
-    def test_large_files_are_converted_in_batches(self, read, monkeypatch):
-        monkeypatch.setattr(arff, "BATCH", 64)
-        rows = "".join(f"{i},{i}\n" for i in range(500))
-        assert read(NUMERIC + rows).data["x"].tolist() == list(range(500))
-        with pytest.raises(DataError) as error:
-            read(NUMERIC + rows + "% a comment\n\n1,oops\n")
-        assert error.value.line == 4 + 500 + 3
-
-    def test_many_attributes_share_a_declaration(self, read):
-        names = "".join(f"@attribute a{i} {{YES, NO}}\n" for i in range(50))
-        table = read(names + "@data\n" + ", ".join(["NO", "YES"] * 25) + "\n")
-        assert table.data["a1"].cat.codes[0] == 0
-        assert table.data["a0"].cat.codes[0] == 1
-
 
 INDICES = (
     "{3 1}",
@@ -273,17 +255,10 @@ class TestSparse:
         only_nominal = read("@attribute b {0,1}\n@data\n{0 ?}\n{0 1}\n{}\n").data.toarray()
         np.testing.assert_array_equal(only_nominal, [[np.nan], [1], [0]])
 
-    @pytest.mark.parametrize("quote", ["", "'"])
-    def test_texts_become_codes(self, read, quote):
-        table = read(
-            "@attribute id string\n@attribute d date\n@data\n"
-            f"{{0 {quote}b{quote}, 1 2020}}\n{{0 a}}\n{{0 b}}\n{{}}\n{{0 '?'}}\n{{0 ?}}\n{{0 ''}}\n"
-        )
-        assert table.attributes == [
-            Attribute("id", "string", ("", "b", "a", "?")),
-            Attribute("d", "date", ("", "2020")),
-        ]
-        np.testing.assert_array_equal(table.data.toarray()[:, 0], [1, 2, 1, 0, 3, np.nan, 0])
+    def test_texts_are_only_marked(self, read):
+        table = read("@attribute id string\n@attribute d date\n@data\n{0 b, 1 2020}\n{0 'a b'}\n{}\n{0 ?}\n")
+        np.testing.assert_array_equal(table.data.toarray(), [[1, 1], [1, 0], [0, 0], [np.nan, 0]])
+        assert table.attributes == [Attribute("id", "string"), Attribute("d", "date")]
 
     @pytest.mark.parametrize(
         ("row", "message"),

@@ -67,35 +67,6 @@ class TestDense:
         assert data.X["title"].tolist()[::2] == ["a b", "c"]
         assert data.X.isna().sum().tolist() == [1, 1, 1]
 
-    def test_drop_and_name(self, write):
-        data = read_dataset(write(DENSE), drop=["title", -2], name="mine")
-        assert data.feature_names == ["tempo"]
-        assert data.name == "mine"
-
-    def test_targets_in_any_order_stand_in_the_order_of_the_file(self, write):
-        data = read_dataset(write(DENSE), targets=["genre", "happy"])
-        assert data.label_names == ["happy", "genre"]
-        assert data.feature_names == ["key", "tempo", "title"]
-
-    @pytest.mark.parametrize(
-        ("options", "kind", "message"),
-        [
-            ({"drop": ["titel"]}, ValueError, "`drop`: there is no column 'titel'; did you mean 'title'"),
-            ({"drop": ["happy"]}, ValueError, "`drop` names the column 'happy', which is one of the targets"),
-            ({"targets": ["hapy"]}, ValueError, "did you mean 'happy'"),
-            ({"targets": ["tempo"], "drop": [0, 1, 3, 4]}, DataError, "no column is left"),
-            ({"targets": 5}, DataError, "no column is left"),
-        ],
-    )
-    def test_refused(self, write, options, kind, message):
-        with pytest.raises(kind, match=message):
-            read_dataset(write(DENSE), **options)
-
-    def test_continuous_label(self, write):
-        text = "@attribute x numeric\n@attribute y numeric\n@data\n1,0.5\n2,1\n"
-        with pytest.raises(DataError, match=r"table\.arff: the label 'y' is continuous"):
-            read_dataset(write(text), targets=["y"])
-
     def test_text_label_has_the_classes_that_occur(self, write):
         data = read_dataset(write(DENSE), targets=["title"])
         assert data.classes == [["a b", "c"]]
@@ -153,12 +124,6 @@ class TestSparse:
         assert data.classes == [["YES", "NO"]]
         assert data.feature_names == ["x=0", "z"]
         assert data.X.toarray().tolist() == [[0, 0], [1, 0], [0, 1]]
-
-    def test_numeric_labels(self, write):
-        text = "@attribute y numeric\n@attribute x numeric\n@data\n{0 1}\n{1 0.5}\n{0 ?}\n"
-        data = read_dataset(write(text), targets=1, partial=True)
-        assert data.Y["y"].isna().tolist() == [False, False, True]
-        assert data.classes == [[0, 1]]
 
     def test_inputs_that_cannot_vary(self, write):
         text = "@attribute x {only}\n@attribute y {0,1}\n@data\n{1 1}\n{}\n"

@@ -54,11 +54,14 @@ def test_sparse_round_trip(tmp_path_factory, data, attributes):
     for i, row in enumerate(rows):
         for j, attribute in enumerate(table.attributes):
             value = found[i, j]
-            expected = row.get(j, 0.0 if attribute.kind == "numeric" else attribute.categories[0])
+            is_nominal = attribute.kind == "nominal"
+            expected = row.get(j, attribute.categories[0] if is_nominal else 0.0)
             if expected is None:
                 assert math.isnan(value)
+            elif is_nominal:
+                assert attribute.categories[int(value)] == expected
             else:
-                assert (value if attribute.kind == "numeric" else attribute.categories[int(value)]) == expected
+                assert value == (expected if attribute.kind == "numeric" else float(j in row))
 
 
 # Cells and whole rows, some of them wrong, which mean the same with and without a comment after them.

@@ -178,16 +178,6 @@ def test_how_a_file_is_packed_does_not_matter(suffix, tmp_path):
     assert file.get(tmp_path, verify=False) == path
 
 
-@pytest.mark.parametrize("suffix", [".arff.gz", ".arff.bz2"])
-@pytest.mark.parametrize("damage", [slice(0, 20), slice(0, -4)])
-def test_a_damaged_packed_file_is_refused(suffix, damage, tmp_path):
-    (tmp_path / "a").mkdir()
-    pack = gzip.compress if suffix.endswith("gz") else bz2.compress
-    (tmp_path / "a" / f"a{suffix}").write_bytes(pack(FLARES.encode() * 50)[damage])
-    with pytest.raises(DataError, match=r"damaged|not the file"):
-        StoredFile("a/a.arff.gz", "here", "0" * 64, "1" * 64).get(tmp_path, verify=True)
-
-
 def test_parkinsons_is_not_public(tmp_path):
     with pytest.raises(DataError, match=r"Parkinson's cannot be loaded: not public.*Borchani et al. 2012"):
         load_dataset("parkinsons", data=tmp_path)

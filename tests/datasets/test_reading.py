@@ -15,6 +15,7 @@ from montechain.datasets.dataset import Dataset
 from montechain.datasets.files import SUFFIXES, find_format
 from montechain.datasets.reading import read_dataset
 from montechain.errors import DataError
+from montechain.preparation import TableEncoder
 
 FRAME = pd.DataFrame(
     {
@@ -123,7 +124,7 @@ def test_libsvm(tmp_path):
     data = read_dataset(path, targets=["label_3"], drop=["feature_1"])
     assert (data.label_names, data.feature_names, data.name) == (["label_3"], ["feature_2"], "songs")
     for parameter in ("text", "nominal"):
-        with pytest.raises(DataError, match="a LIBSVM file holds numbers, so there are no columns of `text`"):
+        with pytest.raises(DataError, match="a sparse file holds numbers, so there are no columns of `text`"):
             read_dataset(path, **{parameter: ["feature_1"]})
     with pytest.raises(DataError, match="line 1: '1,3' is not @relation"):
         read_dataset(path, format="arff")
@@ -161,6 +162,58 @@ def test_files_that_are_not_there(tmp_path):
         read_dataset(tmp_path / "prices.csv", targets=-1)
 
 
+def songs() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "id": [7, 8, 9, 10],
+            "tempo": pd.array([120, None, 101, 90], dtype="Int64"),
+            "live": pd.array([True, None, False, True], dtype="boolean"),
+            "title": ["one", "two", None, "four"],
+            "loud": pd.array([1, 0, None, None], dtype="Int64"),
+            "mood": ["calm", None, "happy", None],
+        }
+    )
+
+
+def test_the_parts_of_a_data_set():
+    data = read_dataset(songs(), targets=["mood", "loud"], drop=["id"], text=["title"], name="songs")
+    assert data.label_names == ["loud", "mood"]  # in the order of the table
+    assert data.feature_names == ["tempo", "live", "title"]
+    assert data.classes == [[0, 1], ["calm", "happy"]]
+    assert data.name == "songs"
+    assert data.Y["loud"].dtype == "Int64"
+    assert data.Y["loud"].isna().tolist() == [False, False, True]
+    np.testing.assert_array_equal(data.X["tempo"], [120, np.nan, 101])
+    np.testing.assert_array_equal(data.X["live"], [1, np.nan, 0])
+    assert data.X.index.tolist() == data.Y.index.tolist() == [0, 1, 2]
+    for targets in ([4, 5], [-1, -2], -2):
+        assert read_dataset(songs(), targets=targets).label_names == ["loud", "mood"]
+    assert read_dataset(songs(), targets=-2, drop=["id", 3]).feature_names == ["tempo", "live"]
+    assert read_dataset(songs(), targets=["live"]).classes == [[False, True]]
+
+
+def test_partial_tables():
+    frame = songs().drop(columns="mood").assign(loud=pd.array([None] * 4, dtype="Int64"))
+    options = {"targets": ["loud", "mood"], "drop": ["id", "other"], "text": ["title", "more"], "partial": True}
+    data = read_dataset(frame, **options)
+    assert data.label_names == []  # nothing is known of the one that is there
+    assert data.feature_names == ["tempo", "live", "title"]
+    data = read_dataset(songs(), **options)
+    assert data.label_names == ["loud", "mood"]
+    assert len(data.X) == len(data.Y) == 4  # also the row without labels
+
+
+def test_dates_of_a_frame_are_dates_as_inputs_and_words_as_labels():
+    days = pd.to_datetime(["1970-01-02T00:00", None, "1970-01-04T12:00"])
+    frame = pd.DataFrame({"day": days, "zoned": days.tz_localize("UTC"), "label": [0, 1, 0]})
+    data = read_dataset(frame, targets=["label"])
+    numbers = TableEncoder(missing="keep", scale=None).set_output(transform="pandas").fit_transform(data.X)
+    np.testing.assert_array_equal(numbers[["day", "zoned"]], [[1, 1], [np.nan, np.nan], [3.5, 3.5]])
+    data = read_dataset(frame, targets=["day", "label"])
+    assert data.classes == [["1970-01-02", "1970-01-04T12:00:00"], [0, 1]]
+    assert data.Y["day"].isna().tolist() == [False, True, False]
+
+
 def test_what_is_asked_wrongly(tmp_path):
     path = write(tmp_path, ".csv")
     message = r"songs.csv: a table does not say which.*targets=\['loud', 'mood'\].*--targets loud,mood.*'id', 'tempo'"
@@ -171,11 +224,15 @@ def test_what_is_asked_wrongly(tmp_path):
         ({"targets": -1, "drop": ["idd"]}, "`drop`: there is no column 'idd'; did you mean 'id'"),
         ({"targets": -1, "text": ["titel"]}, "`text`: there is no column 'titel'"),
         ({"targets": -1, "nominal": ["tmpo"]}, "`nominal`: there is no column 'tmpo'"),
+        ({"targets": 5}, "no column is left as an input"),
     ]:
         for ending in (".csv", ".arff"):
             with pytest.raises(DataError, match=complaint) as refusal:
                 read_dataset(write(tmp_path, ending), **options)
             assert refusal.value.path == tmp_path / f"songs{ending}"
+    for parameter in ("drop", "text"):
+        with pytest.raises(ValueError, match=f"`{parameter}` names the column 'mood', which is one of the targets"):
+            read_dataset(path, targets=-1, **{parameter: ["mood"]})
     for parameter in ("drop", "text", "nominal"):
         with pytest.raises(TypeError, match=f"`{parameter}='id'` is a string"):
             read_dataset(path, targets=-1, **{parameter: "id"})

@@ -152,19 +152,6 @@ def test_a_tampered_copy_is_refused(data_folder, tmp_path):
 
 
 @pytest.mark.real_data
-def test_solar_flare(load):
-    Y, X = load("solar_flare").Y, load("solar_flare").X
-    assert load("solar_flare").label_names == ["c-class", "m-class", "x-class"]
-    assert load("solar_flare").classes == [[0, 1, 2, 3, 4]] * 3
-    assert [sorted(set(Y[name])) for name in Y] == [[0, 1, 2], [0, 1, 2, 4], [0, 1]]
-    assert (Y == 0).sum().tolist() == [287, 291, 316]
-    assert all(isinstance(kind, pd.CategoricalDtype) for kind in X.dtypes)
-    assert sum(list(X[name].cat.categories) == ["1", "2"] for name in X) == 5
-    assert not X.isna().any(axis=None)
-    assert ((Y == 0).all(axis=1).mean()).round(2) == 0.82
-
-
-@pytest.mark.real_data
 def test_bridges(load):
     dataset = load("bridges")
     X, Y = dataset.X, dataset.Y
@@ -214,21 +201,6 @@ def test_the_whole_is_the_training_rows_then_the_test_rows(name, load):
 
 
 @pytest.mark.real_data
-@pytest.mark.parametrize("name", ["yeast", "medical", "enron"])
-def test_the_whole_has_the_rows_of_both_parts_in_another_order(name, load):
-    whole, train, test = load(name), load(name, "train"), load(name, "test")
-    assert sorted_rows(whole) == sorted_rows(train, test)
-    joined = pd.concat([train.Y, test.Y], ignore_index=True)
-    assert (whole.Y.to_numpy() != joined.to_numpy()).any()
-
-
-@pytest.mark.real_data
-@pytest.mark.parametrize(("name", "count"), [("scene", 7), ("medical", 9), ("enron", 27), ("mediamill", 0)])
-def test_duplicates(name, count, load):
-    assert rows_of(load(name)).duplicated().sum() == count
-
-
-@pytest.mark.real_data
 @pytest.mark.parametrize(("name", "n_labels"), [("scene", 6), ("yeast", 14), ("enron", 53)])
 def test_the_files_of_meka_hold_the_same_rows(name, n_labels, load, data_folder):
     meka = read_dataset(data_folder / name / f"{name}-meka.arff.gz", targets=n_labels)
@@ -250,52 +222,3 @@ def test_labels_stand_in_the_order_of_the_file_not_of_the_list(name, load, data_
     assert load(name).label_names == meka.label_names
     if name == "yeast":
         assert load(name).label_names == [f"Class{number}" for number in range(1, 15)]
-
-
-@pytest.mark.real_data
-def test_genbase(load):
-    dataset = load("genbase")
-    assert "protein" not in dataset.feature_names
-    assert all(list(dataset.X[name].cat.categories) == ["YES", "NO"] for name in dataset.X)
-    assert (dataset.X.nunique() == 1).sum() == 1073
-    assert len(dataset.X.drop_duplicates()) == 206
-
-
-@pytest.mark.real_data
-def test_genbase_proteins_of_the_parts(data_folder):
-    proteins = [
-        set(read_dataset(data_folder / "genbase" / f"genbase{part}.arff.gz", targets=-27).X["protein"])
-        for part in ("", "-train", "-test")
-    ]
-    whole, train, test = proteins
-    assert len(whole) == 662
-    assert train & test == {"Q9XEL8"}
-    assert whole - train - test == {"O88658"}
-    assert len(train | test) == 661
-
-
-@pytest.mark.real_data
-def test_labels_that_do_not_occur_in_training(load):
-    assert {name: int((load(name, "train").Y.sum() == 0).sum()) for name in ("medical", "enron", "mediamill")} == {
-        "medical": 7, "enron": 1, "mediamill": 10,
-    }  # fmt: skip
-    assert load("medical").label_names[-1] == "Class-44-786_07"  # the last columns, whatever its relation says
-    assert load("medical").feature_names[0] == "-"
-
-
-@pytest.mark.real_data
-def test_reuters(load):
-    dataset = load("reuters")
-    counts = dataset.Y.sum()
-    absent = {"CCAT.C18.C18", "ECAT.E13.E13", "MCAT.MCAT", "MCAT.M14.M143"}
-    assert set(counts.index[counts == 0]) == absent
-    assert (np.diff(dataset.X.indptr) == 0).sum() == 117
-    assert dataset.split is None
-
-
-@pytest.mark.real_data
-def test_mediamill_says_that_it_is_reduced(load):
-    dataset = load("mediamill")
-    assert "reduced set of 2000 rows" in dataset.description
-    assert (dataset.Y.sum() == 0).sum() == 5
-    assert (dataset.Y.sum(axis=1) == 0).sum() == 75

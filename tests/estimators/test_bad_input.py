@@ -172,7 +172,7 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was():
 
 def test_text_in_x_says_which_columns_and_what_to_do():
     frame = pd.DataFrame({"a": X[:, 0], "kind": ["big", "small"] * 15})
-    with pytest.raises(ValueError, match=r"(?s)columns \['kind'\].*OneHotEncoder"):
+    with pytest.raises(ValueError, match=r"(?s)columns \['kind'\].*TableClassifier"):
         ChainClassifier().fit(frame, Y)
 
 

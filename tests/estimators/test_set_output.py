@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 
 import numpy as np
 import pandas as pd
@@ -31,12 +32,14 @@ def data():
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_frames_of_the_kind_asked_for(data, model):
     X, Y = data
-    plain = clone(model).fit(X, Y.to_numpy()).predict(X)
+    fitted = clone(model).fit(X, Y.to_numpy())
+    plain = fitted.predict(X)
     assert isinstance(plain, np.ndarray)
-
-    in_pandas = clone(model).set_output(transform="pandas").fit(X, Y.to_numpy()).predict(X)
     expected = pd.DataFrame(plain, index=X.index).add_prefix("label_")
-    pd.testing.assert_frame_equal(in_pandas, expected)
+    fitted.set_output(transform="pandas")
+    pd.testing.assert_frame_equal(fitted.predict(X), expected)
+    pd.testing.assert_frame_equal(fitted.decide(X).labels, expected)
+    assert fitted.score(X, Y.to_numpy()) == (plain == Y).all(axis=1).mean()
     in_polars = clone(model).set_output(transform="polars").fit(X, Y).predict(X)
     assert isinstance(in_polars, pl.DataFrame)
     assert in_polars.columns == Y.columns.tolist()
@@ -44,54 +47,24 @@ def test_frames_of_the_kind_asked_for(data, model):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-def test_without_it_nothing_changes(data, model):
+def test_it_survives_clone_pickle_and_failed_fits_and_can_be_taken_back(data, model):
     X, Y = data
     with sklearn.config_context(transform_output="polars"):
-        fitted = clone(model).fit(X, Y)
-        predicted = fitted.predict(X)
+        predicted = clone(model).fit(X, Y).predict(X)
+        assert isinstance(predicted, pd.DataFrame)
         assert isinstance(clone(model).fit(X.to_numpy(), Y.to_numpy()).predict(X.to_numpy()), np.ndarray)
-    assert isinstance(predicted, pd.DataFrame)
-    pd.testing.assert_frame_equal(predicted, fitted.predict(X))
-    fitted.set_output(transform="polars").set_output()  # None changes nothing
-    assert isinstance(fitted.predict(X), pl.DataFrame)
-    pd.testing.assert_frame_equal(fitted.set_output(transform="default").predict(X), predicted)
-
-
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-def test_it_survives_clone_pickle_and_failed_fits(data, model):
-    X, Y = data
-    asked = clone(model).set_output(transform="polars")
-    fitted = clone(asked).fit(X, Y)
-    assert isinstance(fitted.predict(X), pl.DataFrame)
+    fitted = clone(clone(model).set_output(transform="polars")).fit(X, Y)
     assert isinstance(pickle.loads(pickle.dumps(fitted)).predict(X), pl.DataFrame)
     with pytest.raises(ValueError, match="rows"):
         fitted.fit(X, Y.iloc[:3])
-    assert isinstance(fitted.predict(X), pl.DataFrame)
-    assert not hasattr(clone(model), "_sklearn_output_config")
-
-
-def test_the_rest_of_the_face(data):
-    X, Y = data
-    plain = clone(CHAIN).fit(X, Y.to_numpy())
-    model = clone(CHAIN).set_output(transform="pandas").fit(X, Y.to_numpy())
-    assert model.score(X, Y.to_numpy()) == plain.score(X, Y.to_numpy())
-    pd.testing.assert_frame_equal(model.decide(X).labels, model.predict(X))
-    known = np.full(Y.shape, np.nan)
-    known[:, 1] = 1
-    assert (model.predict(X, given=known)["label_1"] == 1).all()
-    np.testing.assert_array_equal(model.predict_top_k(X, 2).labels, plain.predict_top_k(X, 2).labels)
-    assert [marginal.shape for marginal in model.predict_proba(X)] == [(80, 2)] * 3
+    assert isinstance(fitted.set_output().predict(X), pl.DataFrame)  # None changes nothing
+    pd.testing.assert_frame_equal(fitted.set_output(transform="default").predict(X), predicted)
 
 
 def test_types_of_another_library_are_left_behind(data):
     X, Y = data
-    mixed = pd.DataFrame(
-        {
-            "kind": pd.Categorical(np.where(Y["rain"], "wet", "dry")),
-            "count": Y["wind"].astype("Int64"),
-            "hot": Y["snow"] > 0,
-        }
-    )
+    kind, hot = pd.Categorical(np.where(Y["rain"], "wet", "dry")), Y["snow"] > 0
+    mixed = pd.DataFrame({"kind": kind, "count": Y["wind"].astype("Int64"), "hot": hot})
     same = clone(CHAIN).set_output(transform="pandas").fit(X, mixed).predict(X)
     assert same.dtypes.tolist() == mixed.dtypes.tolist()
     other = clone(CHAIN).set_output(transform="polars").fit(X, mixed).predict(X)
@@ -106,26 +79,21 @@ def test_one_target_is_a_frame_of_one_column(data):
     X, Y = data
     model = clone(CHAIN).set_output(transform="pandas")
     assert model.fit(X, Y["rain"]).predict(X).columns.tolist() == ["rain"]
-    unnamed = model.fit(X, Y["rain"].to_numpy())
-    assert unnamed.predict(X).columns.tolist() == ["label_0"]
-    assert unnamed.score(X, Y["rain"].to_numpy()) > 0.5
+    assert model.fit(X, Y["rain"].to_numpy()).predict(X).columns.tolist() == ["label_0"]
 
 
-def test_a_pipeline_reaches_its_transformers_only_and_a_table_heeds_its_classifier(data):
+def test_a_pipeline_reaches_its_transformers_only(data):
     X, Y = data
     pipeline = make_pipeline(StandardScaler(), clone(CHAIN)).set_output(transform="pandas").fit(X, Y.to_numpy())
     assert pipeline[-1].feature_names_in_.tolist() == X.columns.tolist()
     assert isinstance(pipeline.predict(X), np.ndarray)
     pipeline[-1].set_output(transform="pandas")
-    table = TableClassifier(clone(CHAIN).set_output(transform="pandas")).fit(X, Y.to_numpy())
-    for model in (pipeline, table):
-        pd.testing.assert_index_equal(model.predict(X).index, X.index)
-    assert isinstance(table.set_output(transform="polars").predict(X), pl.DataFrame)
+    pd.testing.assert_index_equal(pipeline.predict(X).index, X.index)
 
 
 def test_bad_containers(monkeypatch):
     with pytest.raises(ValueError, match=r"`transform='panda'` of set_output is not known; did you mean 'pandas'\?"):
         ChainClassifier().set_output(transform="panda")
-    monkeypatch.setattr("montechain.estimators.output.find_spec", lambda name: None)
-    with pytest.raises(ImportError, match="pip install polars"):
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(ImportError, match="polars"):
         ChainClassifier().set_output(transform="polars")

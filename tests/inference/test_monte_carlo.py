@@ -205,8 +205,8 @@ def test_conditionals_are_asked_for_level_by_level():
     [
         ({"n_samples": 0}, r"`n_samples=0` of MonteCarlo must be a positive integer, e.g. MonteCarlo\(n_samples=100\)"),
         ({"n_samples": 2.5}, "`n_samples=2.5` of MonteCarlo must be a positive integer"),
-        ({"initial": "gredy"}, "`initial='gredy'` of MonteCarlo must be 'greedy' or 'random'; did you mean 'greedy'?"),
-        ({"decision": None}, "`decision=None` of MonteCarlo must be 'marginals' or 'best_sampled'."),
+        ({"initial": "gredy"}, "`initial='gredy'` of MonteCarlo is not known; did you mean 'greedy'?"),
+        ({"decision": None}, "`decision=None` of MonteCarlo is not known. Allowed are 'marginals' and 'best_sampled'"),
     ],
 )
 def test_bad_parameters(parameters, message):

@@ -186,7 +186,7 @@ def test_votes_may_come_from_any_kind_and_algorithm_4_needs_chains():
     assert population.sample(X, 7, rng=rng).shape == (3, 7, population.n_labels)
 
 
-def test_kernel_and_lists_agree_and_all_combinations_give_the_mixtures_top_k():
+def test_all_combinations_give_the_mixtures_top_k():
     rng = seeded(1)
     population = random_population(rng, n_labels=4, n_chains=3)
     X = rng.normal(size=(20, 3))
@@ -238,9 +238,9 @@ def test_links_of_any_kind_are_asked_for_level_by_level():
     other, _ = random_table_chain(rng, (2, 3, 2), 20)
     chain.order = other.order = (0, 1, 2)
     population_of([chain, other]).most_probable(X, rng=rng)
-    # Two sweeps and twice the scores of what they found, each of three calls.
-    assert chain.n_calls <= 12
-    assert other.n_calls <= 12
+    # Two lists at most, each of two sweeps and the scores of what they found, of three calls each.
+    assert chain.n_calls <= 18
+    assert other.n_calls <= 18
 
 
 @pytest.mark.parametrize("wrong", [0, 2.5, None, True])

@@ -163,7 +163,6 @@ def _record(table: Any, dataset: mc.Dataset, source: str, columns: options.Colum
         # In another file these columns might hold nothing but digits.
         "nominal": of_type("category"),
         "numeric": of_type("number"),
-        "dates": dataset.date_formats,
         "text": split_names(columns.text),
         "dropped": left_out,
         "fitted": datetime.now(UTC).isoformat(timespec="seconds"),

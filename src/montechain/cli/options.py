@@ -42,7 +42,7 @@ ESTIMATOR_HELP = (
     "xgboost, catboost; with arguments as in 'logistic(C=10)'."
 )
 LOSS_HELP = "What to minimise: exact_match (the default), hamming, f1, jaccard."
-STRAY_HELP = "Words in a column of numbers or dates: missing (the default of fit) or error (that of predict)."
+STRAY_HELP = "Words in a column of numbers: missing (the default of fit) or error (that of predict)."
 
 Source = Annotated[str, typer.Argument(metavar="FILE", help=TABLE_HELP)]
 Data = Annotated[

@@ -151,7 +151,7 @@ def open_model(path: Path, beside: str = "") -> Model:
 def _is_sound(about: Any) -> bool:
     """Return whether a record could be one of `montechain fit`: nothing vouches for this part of a file."""
     try:
-        texts = [*about.get("dates", {}).values()]
+        texts = []
         for key in ("inputs", "nominal", "numeric", "text", "dropped"):
             texts += [*about.get(key, [])]
         for pair in about.get("dependencies", []):
@@ -218,7 +218,7 @@ def _read_known_columns(file: str, model: Model, targets: list[str], reading: di
                 encoding=reading["encoding"], partial=True,
             )  # fmt: skip
     kinds: Any = {key: model.recorded(key) for key in ("text", "nominal", "numeric")}
-    kinds |= {"nominal": [*kinds["nominal"], *model.word_targets], "dates": model.about.get("dates", {})}
+    kinds["nominal"] = [*kinds["nominal"], *model.word_targets]
     typed = [*model.input_names, *targets] if model.input_names else None
     dataset = mc.read_dataset(file, targets=targets, partial=True, typed=typed, **kinds, **reading)
     Y = dataset.Y

@@ -6,7 +6,6 @@ from montechain.datasets.dataset import Dataset, Split
 from montechain.datasets.files import write_table
 from montechain.datasets.generators import GeneratedData, make_chain_data
 from montechain.datasets.reading import read_dataset
-from montechain.datasets.tables import read_table
 
 __all__ = [
     "DATASETS",
@@ -20,6 +19,5 @@ __all__ = [
     "make_chain_data",
     "read_arff",
     "read_dataset",
-    "read_table",
     "write_table",
 ]

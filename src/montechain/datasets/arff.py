@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import chain
+from functools import cached_property
 from math import inf, isinf, nan
 from operator import lt
 from pathlib import Path
@@ -29,8 +27,8 @@ FORM = (
     "Declare an attribute as @attribute name type; the type is numeric, string, date, or its values {in, braces}. "
     "Quote names and values that hold a space, a comma or a brace."
 )
-BATCH, SHOWN = 1 << 22, 12
-"""Number of characters that are converted in one go, and of declared values listed in an error."""
+SHOWN = 12
+"""Maximum number of declared values listed in an error."""
 
 # Possessive throughout, so that no line, however long or wrong, is looked at twice.
 TOKEN = re.compile(
@@ -50,11 +48,7 @@ PLAIN_SPARSE_ROW = re.compile(rf"\{{[ \t]*+(?:{CELL}(?:,{CELL})*+)?+\}}")
 
 @dataclass(frozen=True)
 class Attribute:
-    """A column as the header of an ARFF file declares it: numeric, nominal, string or date.
-
-    `categories` are the declared values of a nominal attribute. For texts and dates of a sparse file, they are the
-    texts that occur, after an empty one, which omitted cells have. None for all others.
-    """
+    """A column as the header of an ARFF file declares it: numeric, nominal (with its `categories`), string or date."""
 
     name: str
     kind: str
@@ -79,6 +73,7 @@ class ArffTable:
         Of a dense file, a frame: numeric columns are float64, nominal ones categoricals with the declared values,
         texts and dates are text, and missing cells are NaN. Of a sparse file, an array of numbers: nominal cells are
         codes in the declared order, so that an omitted cell is the first declared value; missing cells are stored NaN.
+        It cannot hold texts and dates: where there is one, it has a 1.
     """
 
     relation: str
@@ -143,17 +138,11 @@ def read_arff(path: str | Path, *, encoding: str = "utf-8") -> ArffTable:
     """
     lines = _lines(read_text(path, encoding), path)
     relation, attributes, last = _header(lines, path)
-    batches = _batches(lines)
-    first = next(batches, [])
-    if not first:
+    rows = list(lines)
+    if not rows:
         last.refuse("there are no rows after @data.")
-    if not first[0].text.startswith("{"):
-        frame = pd.concat([_dense(batch, attributes) for batch in chain([first], batches)], ignore_index=True)
-        return ArffTable(relation, attributes, frame)
-    rows = SparseRows(attributes)
-    array = sp.csr_array(sp.vstack([rows.read(batch) for batch in chain([first], batches)], format="csr"))
-    array.eliminate_zeros()
-    return ArffTable(relation, rows.attributes, array)
+    read = _sparse if rows[0].text.startswith("{") else _dense
+    return ArffTable(relation, attributes, read(rows, attributes))
 
 
 def _lines(text: str, path: str | Path) -> Iterator[Line]:
@@ -161,18 +150,6 @@ def _lines(text: str, path: str | Path) -> Iterator[Line]:
         content = line.strip(" \t")
         if content and content[0] != "%":
             yield Line(content, number, path)
-
-
-def _batches(lines: Iterator[Line]) -> Iterator[list[Line]]:
-    batch, size = [], 0
-    for line in lines:
-        batch.append(line)
-        size += len(line.text)
-        if size > BATCH:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 def _header(lines: Iterator[Line], path: str | Path) -> tuple[str, list[Attribute], Line]:
@@ -293,78 +270,68 @@ def _column(cells: Sequence[str | None], attribute: Attribute) -> Any:
     if attribute.categories is None:
         return pd.Series(cells, dtype="str")
     places: dict[Any, int] = {**attribute.codes, None: -1}
-    return pd.Categorical.from_codes([places[cell] for cell in cells], dtype=_dtype(attribute.categories))
+    categories = pd.Index(attribute.categories, dtype="str")
+    return pd.Categorical.from_codes([places[cell] for cell in cells], categories=categories)
 
 
-class SparseRows:
-    """Rows that name only some cells, as ``{index value, index value}``; nominal cells and texts become codes."""
-
-    def __init__(self, attributes: list[Attribute]):
-        self._declared = attributes
-        self._texts = {j: _text_codes() for j, a in enumerate(attributes) if a.kind in ("string", "date")}
-        self._convert = [
-            float if a.kind == "numeric" else self._texts.get(j, a.codes).__getitem__ for j, a in enumerate(attributes)
-        ]
-
-    @property
-    def attributes(self) -> list[Attribute]:
-        """The attributes, those of text with the texts that occur."""
-        texts = self._texts
-        return [Attribute(a.name, a.kind, tuple(texts[j])) if j in texts else a for j, a in enumerate(self._declared)]
-
-    def read(self, lines: list[Line]) -> sp.csr_array:
-        """Return the rows in these lines."""
-        indices: list[int] = []
-        values: list[float] = []
-        starts = [0]
-        for line in lines:
-            row_indices, row_values = self._plain_row(line.text) or self._odd_row(line)
-            if not all(map(lt, row_indices, row_indices[1:])):
-                line.refuse("the indices of a row must increase.")
-            indices += row_indices
-            values += row_values
-            starts.append(len(indices))
-        content = (np.array(values, dtype=np.float64), np.array(indices, dtype=np.int64), np.array(starts))
-        return sp.csr_array(content, shape=(len(lines), len(self._declared)))
-
-    def _plain_row(self, text: str) -> tuple[list[int], list[float]] | None:
-        """Return the indices and values of a row in which nothing is quoted, missing or odd; None otherwise."""
-        if PLAIN_SPARSE_ROW.fullmatch(text) is None:
-            return None
-        cells = text[1:-1].replace(",", " ").split()
-        try:
-            indices = [int(cell) for cell in cells[::2]]
-            values = [self._convert[j](cell) for j, cell in zip(indices, cells[1::2], strict=True)]
-        except (KeyError, ValueError, IndexError):
-            return None
-        return None if inf in values or -inf in values else (indices, values)
-
-    def _odd_row(self, line: Line) -> tuple[list[int], list[float]]:
-        first, *inner = line.tokens()
-        last = inner.pop() if inner else first
-        signs = {place: text for place, (kind, text) in enumerate(inner) if kind == "sign"}
-        is_complete = (first, last) == (("sign", "{"), ("sign", "}")) and len(inner) % 3 == (2 if inner else 0)
-        if not is_complete or signs != dict.fromkeys(range(2, len(inner), 3), ","):
-            line.refuse("the row is not of the form {index value, …}; weights of rows are not supported.")
-        indices, values = [], []
-        for (kind, text), value in zip(inner[::3], inner[1::3], strict=True):
-            if kind != "word" or INDEX.fullmatch(text) is None or int(text) >= len(self._declared):
-                line.refuse(f"{shortened(text)!r} is not the index of an attribute: 0 to {len(self._declared) - 1}.")
-            indices.append(int(text))
-            if value == ("word", "?"):
-                values.append(nan)
-            else:
-                if int(text) not in self._texts:
-                    _check(value[1], self._declared[int(text)], line)
-                values.append(self._convert[int(text)](value[1]))
-        return indices, values
+def _sparse(lines: list[Line], attributes: list[Attribute]) -> sp.csr_array:
+    """Return rows that name only some cells, as ``{index value, index value}``."""
+    convert = [_converter(attribute) for attribute in attributes]
+    indices: list[int] = []
+    values: list[float] = []
+    starts = [0]
+    for line in lines:
+        row_indices, row_values = _plain_row(line.text, convert) or _odd_row(line, attributes, convert)
+        if not all(map(lt, row_indices, row_indices[1:])):
+            line.refuse("the indices of a row must increase.")
+        indices += row_indices
+        values += row_values
+        starts.append(len(indices))
+    content = (np.array(values, dtype=np.float64), np.array(indices, dtype=np.int64), np.array(starts))
+    array = sp.csr_array(content, shape=(len(lines), len(attributes)))
+    array.eliminate_zeros()
+    return array
 
 
-def _text_codes() -> dict[str, int]:
-    """Return an empty numbering of texts in order of appearance; the empty text, of omitted cells, is 0."""
-    codes: defaultdict[str, int] = defaultdict(None, {"": 0})
-    codes.default_factory = codes.__len__
-    return codes
+def _converter(attribute: Attribute) -> Callable[[str], float]:
+    if attribute.kind == "numeric":
+        return float
+    return (lambda text: 1.0) if attribute.categories is None else attribute.codes.__getitem__
+
+
+def _plain_row(text: str, convert: list[Callable[[str], float]]) -> tuple[list[int], list[float]] | None:
+    """Return the indices and values of a row in which nothing is quoted, missing or odd; None otherwise."""
+    if PLAIN_SPARSE_ROW.fullmatch(text) is None:
+        return None
+    cells = text[1:-1].replace(",", " ").split()
+    try:
+        indices = [int(cell) for cell in cells[::2]]
+        values = [convert[j](cell) for j, cell in zip(indices, cells[1::2], strict=True)]
+    except (KeyError, ValueError, IndexError):
+        return None
+    return None if inf in values or -inf in values else (indices, values)
+
+
+def _odd_row(
+    line: Line, attributes: list[Attribute], convert: list[Callable[[str], float]]
+) -> tuple[list[int], list[float]]:
+    first, *inner = line.tokens()
+    last = inner.pop() if inner else first
+    signs = {place: text for place, (kind, text) in enumerate(inner) if kind == "sign"}
+    is_complete = (first, last) == (("sign", "{"), ("sign", "}")) and len(inner) % 3 == (2 if inner else 0)
+    if not is_complete or signs != dict.fromkeys(range(2, len(inner), 3), ","):
+        line.refuse("the row is not of the form {index value, …}; weights of rows are not supported.")
+    indices, values = [], []
+    for (kind, text), value in zip(inner[::3], inner[1::3], strict=True):
+        if kind != "word" or INDEX.fullmatch(text) is None or int(text) >= len(attributes):
+            line.refuse(f"{shortened(text)!r} is not the index of an attribute: 0 to {len(attributes) - 1}.")
+        indices.append(int(text))
+        if value == ("word", "?"):
+            values.append(nan)
+        else:
+            _check(value[1], attributes[int(text)], line)
+            values.append(convert[int(text)](value[1]))
+    return indices, values
 
 
 def _check(text: str | None, attribute: Attribute, line: Line) -> None:
@@ -379,12 +346,6 @@ def _check(text: str | None, attribute: Attribute, line: Line) -> None:
         )
     if attribute.kind == "numeric" and (NUMBER.fullmatch(text) is None or isinf(float(text))):
         line.refuse(f"{shortened(text)!r} is not a finite number, but {attribute.name!r} is numeric. ? means missing.")
-
-
-@lru_cache(maxsize=1000)
-def _dtype(categories: tuple[str, ...]) -> pd.CategoricalDtype:
-    """Return the type of a nominal attribute; thousands of attributes may share one declaration."""
-    return pd.CategoricalDtype(pd.Index(categories, dtype="str"))
 
 
 def _escaped(match: re.Match[str]) -> str:

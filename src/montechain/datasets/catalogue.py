@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files as package_files
@@ -40,16 +41,10 @@ DIGIT_FACTS = {
 
 
 class Figures(NamedTuple):
-    """The size of a data set, in the paper's letters.
+    """The size of a data set, in the paper's letters: N rows, L labels, d inputs.
 
-    Attributes
-    ----------
-    N, L, d : int
-        Rows, labels and inputs.
-    K : tuple of two ints
-        The smallest and the largest number of classes that are declared for a label.
-    LC : float or None
-        Label cardinality: the mean number of relevant labels in a row. None unless all labels have two classes.
+    K are the smallest and the largest number of classes that are declared for a label. LC is the label cardinality, the
+    mean number of relevant labels in a row; None unless all labels have two classes.
     """
 
     N: int
@@ -59,11 +54,7 @@ class Figures(NamedTuple):
     LC: float | None
 
     def shown(self) -> list[str]:
-        """Return the five as texts.
-
-        >>> Figures(107, 5, (2, 6), 7, None).shown()
-        ['107', '5', '2–6', '7', '–']
-        """
+        """Return the five as texts, such as ``['107', '5', '2–6', '7', '–']``."""
         classes = "–".join(map(str, sorted(set(self.K))))
         return [str(self.N), str(self.L), classes, str(self.d), "–" if self.LC is None else f"{self.LC:.2f}"]
 
@@ -108,20 +99,10 @@ class StoredFile:
 class CatalogueEntry:
     """An entry of the catalogue.
 
-    Attributes
-    ----------
-    name, title, field, citation, note : str
-        Its name for `load_dataset`, its name in the paper, its subject, whom to cite, and what to know.
-    paper, found : Figures or None
-        The figures in the paper, and those of the files.
-    parts : dict of str to list of StoredFile
-        The files of "all" and, where there is an official split, of "train" and "test".
-    label_list : StoredFile or None
-        The Mulan file that names the labels.
-    n_targets : int or None
-        Without a label list: how many columns, the first or, if negative, the last ones, are labels.
-    drop, missing : list of str
-        Columns that identify a row, and files that are not in the data folder.
+    `name` is that for `load_dataset`, `title` that in the paper. `paper` and `found` are the figures in the paper and
+    those of the files. `parts` lists the files of "all" and, where there is an official split, of "train" and "test".
+    The labels are those of a Mulan file, `label_list`, or the first or, if negative, last `n_targets` columns. `drop`
+    are columns that identify a row, and `missing` files that are not in the data folder.
     """
 
     name: str
@@ -209,17 +190,12 @@ DATASETS = tuple(_catalogue())
 
 
 def list_datasets(data: str | Path | None = None) -> list[CatalogueEntry]:
-    """Return the entries of the catalogue, and whether their files are present.
+    """Return the catalogue, the paper's thirteen in its order and the bundled one, and which files are present.
 
     Parameters
     ----------
     data : str or Path, optional
         The data folder. Default: the environment variable MONTECHAIN_DATA; without it, all files are missing.
-
-    Returns
-    -------
-    list of CatalogueEntry
-        The paper's thirteen in its order, then the bundled one.
 
     Examples
     --------
@@ -308,12 +284,8 @@ def _load(entry: CatalogueEntry, folder: Path, part: str, verify: bool) -> Datas
     if part != "all":
         note = f" The official {'training' if part == 'train' else 'test'} part."
         return replace(dataset, name=f"{entry.name}-{part}", description=entry.description + note)
-    split = partial(_load_split, entry, folder, verify) if entry.has_split else None
+    split = partial(_split, partial(_load, entry, folder, verify=verify)) if entry.has_split else None
     return replace(dataset, name=entry.name, description=entry.description, _load_split=split)
-
-
-def _load_split(entry: CatalogueEntry, folder: Path, verify: bool) -> Split:
-    return Split(_load(entry, folder, "train", verify), _load(entry, folder, "test", verify))
 
 
 def _data_folder(data: str | Path | None, entry: CatalogueEntry) -> Path:
@@ -351,12 +323,11 @@ def _load_digits(part: str) -> Dataset:
         name="digits",
         description=_catalogue()["digits"].description,
     )
-    rng = np.random.default_rng(np.random.SeedSequence(0).spawn(2)[1])
-    parts = [np.sort(rows) for rows in np.array_split(rng.permutation(len(digit)), 2)]
     if part != "all":
-        return dataset.take(parts[part == "test"])
-    return replace(dataset, _load_split=partial(_split, dataset, *parts))
+        rng = np.random.default_rng(np.random.SeedSequence(0).spawn(2)[1])
+        return dataset.take(np.sort(np.array_split(rng.permutation(len(digit)), 2)[part == "test"]))
+    return replace(dataset, _load_split=partial(_split, _load_digits))
 
 
-def _split(dataset: Dataset, train: np.ndarray, test: np.ndarray) -> Split:
-    return Split(dataset.take(train), dataset.take(test))
+def _split(load: Callable[..., Dataset]) -> Split:
+    return Split(load(part="train"), load(part="test"))

@@ -15,15 +15,14 @@ import scipy.sparse as sp
 from pandas.api import types
 
 from montechain._messages import nearest
-from montechain.datasets.columns import LARGEST_WHOLE
 from montechain.errors import DataError
 
 __all__ = ["Dataset", "Split", "label_table"]
 
 MANY = 100
 """Undeclared whole numbers are measurements if more than this many occur, on average less than twice each."""
-SHOWN = 12
-"""Maximum number of names or values listed in an error."""
+LARGEST_WHOLE = 2**53
+"""From here on a float cannot tell neighbouring whole numbers apart."""
 
 WHOLE = re.compile(r"0|-?[1-9]\d{0,14}", re.ASCII)
 
@@ -43,8 +42,8 @@ class Dataset:
     ----------
     X : data frame or CSR array of shape (n, d)
         The inputs. In a frame, the types say what a column is: numbers, datetime64, categoricals (with the declared
-        categories, if the file declares them) or text; missing cells are NaN, NaT or NA. Sparse files give a CSR
-        array. `TableEncoder` turns either into numbers.
+        categories, if the file declares them), or strings for text and for dates written as such; missing cells are
+        NaN, NaT or NA. Sparse files give a CSR array. `TableEncoder` turns either into numbers.
     Y : data frame of shape (n, L)
         One column per label, in the file's order. Classes that are whole numbers are integers (nullable
         where a label has unknown cells); others are categoricals with the declared categories.
@@ -57,8 +56,6 @@ class Dataset:
         Where the data come from.
     notes : list of str
         What reading the data found, in plain sentences: stray cells, dates, rows left out.
-    date_formats : dict of str to str
-        The format of each column of dates that was read from text.
     """
 
     X: pd.DataFrame | sp.csr_array
@@ -68,7 +65,6 @@ class Dataset:
     name: str = ""
     description: str = ""
     notes: list[str] = field(default_factory=list)
-    date_formats: dict[str, str] = field(default_factory=dict)
     _load_split: Callable[[], Split] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -94,15 +90,7 @@ class Dataset:
         return replace(self, X=X, Y=self.Y.iloc[rows], _load_split=None)
 
     def join(self, *others: Dataset) -> Dataset:
-        """Return these rows, followed by those of other data sets with the same columns.
-
-        >>> data = Dataset(pd.DataFrame({"x": [1.5, 2.5]}), pd.DataFrame({"y": [0, 1]}), ["x"], [[0, 1]])
-        >>> data.take([1]).join(data).to_frame()
-             x  y
-        0  2.5  1
-        1  1.5  0
-        2  2.5  1
-        """
+        """Return these rows, followed by those of other data sets with the same columns."""
         pieces = [self, *others]
         tables = [piece.X for piece in pieces]
         is_frame = isinstance(self.X, pd.DataFrame)
@@ -118,13 +106,7 @@ class Dataset:
         return pd.concat([X, self.Y], axis=1)
 
     def with_inputs(self, names: Sequence[str]) -> Dataset:
-        """Return the inputs of these names, in this order.
-
-        Raises
-        ------
-        DataError
-            If some of them are missing.
-        """
+        """Return the inputs of these names, in this order; a `DataError` if some of them are missing."""
         position = {name: column for column, name in enumerate(self.feature_names)}
         if missing := [name for name in names if name not in position]:
             listed = ", ".join(map(repr, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
@@ -138,23 +120,12 @@ class Dataset:
 
 
 def label_table(columns: pd.DataFrame, *, path: str | Path | None = None) -> tuple[pd.DataFrame, list[list[Any]]]:
-    """Turn typed columns into labels: whole numbers become integers, everything else categoricals.
+    """Return label columns in the types that `Dataset.Y` has, and the classes of each.
 
-    Returns
-    -------
-    Y : data frame of shape (n, L)
-        Whole numbers, even if written as text, are int64, or Int64 in a column with unknown cells. Others are
-        categoricals with the declared categories or, if none are declared, the sorted ones that occur.
-    classes : list of L lists
-        The declared classes, or those that occur; whole numbers are sorted.
+    Whole numbers, even if written as text, are int64, or Int64 in a column with unknown cells. Others are categoricals
+    with the declared categories or, if none are declared, the sorted ones that occur. A label that is continuous or
+    entirely unknown is a `DataError`.
 
-    Raises
-    ------
-    DataError
-        If a label is continuous or entirely unknown.
-
-    Examples
-    --------
     >>> Y, classes = label_table(pd.DataFrame({"loud": ["1", "0", None], "mood": ["sad", "glad", "sad"]}))
     >>> Y.dtypes.astype(str).tolist(), classes
     (['Int64', 'category'], [[0, 1], ['glad', 'sad']])
@@ -192,9 +163,3 @@ def _label(series: pd.Series, name: Any, path: str | Path | None) -> tuple[Any, 
     integers = values.astype(np.int64)
     label = pd.arrays.IntegerArray(integers, unknown) if unknown.any() else integers
     return label, classes.astype(np.int64).tolist()
-
-
-def shown(values: Sequence[Any]) -> str:
-    """Return names or values for a message, the first dozen of them."""
-    listed = ", ".join(repr(value) for value in list(values)[:SHOWN])
-    return listed + (", …" if len(values) > SHOWN else "")

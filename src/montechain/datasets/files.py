@@ -45,9 +45,8 @@ def find_format(path: str | Path, format: str | None = None) -> str:
             allowed = ", ".join(map(repr, SUFFIXES))
             raise ValueError(f"`format={format!r}` is unknown{nearest(format, SUFFIXES) or '.'} Allowed: {allowed}.")
         return format
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    packed = bool(suffixes) and suffixes[-1] in COMPRESSIONS
-    suffix = "".join(suffixes[:-1][-1:] if packed else suffixes[-1:])
+    packed = Path(path).suffix.lower() in COMPRESSIONS
+    suffix = Path(Path(path).stem if packed else path).suffix.lower()
     for name, endings in SUFFIXES.items():
         if suffix in endings:
             if packed and name in NEEDS:
@@ -66,11 +65,7 @@ def find_format(path: str | Path, format: str | None = None) -> str:
 
 
 def file_stem(path: str | Path) -> str:
-    """Return the name of a data file without the suffixes of its format.
-
-    >>> file_stem("data/yeast-train.arff.gz")
-    'yeast-train'
-    """
+    """Return the name of a data file without the suffixes of its format, such as ``yeast-train``."""
     name = Path(path).name
     for endings in (tuple(COMPRESSIONS), sum(SUFFIXES.values(), ())):
         suffix = Path(name).suffix
@@ -91,13 +86,7 @@ def require_library(format: str) -> None:
 
 
 def read_bytes(path: str | Path, most: int = -1) -> bytes:
-    """Return the content of a file, at most `most` bytes; gzip and bzip2 are recognised by their first bytes.
-
-    Raises
-    ------
-    DataError
-        If the file does not exist, cannot be opened, is cut off or is damaged.
-    """
+    """Return the content of a file, at most `most` bytes; gzip and bzip2 are recognised by their first bytes."""
     path = Path(path)
     check_input_path(path)
     try:
@@ -106,21 +95,13 @@ def read_bytes(path: str | Path, most: int = -1) -> bytes:
             is_gzip, is_bzip2 = start.startswith(b"\x1f\x8b"), start == b"BZh"
             stream: Any = gzip.GzipFile(fileobj=raw) if is_gzip else bz2.BZ2File(raw) if is_bzip2 else raw
             return stream.read(most)
-    except EOFError as error:
-        raise DataError("the compressed file is cut off: fetch or copy it again.", path=path) from error
-    except (OSError, zlib.error, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
+    except (EOFError, OSError, zlib.error, ValueError) as error:
+        reason = "it is cut off" if isinstance(error, EOFError) else getattr(error, "strerror", None) or error
         raise DataError(f"cannot be read, or is damaged: {reason}. Fetch or copy it again.", path=path) from error
 
 
 def read_text(path: str | Path, encoding: str = "utf-8") -> str:
-    r"""Return the text of a file without a byte order mark, its lines ending in ``\n``.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, or is not in this encoding.
-    """
+    r"""Return the text of a file without a byte order mark, its lines ending in ``\n``."""
     content = read_bytes(path)
     try:
         text = content.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
@@ -166,13 +147,7 @@ def write_table(frame: pd.DataFrame, path: str | Path) -> None:
 
 
 def check_table_path(path: str | Path) -> tuple[str, Callable[..., Any] | None]:
-    """Return the suffix and the compressor of a table to be written; call it before a long computation.
-
-    >>> check_table_path("tags.docx")
-    Traceback (most recent call last):
-        ...
-    ValueError: `tags.docx`: tables can be written as .csv, .tsv, .jsonl, .parquet or .feather.
-    """
+    """Return the suffix and the compressor of a table to be written; call it before a long computation."""
     path = Path(path)
     compress = COMPRESSIONS.get(path.suffix.lower())
     kind = Path(path.stem).suffix.lower() if compress else path.suffix.lower()

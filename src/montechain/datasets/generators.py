@@ -17,7 +17,7 @@ import pandas as pd
 import scipy.sparse as sp
 from scipy.optimize import brentq
 
-from montechain._messages import check_positive_argument, nearest
+from montechain._messages import check_positive_argument
 from montechain.datasets.dataset import Dataset
 
 __all__ = ["BayesScores", "ChainTruth", "GeneratedData", "make_chain_data"]
@@ -135,31 +135,16 @@ class ChainTruth:
             added = (added[:, None] + effects).reshape(-1, base.shape[1])
         return by_position[np.argsort(self.order)].T, table
 
-    def marginals(self, X: Any) -> list[np.ndarray]:
-        """Return p(label | x) for each label, of shape (n, K)."""
-        vectors, table = self.distribution(X)
-        proba = np.exp(table)
-        return [
-            np.column_stack([proba[:, vectors[:, label] == c].sum(axis=1) for c in range(k)])
-            for label, k in enumerate(self.n_classes)
-        ]
-
-    def best(self, X: Any, loss: str = "exact_match") -> np.ndarray:
-        """Return the most probable label vectors or, for the loss "hamming", the most probable class of each label."""
-        if loss not in ("exact_match", "hamming"):
-            hint = nearest(str(loss), ("exact_match", "hamming"))
-            raise ValueError(f"`loss={loss!r}` is not 'exact_match' or 'hamming'{hint}")
-        if loss == "hamming":
-            return np.column_stack([marginal.argmax(axis=1) for marginal in self.marginals(X)])
-        vectors, table = self.distribution(X)
-        return vectors[table.argmax(axis=1)]
-
     def bayes_scores(self, X: Any) -> BayesScores:
         """Return the expected scores of the best possible decisions for these inputs."""
-        _, table = self.distribution(X)
-        hamming = np.mean([marginal.max(axis=1) for marginal in self.marginals(X)])
-        entropy = -(np.exp(table) * table).sum(axis=1).mean()
-        return BayesScores(float(np.exp(table.max(axis=1)).mean()), float(hamming), float(entropy))
+        vectors, table = self.distribution(X)
+        proba = np.exp(table)
+        right = [
+            np.max([proba[:, vectors[:, label] == c].sum(axis=1) for c in range(k)], axis=0)
+            for label, k in enumerate(self.n_classes)
+        ]
+        entropy = -(proba * table).sum(axis=1).mean()
+        return BayesScores(float(proba.max(axis=1).mean()), float(np.mean(right)), float(entropy))
 
     def _walk(self, X: Any, choose: Callable[[int, np.ndarray], np.ndarray]) -> None:
         """Go along the chain; `choose` takes a label and the scores of its active classes, and returns classes."""
@@ -242,8 +227,8 @@ def make_chain_data(
     if cardinality is not None:  # no label is relevant in more than the largest share of the rows
         _check_number("cardinality", cardinality, np.nextafter(0, 1), LARGEST_SHARE * n_labels, 1.0)
 
-    of_weights, of_calibration, of_inputs, of_labels = (
-        np.random.default_rng(seed) for seed in np.random.SeedSequence(random_state).spawn(4)
+    of_weights, of_calibration, of_inputs, of_labels = map(
+        np.random.default_rng, np.random.SeedSequence(random_state).spawn(4)
     )
     shares = of_weights.permutation(_relevant_shares(classes, cardinality, tail))
     truth = _random_chain(classes, n_features, density, dependence, of_weights)

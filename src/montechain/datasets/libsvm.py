@@ -6,7 +6,7 @@ import io
 import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -20,11 +20,8 @@ from montechain.errors import DataError
 
 __all__ = ["read_libsvm"]
 
-MOST_FEATURES = 1 << 22
-MOST_LABELS = 100_000
-MOST_LABEL_CELLS = 1 << 28
+MOST_COLUMNS, MOST_LABELS, MOST_CELLS = 1 << 22, 100_000, 1 << 28
 """Maximum number of inputs, of labels, and of cells of the label table."""
-LARGEST_INDEX = 2**31 - 2
 ODD = re.compile(r"[^\x01-\x7f]|_")
 LABEL = re.compile(r"label_(0|[1-9][0-9]{0,8})")
 HEADER = re.compile(r"\s*(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})\s*")
@@ -36,7 +33,7 @@ def read_libsvm(
     targets: Targets = None,
     drop: Collection[str | int] = (),
     name: str | None = None,
-    zero_based: bool | Literal["auto"] = "auto",
+    zero_based: bool | None = None,
     n_features: int | None = None,
     encoding: str = "utf-8",
     partial: bool = False,
@@ -48,43 +45,27 @@ def read_libsvm(
     numbers, as in the extreme classification repository, gives the numbers of rows, inputs and labels, which are then
     counted from 0 and checked; without it, the labels are those that occur.
 
-    Parameters
-    ----------
-    path, targets, drop, name, encoding
-        See `read_dataset`.
-    zero_based : bool or "auto", default="auto"
-        Whether inputs are counted from 0. By default they are if a 0 occurs, or the first line gives the
-        numbers. Give it, and `n_features`, if a file has several parts, such as training and test.
-    n_features : int, optional
-        Number of inputs; by default the largest number that occurs.
-    partial : bool, default=False
-        Whether names in `drop` that the file does not have are ignored, and labels in `targets` that no row has
-        are labels nevertheless, 0 in all rows.
+    Inputs are counted from 0 if a 0 occurs; give `zero_based` and `n_features` if a file has several parts, such as
+    training and test. Of a `partial` file, labels in `targets` that no row has are labels nevertheless, 0 in all rows.
+    `read_dataset` describes the other parameters.
 
-    Examples
-    --------
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "songs.svm"
     ...     _ = path.write_text("1,3 1:0.5 3:2\n 2:1\n3 1:1\n", encoding="utf-8")
-    ...     data = read_libsvm(path)
-    >>> data.label_names, data.Y.to_numpy().tolist()
-    (['label_1', 'label_3'], [[1, 1], [0, 0], [0, 1]])
+    ...     read_libsvm(path).Y.to_numpy().tolist()
+    [[1, 1], [0, 0], [0, 1]]
     """
-    if zero_based not in (True, False, "auto"):
-        raise ValueError(f'`zero_based={zero_based!r}` must be True, False or "auto".')
-    file = _File(path, encoding)
-    X, row_of, numbers = file.read()
+    X, row_of, numbers, promised = _load(path, encoding)
     has_zero = bool((X.indices == 0).any())
-    starts_at_zero = (has_zero or bool(file.promised) or not X.nnz) if zero_based == "auto" else zero_based
-    if has_zero and not starts_at_zero:
+    if has_zero and zero_based is False:
         raise DataError("an input has the number 0; say zero_based=True.", path=path)
-    first = 0 if starts_at_zero else 1
+    first = int(not (has_zero or promised or not X.nnz) if zero_based is None else not zero_based)
     found = X.shape[1] - first if X.nnz else 0
-    width = n_features if n_features is not None else file.promised[1] if file.promised else found
-    if not found <= width <= MOST_FEATURES:
+    width = n_features if n_features is not None else promised[1] if promised else found
+    if not found <= width <= MOST_COLUMNS:
         raise DataError(
-            f"an input has the number {X.shape[1] - 1}, but there should be {width} inputs, at most {MOST_FEATURES}.",
+            f"an input has the number {X.shape[1] - 1}, but there should be {width} inputs, at most {MOST_COLUMNS}.",
             path=path,
         )
     X = sp.csr_array((X.data, X.indices - first, X.indptr), shape=(X.shape[0], width))
@@ -92,7 +73,14 @@ def read_libsvm(
     if dropped := set(choose_columns("drop", present(drop, names) if partial else drop, names, path=path)):
         left = [position for position, feature in enumerate(names) if feature not in dropped]
         X, names = X[:, left], [names[position] for position in left]
-    Y = _label_table(X.shape[0], row_of, numbers, file, targets, partial)
+    known = np.arange(promised[2]) if promised else np.unique(numbers)
+    if partial:  # a label that is named and that no row has is known to be absent
+        named = [targets] if isinstance(targets, str) else targets if isinstance(targets, Iterable) else []
+        matches = [LABEL.fullmatch(target) for target in named if isinstance(target, str)]
+        known = np.union1d(known, [int(match[1]) for match in matches if match]).astype(np.int64)
+    elif not len(known):
+        raise DataError("no row has a label.", path=path)
+    Y = _label_table(X.shape[0], row_of, numbers, known, path, targets, partial)
     return Dataset(
         X=X,
         Y=Y,
@@ -103,81 +91,64 @@ def read_libsvm(
     )
 
 
-class _File:
-    """The text of a file; `promised` are the numbers of rows, inputs and labels in its first line, if it has them."""
+def _load(path: str | Path, encoding: str) -> tuple[sp.csr_array, np.ndarray, np.ndarray, tuple[int, ...]]:
+    """Return the inputs, as if counted from 0, the rows and numbers of the labels, and what the first line promises."""
+    lines = read_text(path, encoding).rstrip("\n").split("\n")
+    first = HEADER.fullmatch(lines[0])
+    promised = tuple(map(int, first.groups())) if first else ()
+    if first:
+        # A query without inputs is the one way to write a row without labels and inputs.
+        lines = ["", *(line if line.strip() else "qid:0" for line in lines[1:])]
 
-    def __init__(self, path: str | Path, encoding: str):
-        self.path = path
-        self.lines = read_text(path, encoding).split("\n")
-        first = HEADER.fullmatch(self.lines[0])
-        self.promised = tuple(map(int, first.groups())) if first else ()
-        if first:
-            self.lines[0] = ""
-            while self.lines and not self.lines[-1]:
-                self.lines.pop()
-            # A query without inputs is the one way to write a row without labels and inputs.
-            self.lines[1:] = [line if line.strip() else "qid:0" for line in self.lines[1:]]
-        for number, line in enumerate(self.lines, 1):
-            # Python's numbers may have underscores and digits of other scripts; those of this format do not.
-            if odd := ODD.search(line.partition("#")[0]):
-                self.refuse(f"the character {odd[0]!r} has no place in a LIBSVM file.", number)
-
-    def refuse(self, message: str, line: int | None = None, *, row: int | None = None) -> NoReturn:
-        """Raise an error about a line, or the line of a row."""
+    def refuse(message: str, line: int | None = None, *, row: int | None = None) -> NoReturn:
         if row is not None:
-            with_content = (n for n, line in enumerate(self.lines, 1) if line.partition("#")[0].strip())
-            line = [*with_content][row]
-        raise DataError(message, path=self.path, line=line)
+            line = [n for n, text in enumerate(lines, 1) if text.partition("#")[0].strip()][row]
+        raise DataError(message, path=path, line=line)
 
-    def read(self) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
-        """Return the inputs, as if counted from 0, and the rows and numbers of the labels."""
-        stream = io.BytesIO("\n".join(self.lines).encode())
-        try:
-            X, labels = load_svmlight_file(stream, multilabel=True, zero_based=True)
-        except (ValueError, OverflowError) as error:
-            before = stream.getvalue()[: stream.tell()]
-            self.refuse(
-                f"the line is not of the form '1,3 5:0.2 9:1' (labels, then number:value, numbers rising): {error}.",
-                before.count(b"\n") + (not before.endswith(b"\n")),
-            )
-        if not labels:
-            self.refuse("the file has no rows.")
-        if self.promised and len(labels) != self.promised[0]:
-            self.refuse(f"the first line promises {self.promised[0]} rows, but there are {len(labels)}.", 1)
-        for place in np.flatnonzero(np.isinf(X.data))[:1]:
-            row = int(np.searchsorted(X.indptr, place, side="right")) - 1
-            self.refuse(f"the input with the number {X.indices[place]} is infinite: write nan if unknown.", row=row)
-        row_of = np.repeat(np.arange(len(labels)), [len(row) for row in labels])
-        numbers = np.array([number for row in labels for number in row], dtype=np.float64)
-        limit = self.promised[2] if self.promised else LARGEST_INDEX
-        for place in np.flatnonzero(~((numbers == np.floor(numbers)) & (numbers >= 0) & (numbers < limit)))[:1]:
-            self.refuse(
-                f"{numbers[place]:g} is not the number of a label: these are whole numbers from 0 on, below {limit}. "
-                "For a single target, or one with other classes, use a table.",
-                row=int(row_of[place]),
-            )
-        return sp.csr_array(X), row_of, numbers.astype(np.int64)
+    for number, line in enumerate(lines, 1):
+        # Python's numbers may have underscores and digits of other scripts; those of this format do not.
+        if odd := ODD.search(line.partition("#")[0]):
+            refuse(f"the character {odd[0]!r} has no place in a LIBSVM file.", number)
+    stream = io.BytesIO("\n".join(lines).encode())
+    try:
+        X, labels = load_svmlight_file(stream, multilabel=True, zero_based=True)
+    except (ValueError, OverflowError) as error:
+        before = stream.getvalue()[: stream.tell()]
+        refuse(
+            f"the line is not of the form '1,3 5:0.2 9:1' (labels, then number:value, numbers rising): {error}.",
+            before.count(b"\n") + (not before.endswith(b"\n")),
+        )
+    if not labels:
+        refuse("the file has no rows.")
+    if promised and len(labels) != promised[0]:
+        refuse(f"the first line promises {promised[0]} rows, but there are {len(labels)}.", 1)
+    for place in np.flatnonzero(np.isinf(X.data))[:1]:
+        row = int(np.searchsorted(X.indptr, place, side="right")) - 1
+        refuse(f"the input with the number {X.indices[place]} is infinite: write nan if unknown.", row=row)
+    row_of = np.repeat(np.arange(len(labels)), [len(row) for row in labels])
+    numbers = np.array([number for row in labels for number in row], dtype=np.float64)
+    limit = promised[2] if promised else 2**31
+    for place in np.flatnonzero(~((numbers == np.floor(numbers)) & (numbers >= 0) & (numbers < limit)))[:1]:
+        refuse(
+            f"{numbers[place]:g} is not the number of a label: these are whole numbers from 0 on, below {limit}. "
+            "For a single target, or one with other classes, use a table.",
+            row=int(row_of[place]),
+        )
+    return sp.csr_array(X), row_of, numbers.astype(np.int64), promised
 
 
 def _label_table(
-    n_rows: int, row_of: np.ndarray, numbers: np.ndarray, file: _File, targets: Any, partial: bool
+    n_rows: int, row_of: np.ndarray, numbers: np.ndarray, known: np.ndarray, path: Any, targets: Any, partial: bool
 ) -> pd.DataFrame:
     """Return the table of zeros and ones of the labels that are wanted."""
-    if file.promised and file.promised[2] > MOST_FEATURES:
-        file.refuse(f"more than {MOST_FEATURES} labels are not supported.", 1)
-    found = np.arange(file.promised[2]) if file.promised else np.unique(numbers)
-    if partial:  # a label that is named and that no row has is known to be absent
-        named = [targets] if isinstance(targets, str) else targets if isinstance(targets, Iterable) else []
-        matches = [LABEL.fullmatch(target) for target in named if isinstance(target, str)]
-        found = np.union1d(found, np.array([int(match[1]) for match in matches if match], dtype=np.int64))
-    elif not len(found):
-        file.refuse("no row has a label.")
-    names = [f"label_{number}" for number in found]
-    wanted = present(targets, names) if partial else targets
-    labels = names if wanted is None else choose_targets(wanted, names, path=file.path)
-    if len(labels) > MOST_LABELS or n_rows * len(labels) > MOST_LABEL_CELLS:
-        size = f"a table of {n_rows} rows and {len(labels)} labels"
-        file.refuse(f"{size} is too large; choose some of them, e.g. targets=['label_0', 'label_1'].")
+    labels: list[str] = []
+    if len(known) <= MOST_COLUMNS:
+        names = [f"label_{number}" for number in known]
+        wanted = present(targets, names) if partial else targets
+        labels = names if wanted is None else choose_targets(wanted, names, path=path)
+    if len(known) > MOST_COLUMNS or len(labels) > MOST_LABELS or n_rows * len(labels) > MOST_CELLS:
+        size = f"a table of {n_rows} rows and {len(labels) or len(known)} labels"
+        raise DataError(f"{size} is too large; choose some of them, e.g. targets=['label_0', 'label_1'].", path=path)
     columns = np.array([int(label.removeprefix("label_")) for label in labels], dtype=np.int64)
     table = np.zeros((n_rows, len(labels)), dtype=np.int8)
     is_wanted = np.isin(numbers, columns)

@@ -6,7 +6,7 @@ import os
 import re
 import warnings
 import zlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,18 +18,19 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.datasets import fetch_openml, get_data_home
 
-from montechain.datasets.arff import ArffTable, Attribute, read_arff
-from montechain.datasets.columns import MISSING_VALUES, ColumnTyper, Kind
+from montechain.datasets.arff import ArffTable, read_arff
+from montechain.datasets.columns import MISSING_VALUES, ColumnTyper
 from montechain.datasets.dataset import Dataset
 from montechain.datasets.files import file_stem, find_format
 from montechain.datasets.libsvm import read_libsvm
-from montechain.datasets.selection import Selection, Targets, check_names, table_dataset
-from montechain.datasets.tables import make_typer, typed_table
+from montechain.datasets.selection import Selection, Targets
+from montechain.datasets.tables import RawTable, open_table
 from montechain.errors import DataError
 
 __all__ = ["read_dataset"]
 
 OPENML = re.compile(r"openml:(?P<name>[^/\s]+)(?:/(?P<version>[0-9]{1,9}))?\Z")
+SPARSE_IS_NUMBERS = "a sparse file holds numbers, so there are no columns of `text` or `nominal`."
 
 
 def read_dataset(
@@ -40,14 +41,13 @@ def read_dataset(
     text: Collection[str] = (),
     nominal: Collection[str] = (),
     numeric: Collection[str] = (),
-    dates: Mapping[str, str] | Collection[str] = (),
     typed: Collection[str] | None = None,
     stray: str = "missing",
     name: str | None = None,
     format: str | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
-    missing_values: Iterable[str] = MISSING_VALUES,
+    missing_values: Collection[str] = MISSING_VALUES,
     encoding: str = "utf-8",
     decimal: str = ".",
     thousands: str | None = None,
@@ -55,6 +55,11 @@ def read_dataset(
     partial: bool = False,
 ) -> Dataset:
     r"""Read a data set from a file, from OpenML or from a data frame.
+
+    In a text file, whole numbers become int64; other numbers, and those with missing cells, float64; ``true`` and
+    ``false`` bool; dates strings, from which `TableEncoder` makes dates; everything else a categorical whose categories
+    are the sorted values. Codes such as ``007`` stay as they are written. Files and frames with types of their own keep
+    them, except that strings become categoricals.
 
     Parameters
     ----------
@@ -66,17 +71,33 @@ def read_dataset(
     targets : list of str, list of int, int or path, optional
         The columns that are labels: their names, their positions, or how many columns, the first or, if negative, the
         last ones. For ARFF files also the path of a Mulan ``.xml``; without `targets`, the ``.xml`` beside the file or
-        MEKA's ``-C`` decides. LIBSVM files and OpenML know their own labels.
+        MEKA's ``-C`` decides. LIBSVM files and OpenML know their own labels. ``[]``: none.
     drop : collection of str or int
         Columns to leave out, such as identifiers, by name or position.
+    text, nominal, numeric : collections of str
+        Columns that are text, words or numbers whatever they look like. Sparse files hold numbers only.
     typed : collection of str, optional
         If given, only these columns of a table are typed, and the others are kept as written.
+    stray : {"missing", "error"}, default="missing"
+        What to do with a cell such as ``heavy`` in a column of numbers, if at most 5 % of the column are such, or the
+        column is in `numeric`: treat it as missing, with a note, or raise an error with its line.
     name : str, optional
         Of the data set; by default that of the file.
-    text, nominal, numeric, dates, stray
-        What columns are, and what to do with cells that do not fit: see `read_table`. Sparse files hold numbers only.
-    format, delimiter, header, missing_values, encoding, decimal, thousands
-        How the file is written: see `read_table`. `format` may also be "arff" or "libsvm".
+    format : {"arff", "csv", "tsv", "excel", "parquet", "feather", "libsvm"}, optional
+        The format of a file whose suffix does not tell it.
+    delimiter : str, optional
+        What separates the cells of a text file. Default: a tab for TSV, otherwise found from the first lines.
+    header : bool, optional
+        Whether the first non-blank line names the columns. By default it does, and a line that looks like data is
+        refused. Columns without a name are called ``column_0``, ``column_1`` and so on.
+    missing_values : collection of str
+        Cells that mean "unknown", besides empty ones. If ``None`` or ``NA`` is a class of its own, give the list
+        without it.
+    encoding : str, default="utf-8"
+        Of a text file. A byte order mark is ignored.
+    decimal, thousands : str
+        How numbers are written: ``decimal=","`` for 1,5 and ``thousands=","`` for 1,234. Numbers with a comma are
+        refused unless one of the two is given.
     data_home : str or Path, optional
         The folder of scikit-learn's cache, for OpenML.
     partial : bool, default=False
@@ -86,7 +107,7 @@ def read_dataset(
     Returns
     -------
     Dataset
-        Its `notes` say what was found, and its `date_formats` how dates are written.
+        Its `notes` say what was found.
 
     Raises
     ------
@@ -103,8 +124,9 @@ def read_dataset(
     >>> data.name, data.feature_names, data.classes
     ('songs', ['tempo'], [['calm', 'happy'], [1]])
     """
-    for parameter, names in (("drop", drop), ("text", text), ("nominal", nominal)):
-        check_names(parameter, names)
+    for parameter, names in (("drop", drop), ("text", text), ("nominal", nominal), ("numeric", numeric)):
+        if isinstance(names, str):
+            raise TypeError(f"`{parameter}={names!r}` is a string; give a list, as in {parameter}=[{names!r}].")
     selection = Selection(targets, drop, text, nominal, partial)
     if isinstance(source, str) and source.startswith("openml:"):
         return _from_openml(source, selection, name, data_home)
@@ -117,22 +139,30 @@ def read_dataset(
             return _from_arff(read_arff(path, encoding=encoding), selection, path, about)
         if found == "libsvm":
             if text or nominal:
-                raise DataError(
-                    "a LIBSVM file holds numbers, so there are no columns of `text` or `nominal`.", path=path
-                )
+                raise DataError(SPARSE_IS_NUMBERS, path=path)
             return read_libsvm(path, targets=targets, drop=drop, name=name, encoding=encoding, partial=partial)
+    numbers: dict[str, Any] = {"missing_values": missing_values, "decimal": decimal, "thousands": thousands}
+    typer = ColumnTyper(dict.fromkeys(numeric, "number"), stray=stray, path=path, **numbers)
+    table = open_table(source, format=format, delimiter=delimiter, header=header, encoding=encoding, **numbers)
+    if typed is not None:
+        typer.kinds |= {name: "nominal" for name in table.names if name not in typed}
+    return _typed_dataset(table, typer, selection, about)
 
-    def plan(names: list[str]) -> dict[str, Kind]:
-        labels, inputs = selection.split(names, path)
-        kinds: dict[str, Kind] = {name: "nominal" for name in names if typed is not None and name not in typed}
-        kinds |= dict.fromkeys(labels, "label")
-        return kinds | {name: "nominal" for name in names if name not in {*labels, *inputs}}  # need not make sense
 
-    numbers = {"missing_values": missing_values, "decimal": decimal, "thousands": thousands, "stray": stray}
-    typer = make_typer(text=text, nominal=nominal, numeric=numeric, dates=dates, plan=plan, **numbers)
-    table = typed_table(source, typer, format=format, delimiter=delimiter, header=header, encoding=encoding)
-    data = table_dataset(table, selection, path=path, **about)
-    return replace(data, notes=[*typer.notes, *data.notes], date_formats=typer.date_formats)
+def _typed_dataset(
+    table: RawTable, typer: ColumnTyper, selection: Selection, about: dict[str, str], relation: str | None = None
+) -> Dataset:
+    """Return the data set of a table; columns that are neither inputs nor labels are not looked at."""
+    labels, inputs = selection.split(table.names, typer.path, relation)
+    typer.kinds |= dict.fromkeys(labels, "label") | dict.fromkeys(selection.nominal, "nominal")
+    typer.kinds |= dict.fromkeys(selection.text, "text")
+    typer.parses, typer.line_of = table.is_text, table.line_of
+    cells = table.read(
+        [*inputs, *labels], [name for name in table.names if typer.kinds.get(name) in ("nominal", "text")]
+    )
+    columns = {name: typer.column(cells[name], name) for name in (*inputs, *labels)}
+    X, Y = (pd.DataFrame({name: columns[name] for name in part}, index=cells.index) for part in (inputs, labels))
+    return selection.dataset(X, Y, inputs, typer.path, notes=[*table.notes, *typer.notes], **about)
 
 
 def _from_arff(table: ArffTable, selection: Selection, path: Path, about: dict[str, str]) -> Dataset:
@@ -142,72 +172,47 @@ def _from_arff(table: ArffTable, selection: Selection, path: Path, about: dict[s
     number; of any other, each declared value but the first, which omitted cells have, is a column of zeros and ones
     named ``attribute=value``.
     """
-    if isinstance(table.data, pd.DataFrame):
-        typer = ColumnTyper(kinds={str(name): "nominal" for name in selection.nominal})
-        columns = {}
-        for attribute in table.attributes:
-            if attribute.name in selection.text or attribute.kind == "nominal":
-                continue
-            if attribute.name in selection.nominal:
-                columns[attribute.name] = typer.from_typed(table.data[attribute.name], attribute.name)
-            elif attribute.kind == "date":
-                columns[attribute.name] = typer.from_strings(table.data[attribute.name], attribute.name)
-        return table_dataset(table.data.assign(**columns), selection, path=path, relation=table.relation, **about)
     attributes = {attribute.name: attribute for attribute in table.attributes}
-    names = list(attributes)
+    names, data = list(attributes), table.data
+    if isinstance(data, pd.DataFrame):
+        raw = RawTable(names, lambda wanted, _: data[wanted])
+        return _typed_dataset(raw, ColumnTyper(path=path), selection, about, table.relation)
     labels, inputs = selection.split(names, path, table.relation)
-    words = [
-        *selection.text,
-        *(name for name in selection.nominal if name in names and attributes[name].kind != "nominal"),
-    ]
-    if any(name in names for name in words):
-        raise DataError("a sparse file holds numbers, so there are no columns of `text` or `nominal`.", path=path)
-    for name in (*inputs, *labels):
-        if attributes[name].kind in ("string", "date"):
+    numbers = [name for name in (*inputs, *labels) if attributes[name].kind != "nominal"]
+    if any(name in names for name in selection.text) or any(name in numbers for name in selection.nominal):
+        raise DataError(SPARSE_IS_NUMBERS, path=path)
+    for name in numbers:
+        if attributes[name].kind != "numeric":
             raise DataError(
                 f"column {name!r} is a {attributes[name].kind}, which a sparse table cannot hold. Leave it out with "
                 f"drop=[{name!r}], or declare its values: @attribute {name} {{…}}.",
                 path=path,
             )
-    feature_names = [_column_names(attributes[name]) for name in inputs]
-    widths = np.array([len(columns) for columns in feature_names], dtype=np.int64)
-    if not widths.any():
+    feature_names: list[str] = []
+    blocks = []
+    by_column = sp.csc_array(data)
+    for name in inputs:
+        column, categories = by_column[:, [names.index(name)]], attributes[name].categories
+        if categories is None or categories == ("0", "1"):
+            blocks.append(column)
+            feature_names.append(name)
+            continue
+        for code, category in enumerate(categories[1:], 1):
+            # A missing cell is missing in all columns of its attribute.
+            cells = np.where(np.isnan(column.data), np.nan, column.data == code)
+            blocks.append(sp.csc_array((cells, column.indices, column.indptr), shape=column.shape))
+            feature_names.append(f"{name}={category}")
+    if not blocks:
         raise DataError("no input has more than one declared value: there is nothing to learn from.", path=path)
-    X = table.data[:, [names.index(name) for name in inputs]]
-    X = X if (widths == 1).all() else _spread(X, widths)
-    cells = table.data[:, np.array([names.index(name) for name in labels], dtype=np.int64)].toarray()
-    columns = {name: _with_classes(cells[:, j], attributes[name]) for j, name in enumerate(labels)}
-    Y = pd.DataFrame(columns, index=range(len(cells)))
-    return selection.dataset(X, Y, [name for group in feature_names for name in group], path, **about)
-
-
-def _column_names(attribute: Attribute) -> list[str]:
-    categories = attribute.categories
-    if categories is None or categories == ("0", "1"):
-        return [attribute.name]
-    return [f"{attribute.name}={category}" for category in categories[1:]]
-
-
-def _with_classes(cells: np.ndarray, attribute: Attribute) -> Any:
-    if attribute.categories is None:
-        return cells
-    return pd.Categorical.from_codes(np.where(np.isnan(cells), -1, cells).astype(np.int64), attribute.categories)
-
-
-def _spread(X: sp.csr_array, widths: np.ndarray) -> sp.csr_array:
-    """Give each code above 0 of a column its own column of zeros and ones; `widths` are the numbers of columns."""
-    first = np.concatenate([[0], np.cumsum(widths)])
-    cells = X.tocoo()
-    width, missing = widths[cells.col], np.isnan(cells.data)
-    copies = np.where(missing, width, np.minimum(width, 1))  # a missing cell is missing in all columns of its attribute
-    row, column, value, width, missing = (
-        np.repeat(a, copies) for a in (cells.row, cells.col, cells.data, width, missing)
-    )
-    rank = np.arange(len(row)) - np.repeat(np.cumsum(copies) - copies, copies)
-    is_code = (width > 1) & ~missing
-    place = first[column] + np.where(is_code, np.nan_to_num(value).astype(np.int64) - 1, rank)
-    spread = np.where(is_code, 1.0, value)
-    return sp.csr_array(sp.coo_array((spread, (row, place)), shape=(X.shape[0], int(first[-1]))))
+    X = sp.csr_array(sp.hstack(blocks, format="csr"))
+    X.eliminate_zeros()
+    columns = {}
+    for name in labels:
+        cells = by_column[:, [names.index(name)]].toarray()[:, 0]
+        codes = np.where(np.isnan(cells), -1, cells).astype(np.int64)
+        declared = attributes[name].categories
+        columns[name] = cells if declared is None else pd.Categorical.from_codes(codes, declared)
+    return selection.dataset(X, pd.DataFrame(columns, index=range(X.shape[0])), feature_names, path, **about)
 
 
 def _from_openml(address: str, selection: Selection, name: str | None, data_home: str | Path | None) -> Dataset:
@@ -217,36 +222,25 @@ def _from_openml(address: str, selection: Selection, name: str | None, data_home
         raise ValueError(
             f'`source={address!r}` must be "openml:NAME" or "openml:NAME/VERSION", e.g. "openml:emotions/4".'
         )
-    version = match["version"]
-    bunch = _fetch(match["name"], "active" if version is None else int(version), data_home, address)
-    # scikit-learn's frames lose declared classes, and its sparse arrays trailing empty rows. The file does not.
-    file = urlparse(bunch.details["url"]).path.lstrip("/")
-    path = Path(get_data_home(data_home)) / "openml" / "openml.org" / f"{file}.gz"
-    if not path.is_file():
-        raise DataError(f"scikit-learn did not store the file at {path}; read it from where it is.", path=address)
-    table = read_arff(path)
-    ignored = [attribute.name for attribute in table.attributes if attribute.name not in bunch.feature_names]
-    targets = _openml_targets(bunch, address) if selection.targets is None else selection.targets
-    selection = replace(selection, targets=targets, drop=[*selection.drop, *ignored])
-    about = {"name": match["name"] if name is None else name, "description": f"{bunch.DESCR.strip()}\n{bunch.url}"}
-    return _from_arff(table, selection, path, about)
-
-
-def _fetch(name: str, version: int | str, data_home: str | Path | None, address: str) -> Any:
     where = "scikit-learn's cache" if data_home is None else f"the cache {data_home}"
     try:
         with warnings.catch_warnings():
             # The error below says what matters about a network error, once.
             warnings.filterwarnings("ignore", message="A network error occurred|Invalid cache")
             # Every column comes as an input: scikit-learn refuses targets of different kinds or with unknown cells.
-            return fetch_openml(
-                name, version=version, target_column=None, data_home=data_home, parser="liac-arff", n_retries=1
+            bunch = fetch_openml(
+                match["name"],
+                version="active" if match["version"] is None else int(match["version"]),
+                target_column=None,
+                data_home=data_home,
+                parser="liac-arff",
+                n_retries=1,
             )
     except (URLError, TimeoutError, ConnectionError) as error:
-        reason = getattr(error, "reason", error)
         raise DataError(
-            f"openml.org cannot be reached ({reason}), and {where} does not hold the data set undamaged. Try again "
-            'later, or download the file by hand and read it, e.g. read_dataset("file.arff", targets=[...]).',
+            f"openml.org cannot be reached ({getattr(error, 'reason', error)}), and {where} does not hold the data set "
+            "undamaged. Try again later, or download the file by hand and read it, e.g. "
+            'read_dataset("file.arff", targets=[...]).',
             path=address,
         ) from error
     except (ValueError, KeyError, TypeError, IndexError, OSError, EOFError, zlib.error) as error:
@@ -256,16 +250,21 @@ def _fetch(name: str, version: int | str, data_home: str | Path | None, address:
             f"was fetched before, the copy in {where} may be damaged: delete it.",
             path=address,
         ) from error
-
-
-def _openml_targets(bunch: Any, address: str) -> list[str]:
-    columns = bunch.feature_names
-    declared = bunch.details.get("default_target_attribute") or ""
-    targets = [declared] if declared in columns else [name.strip() for name in declared.split(",") if name.strip()]
-    if not targets or not set(targets) <= set(columns):
-        raise DataError(
-            f"OpenML does not say which columns are labels (it says {declared!r}). Name them, e.g. "
-            f"targets=[{columns[-1]!r}].",
-            path=address,
-        )
-    return targets
+    columns, targets = bunch.feature_names, selection.targets
+    if targets is None:
+        declared = bunch.details.get("default_target_attribute") or ""
+        targets = [declared] if declared in columns else [name.strip() for name in declared.split(",") if name.strip()]
+        if not targets or not set(targets) <= set(columns):
+            raise DataError(
+                f"OpenML does not say which columns are labels (it says {declared!r}). Name them, e.g. "
+                f"targets=[{columns[-1]!r}].",
+                path=address,
+            )
+    # scikit-learn's frames lose declared classes, and its sparse arrays trailing empty rows. The file does not.
+    file = urlparse(bunch.details["url"]).path.lstrip("/")
+    path = Path(get_data_home(data_home)) / "openml" / "openml.org" / f"{file}.gz"
+    table = read_arff(path)
+    ignored = [attribute.name for attribute in table.attributes if attribute.name not in columns]
+    selection = replace(selection, targets=targets, drop=[*selection.drop, *ignored])
+    about = {"name": match["name"] if name is None else name, "description": f"{bunch.DESCR.strip()}\n{bunch.url}"}
+    return _from_arff(table, selection, path, about)

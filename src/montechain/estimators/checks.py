@@ -20,16 +20,9 @@ from montechain._compat import BaseSearchCV
 from montechain._frames import is_frame
 
 __all__ = [
-    "advice",
-    "fit_options",
-    "innermost",
-    "is_finite",
-    "is_table",
-    "learned_classifier",
-    "remembered",
-    "route_to",
+    "advice", "fit_options", "innermost", "is_finite", "is_table", "learned_classifier", "remembered", "route_to",
     "unchanged_on_failure",
-]
+]  # fmt: skip
 
 
 @contextmanager
@@ -62,19 +55,11 @@ def advice(X: Any, message: str) -> str:
     if is_frame(X):
         schema = nw.from_native(X, eager_only=True).schema
         which = f" (columns {[name for name, dtype in schema.items() if not dtype.is_numeric()]})"
-    return (
-        f"\n`X` holds text{which}. TableClassifier(ChainClassifier()) takes such tables. Or encode the text in the "
-        "links, for example ChainClassifier(make_pipeline(make_column_transformer(("
-        'OneHotEncoder(handle_unknown="ignore"), [...]), remainder="passthrough"), LogisticRegression())).'
-    )
+    return f"\n`X` holds text{which}. TableClassifier(ChainClassifier()) takes such tables."
 
 
 def is_finite(X: np.ndarray) -> bool:
-    """Return whether all cells of an array of floats are finite; False also if a sum of huge cells overflows.
-
-    >>> is_finite(np.array([[1.0, np.nan]])), is_finite(np.ones((2, 2)))
-    (False, True)
-    """
+    """Return whether all cells of an array of floats are finite; False also if a sum of huge cells overflows."""
     # One pass without a mask: a sum is finite only if all of its terms are, and so is one of squares.
     with np.errstate(over="ignore", invalid="ignore"):
         if X.flags.c_contiguous:
@@ -119,35 +104,15 @@ def route_to(owner: Any, role: str) -> MetadataRouter:
 
 
 def innermost(model: Any) -> Any:
-    """Return the classifier at the end of pipelines and searches; of a fitted search, the best one.
-
-    Examples
-    --------
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from montechain import ChainClassifier
-    >>> innermost(make_pipeline(StandardScaler(), ChainClassifier()))
-    ChainClassifier()
-    """
+    """Return the classifier at the end of pipelines and searches; of a fitted search, the best one."""
     while isinstance(model, Pipeline | BaseSearchCV):
-        if isinstance(model, Pipeline):
-            model = model.steps[-1][1]
-        else:
-            model = getattr(model, "best_estimator_", model.estimator)
+        is_pipeline = isinstance(model, Pipeline)
+        model = model.steps[-1][1] if is_pipeline else getattr(model, "best_estimator_", model.estimator)
     return model
 
 
 def learned_classifier(model: Any) -> Any:
-    """Return the classifier at the end of pipelines, searches and fitted tables.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_multilabel_classification
-    >>> from montechain import ChainClassifier, TableClassifier
-    >>> X, Y = make_multilabel_classification(n_samples=50, n_classes=2, random_state=0)
-    >>> learned_classifier(TableClassifier(ChainClassifier(order=None)).fit(X, Y))
-    ChainClassifier(order=None)
-    """
+    """Return the classifier at the end of pipelines, searches and fitted tables."""
     model = innermost(model)
     while is_table(model):
         model = innermost(model.classifier_)

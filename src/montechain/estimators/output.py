@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
+from montechain._frames import import_library
 from montechain._messages import nearest
 
 __all__ = ["SetOutputMixin"]
@@ -30,10 +30,6 @@ class SetOutputMixin:
         transform : {"default", "pandas", "polars"}, optional
             None leaves the choice as it is. The name is scikit-learn's.
 
-        Returns
-        -------
-        self
-
         Examples
         --------
         >>> from sklearn.datasets import make_multilabel_classification
@@ -50,10 +46,10 @@ class SetOutputMixin:
                 f"`transform={transform!r}` of set_output is not known{nearest(str(transform), KINDS) or '.'} "
                 f"Allowed are {', '.join(map(repr, KINDS))}."
             )
-        if transform != "default" and find_spec(transform) is None:
-            raise ImportError(f'set_output(transform="{transform}") needs {transform}: pip install {transform}')
+        if transform != "default":
+            import_library(transform)
         # scikit-learn's `clone` copies the attribute of this name.
-        self._sklearn_output_config = {**getattr(self, "_sklearn_output_config", {}), "transform": transform}
+        self._sklearn_output_config = {"transform": transform}
         return self
 
     @property

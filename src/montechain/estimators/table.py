@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+import datetime
 from dataclasses import replace
 from functools import wraps
 from typing import Any
@@ -19,20 +19,27 @@ from montechain.estimators.auto import AutoChainClassifier
 from montechain.estimators.base import JointClassifier, MultiTargetClassifier
 from montechain.estimators.checks import fit_options, innermost, route_to, unchanged_on_failure
 from montechain.inference import Decision
-from montechain.links.base import UNKNOWN
 from montechain.preparation import TableEncoder
+from montechain.targets import UNKNOWN, TargetCodec, named_labels, plain
 
 __all__ = ["TableClassifier"]
+
+
+MANY_CLASSES = 20
+"""A target with more classes than this may not be a target of classes."""
+FEW_ROWS = 5
+"""With fewer rows than this for each class, a target with many classes is hard to predict."""
 
 
 def _ask_classifier(method: str) -> Any:
     """Return a method that passes the encoded table on to the method of this name of the classifier."""
 
+    @available_if(_classifier_has(method))
     @wraps(getattr(JointClassifier, method))
     def ask(self: TableClassifier, X: Any, *arguments: Any, **options: Any) -> Any:
         return self._ask(method, X, *arguments, **options)
 
-    return available_if(_classifier_has(method))(ask)
+    return ask
 
 
 def _classifier_has(method: str) -> Any:
@@ -97,12 +104,10 @@ class TableClassifier(MultiTargetClassifier):
         is enabled. Labels may be unknown if the classifier accepts that.
         """
         with unchanged_on_failure(self):
-            classifier = AutoChainClassifier() if self.classifier is None else self._new("classifier", "fit")
-            if self.encoder is None:
-                missing = "keep" if get_tags(classifier).input_tags.allow_nan else "impute"
-                encoder = TableEncoder(missing=missing).set_output(transform="default")
-            else:
-                encoder = self._new("encoder", "fit_transform")
+            classifier = self._part("classifier", "fit", AutoChainClassifier())
+            missing = "keep" if get_tags(classifier).input_tags.allow_nan else "impute"
+            default = TableEncoder(missing=missing).set_output(transform="default")
+            encoder = self._part("encoder", "fit_transform", default)
             encoded = encoder.fit_transform(X)
             for name in ("n_features_in_", "feature_names_in_"):
                 self.__dict__.pop(name, None)
@@ -112,8 +117,11 @@ class TableClassifier(MultiTargetClassifier):
             codes = self._learn_classes(y, encoded.shape[0])
             if encoded.shape[0] == 1:
                 raise ValueError("`X` has only 1 row (n_samples=1): give at least 2 rows to learn from.")
-            self.notes_ = [*getattr(encoder, "notes_", ()), *self.codec_.notes(codes)]
-            targets = y if _takes_any_classes(classifier) else self._as_numbers(codes)
+            self.notes_ = [*getattr(encoder, "notes_", ()), *_notes(self.codec_, codes)]
+            targets = y
+            if not _takes_any_classes(classifier):
+                targets = np.where(codes == UNKNOWN, np.nan, codes) if (codes == UNKNOWN).any() else codes
+                targets = targets[:, 0] if targets.shape[1] == 1 else targets
             options = fit_options(self, "classifier", classifier, sample_weight, fit_params)
             self.classifier_ = classifier.fit(_acceptable(encoded, classifier), targets, **options)
         return self
@@ -132,14 +140,12 @@ class TableClassifier(MultiTargetClassifier):
     def predict_proba(self, X: Any, *, given: Any = None) -> Any:
         """Return the marginal probabilities of each label. See `ChainClassifier.predict_proba`."""
         marginals = self._ask("predict_proba", X, given=given)
-        if self.codec_.is_1d:
+        if self.codec_.is_1d or isinstance(marginals, list):
             return marginals
-        if isinstance(marginals, np.ndarray) and marginals.ndim == 2:
-            if len(self.codec_.classes) == 1:
-                return [marginals]
-            # Some scikit-learn classifiers return one column per label, the probability of its second class.
-            return [np.column_stack([1.0 - positive, positive]) for positive in marginals.T]
-        return list(marginals)
+        if len(self.codec_.classes) == 1:
+            return [marginals]
+        # Some scikit-learn classifiers return one column per label, the probability of its second class.
+        return [np.column_stack([1.0 - positive, positive]) for positive in marginals.T]
 
     predict_top_k = _ask_classifier("predict_top_k")
     log_joint = _ask_classifier("log_joint")
@@ -152,44 +158,24 @@ class TableClassifier(MultiTargetClassifier):
         """The value in y that means "this label is not known", if the classifier has one."""
         return getattr(innermost(self.classifier), "unknown", None)
 
-    @property
-    def _output_container(self) -> str:
-        """The container asked for by `set_output`, here or of the classifier."""
-        return (
-            super()._output_container
-            if hasattr(self, "_sklearn_output_config")
-            else getattr(innermost(self.classifier), "_output_container", "default")
-        )
-
-    def _new(self, role: str, method: str) -> Any:
-        """Return a clone of the classifier or the encoder."""
+    def _part(self, role: str, method: str, default: Any) -> Any:
+        """Return a clone of the classifier or the encoder, or the default for it."""
         given = getattr(self, role)
+        if given is None:
+            return default
         if isinstance(given, type) or not hasattr(given, method):
-            examples = {"classifier": "classifier=ChainClassifier()", "encoder": "encoder=TableEncoder()"}
             raise TypeError(
                 f"`{role}={given!r}` of TableClassifier has no method `{method}`: pass an instance, such as "
-                f"{examples[role]}."
+                f"{role}={type(default).__name__}()."
             )
         return clone(given)
-
-    def _as_numbers(self, codes: np.ndarray) -> np.ndarray:
-        """Return codes as targets for scikit-learn's classifiers, NaN where a label is unknown."""
-        targets = np.where(codes == UNKNOWN, np.nan, codes) if (codes == UNKNOWN).any() else codes.astype(np.int64)
-        return targets[:, 0] if targets.shape[1] == 1 else targets
 
     def _ask(self, method: str, X: Any, *arguments: Any, given: Any = None) -> Any:
         """Call a method of the classifier with the encoded table."""
         check_is_fitted(self)
-        answer = getattr(self.classifier_, method)
-        options = {}
-        if given is not None:
-            if "given" not in inspect.signature(answer).parameters:
-                raise TypeError(
-                    f"`given` was passed, but {type(self.classifier_).__name__}.{method} does not take it. Leave it "
-                    "out, or use a classifier that completes known labels, such as ChainClassifier()."
-                )
-            options["given"] = given
-        return answer(_acceptable(self.encoder_.transform(X), self.classifier_), *arguments, **options)
+        options = {} if given is None else {"given": given}
+        encoded = _acceptable(self.encoder_.transform(X), self.classifier_)
+        return getattr(self.classifier_, method)(encoded, *arguments, **options)
 
     def _presented(self, labels: Any, X: Any) -> Any:
         """Return predictions in the user's classes and container, with the index of X."""
@@ -213,6 +199,26 @@ class TableClassifier(MultiTargetClassifier):
         for name in ("sparse", "allow_nan", "string", "categorical"):
             setattr(tags.input_tags, name, getattr(of_encoder, name))
         return tags
+
+
+def _notes(codec: TargetCodec, codes: np.ndarray) -> list[str]:
+    """Return what you should know about targets that are hard or pointless to predict; refuse those that are dates."""
+    said = []
+    for name, own, column in zip(named_labels(codec.names, codes.shape[1]), codec.classes, codes.T, strict=True):
+        n_known, n_classes = int((column != UNKNOWN).sum()), len(own)
+        if n_classes > MANY_CLASSES and (own.dtype.kind == "M" or isinstance(own[0], datetime.date)):
+            raise ValueError(
+                f"target {name!r} holds {n_classes} different dates, which are not classes. Predict the month or the "
+                "weekday instead, or convert it to strings if each date is a class."
+            )
+        if n_classes == 1:
+            said.append(f"target {name!r} has only one class, {plain(own[0])!r}, which is predicted for every row.")
+        elif n_classes > MANY_CLASSES and n_known < FEW_ROWS * n_classes:
+            said.append(
+                f"target {name!r} has {n_classes} classes in {n_known} rows: with so few rows for each class, expect "
+                "poor predictions."
+            )
+    return said
 
 
 def _acceptable(encoded: Any, classifier: Any) -> Any:

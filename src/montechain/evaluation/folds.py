@@ -151,7 +151,7 @@ def _label_class_pairs(y: Any) -> tuple[np.ndarray, int]:
     table = as_columns(y, name="y")
     known = np.flatnonzero(table.known.any(axis=0)).tolist()
     if not known:
-        return np.full((table.shape[0], 1), UNKNOWN), 0
+        return np.full((len(table.known), 1), UNKNOWN), 0
     table = TargetTable([table.columns[j] for j in known], table.known[:, known], "y")
     codec, codes = TargetCodec.fit_encode(table)
     starts = np.concatenate([[0], np.cumsum(codec.n_classes)])

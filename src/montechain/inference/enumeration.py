@@ -7,13 +7,12 @@ Each has a compiled path for label-linear chains and one for chains of any kind,
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from montechain._kernels.depth_first import k_best
-from montechain._kernels.enumeration import distribution as distribution_kernel
+from montechain._kernels.enumeration import lower_thresholds, vectors_above
 from montechain._messages import check_positive_argument
 from montechain._rows import join_rows
 from montechain.distributions import LabelDistribution
@@ -53,11 +52,6 @@ class Effort:
         """Return the residual to work with: none if there are so few label vectors that all may as well be seen."""
         return 0.0 if math.prod(tree.chain.n_classes) <= FEW_VECTORS else self.residual
 
-    def uniforms(self, tree: PrefixTree, rng: np.random.Generator) -> tuple[float, np.ndarray]:
-        """Return the offset and the table of uniforms that all rows share; a longer table begins with the shorter."""
-        offset = rng.random()
-        return offset, rng.random((self.n_samples, tree.chain.n_labels))
-
 
 DEFAULT = Effort()
 PRECISE = Effort(residual=1e-6)
@@ -72,29 +66,20 @@ def distribution(tree: PrefixTree, effort: Effort = DEFAULT, *, rng: np.random.G
     (a + F) / (E + F), and so does a / E. Where the budget ends first, vectors are drawn
     from the open prefixes in proportion to their mass, all rows sharing one table of uniforms.
     """
-    offset, uniforms = effort.uniforms(tree, rng)
-    residual = effort.residual_of(tree)
-    full_depth = np.full(tree.n_rows, tree.chain.n_labels)
-    if tree.scores is not None:
-        return LabelDistribution(
-            *distribution_kernel(*tree.arrays, full_depth, residual, effort.max_nodes, offset, uniforms)[:5]
-        )
-    found = enumerate_by_level(tree, full_depth, residual, effort.max_nodes)
-    estimated = found.left > residual
-    drawn = found.draw(tree, full_depth, estimated, offset, uniforms)
-    total = np.where(estimated, np.logaddexp(found.complete, drawn.log_sum(tree.n_rows)), found.total)
+    n_rows, n_labels, residual = tree.n_rows, tree.chain.n_labels, effort.residual_of(tree)
+    found = _enumerate(tree, np.full(n_rows, n_labels), residual, effort, rng)
+    total = np.where(found.left > residual, found.log_mass(), np.logaddexp(found.complete, found.remaining))
     # Where the known classes are impossible, any vector that agrees with them stands for all.
     impossible = np.flatnonzero(np.isneginf(total))
-    given = np.zeros((tree.n_rows, tree.chain.n_labels)) if tree.given is None else tree.given
-    rows = np.concatenate([found.vectors.rows, drawn.rows, impossible])
-    labels = np.concatenate([found.vectors.labels, drawn.labels, np.maximum(given[impossible], 0).astype(CODE)])
-    log_weight = np.concatenate([found.vectors.log_mass, drawn.log_mass, np.zeros(len(impossible))])
-    weights = np.exp(log_weight - np.where(np.isneginf(total), 0.0, total)[rows])
-    # Draws of no weight, from prefixes that turned out to be impossible, say nothing.
-    order = np.argsort(rows, kind="stable")
-    order = order[weights[order] > 0.0]
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[order], minlength=tree.n_rows))]).astype(np.int64)
-    return LabelDistribution(indptr, labels[order], weights[order], found.left, estimated)
+    given = np.zeros((n_rows, n_labels)) if tree.given is None else tree.given
+    rows = np.concatenate([found.rows, impossible])
+    labels = np.concatenate([found.labels, np.maximum(given[impossible], 0).astype(CODE)])
+    log_mass = np.concatenate([found.log_mass_of, np.zeros(len(impossible))])
+    weights = np.exp(log_mass - np.where(np.isneginf(total), 0.0, total)[rows])
+    if len(impossible):
+        order = np.argsort(rows, kind="stable")
+        rows, labels, weights = rows[order], labels[order], weights[order]
+    return LabelDistribution.ragged(rows, labels, weights, found.left, found.left > residual)
 
 
 def evidence(tree: PrefixTree, effort: Effort = PRECISE, *, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -105,19 +90,12 @@ def evidence(tree: PrefixTree, effort: Effort = PRECISE, *, rng: np.random.Gener
     relatively. What is left when the budget ends is estimated from draws. The evidence is
     proven to be between 1 - error and 1 + error times the value returned.
     """
-    offset, uniforms = effort.uniforms(tree, rng)
     if is_forest(tree):
         return sum_product(tree)[1], np.zeros(tree.n_rows)
-    full_depth = last_known(tree) + 1
-    if tree.scores is not None:
-        *_, left, _, log_mass, _ = distribution_kernel(
-            *tree.arrays, full_depth, effort.residual, effort.max_nodes, offset, uniforms
-        )
-        return log_mass, left
-    found = enumerate_by_level(tree, full_depth, effort.residual, effort.max_nodes)
-    drawn = found.draw(tree, full_depth, found.left > effort.residual, offset, uniforms)
-    error = np.where(np.isneginf(found.remaining), 0.0, found.left)
-    return np.logaddexp(found.complete, drawn.log_sum(tree.n_rows)), error
+    positions = np.arange(1, tree.chain.n_labels + 1)
+    known = np.zeros((tree.n_rows, 1), dtype=bool) if tree.given is None else tree.given >= 0
+    found = _enumerate(tree, np.where(known, positions, 0).max(axis=1), effort.residual, effort, rng)
+    return found.log_mass(), np.where(np.isneginf(found.remaining), 0.0, found.left)
 
 
 def top_k(tree: PrefixTree, k: int, *, max_nodes: int = DEFAULT.max_nodes) -> TopK:
@@ -153,118 +131,110 @@ def top_k(tree: PrefixTree, k: int, *, max_nodes: int = DEFAULT.max_nodes) -> To
 
 
 @dataclass(frozen=True)
-class Vectors:
-    """Label vectors of several rows, of which only the first `depth` classes are fixed; -1 stands in the others.
+class Enumerated:
+    """Label vectors of several rows, sorted by row, and the logarithms of the mass of each row.
 
-    Of drawn vectors `depth` is the length of the prefix that each continues, and `log_mass` what it stands for.
+    A row has its complete vectors and, where the open mass exceeds the residual, draws that stand for it. `complete`
+    and `remaining` are the logarithms of the complete and the open mass.
     """
 
     rows: np.ndarray
     labels: np.ndarray
-    log_mass: np.ndarray
-    depth: np.ndarray
-
-    @classmethod
-    def padded(cls, parts: Sequence[Prefixes], n_labels: int) -> Vectors:
-        """Return prefixes of several lengths."""
-        labels = np.full((sum(len(part.rows) for part in parts), n_labels), -1, dtype=CODE)
-        depth = np.repeat([part.labels.shape[1] for part in parts], [len(part.rows) for part in parts])
-        start = 0
-        for part in parts:
-            labels[start : start + len(part.rows), : part.labels.shape[1]] = part.labels
-            start += len(part.rows)
-        rows, log_mass = (np.concatenate([getattr(part, name) for part in parts]) for name in ("rows", "log_mass"))
-        return cls(rows, labels, log_mass, depth)
-
-    def log_sum(self, n_rows: int) -> np.ndarray:
-        """Return the logarithm of the mass of each row's vectors."""
-        return log_sum_by_row(self.rows, self.log_mass, n_rows)
-
-
-@dataclass(frozen=True)
-class Enumerated:
-    """Complete vectors and open prefixes of several rows, and the logarithms of their mass in each row."""
-
-    vectors: Vectors
-    open: Vectors
+    log_mass_of: np.ndarray
     complete: np.ndarray
     remaining: np.ndarray
-
-    @property
-    def total(self) -> np.ndarray:
-        """Logarithm of the mass of each row, open or complete."""
-        return np.logaddexp(self.complete, self.remaining)
 
     @property
     def left(self) -> np.ndarray:
         """Share of the mass of each row that is open."""
         return _share_open(self.complete, self.remaining)
 
-    def draw(
-        self, tree: PrefixTree, full_depth: np.ndarray, wanted: np.ndarray, offset: float, uniforms: np.ndarray
-    ) -> Vectors:
-        """Draw ``len(uniforms)`` completions of the open prefixes of each row that is `wanted`.
-
-        Prefixes are drawn systematically from `offset` on, in proportion to their mass, and continued link by link.
-        """
-        n_samples = len(uniforms)
-        by_row = np.argsort(self.open.rows, kind="stable")
-        starts = np.searchsorted(self.open.rows[by_row], np.arange(tree.n_rows + 1))
-        places = (np.arange(n_samples) + offset) / n_samples
-        chosen = [np.empty(0, dtype=np.intp)]
-        for row in np.flatnonzero(wanted & (starts[1:] > starts[:-1])):
-            entries = by_row[starts[row] : starts[row + 1]]
-            reached = np.cumsum(np.exp(self.open.log_mass[entries] - self.remaining[row]))
-            chosen.append(entries[np.minimum(np.searchsorted(reached, places, side="right"), len(entries) - 1)])
-        node = np.concatenate(chosen)
-        rows, depth, labels = self.open.rows[node], self.open.depth[node], self.open.labels[node]
-        sample = np.tile(np.arange(n_samples), len(chosen) - 1)
-        log_weight = tree.complete(rows, labels, uniforms, sample, depth, full_depth[rows])
-        return Vectors(rows, labels, self.remaining[rows] - math.log(n_samples) + log_weight, depth)
+    def log_mass(self) -> np.ndarray:
+        """Return the logarithm of the mass of each row's vectors, drawn ones included."""
+        return log_sum_by_row(self.rows, self.log_mass_of, len(self.complete))
 
 
-def enumerate_by_level(tree: PrefixTree, full_depth: np.ndarray, residual: float, max_nodes: int) -> Enumerated:
-    """Enumerate by sweeps over the levels, each with a lower threshold, until little mass is open.
+def _enumerate(
+    tree: PrefixTree, full_depth: np.ndarray, residual: float, effort: Effort, rng: np.random.Generator
+) -> Enumerated:
+    """Enumerate prefixes of the lengths `full_depth`, and draw from the open ones where more than `residual` is left.
 
-    A sweep expands, in every row that is not done, the open prefixes more probable than the row's
-    threshold, and their children as far as those are. Prefixes of length ``full_depth[row]`` are complete.
+    All prefixes above a threshold are expanded. It falls until little is left, as long as at most
+    `effort.max_nodes` prefixes are above it.
     """
-    n_rows, n_labels = tree.n_rows, tree.chain.n_labels
-    unfinished = full_depth > 0
-    nothing = Prefixes.empty(np.empty(0, dtype=np.intp))
-    levels = [Prefixes.empty(np.flatnonzero(unfinished))] + [
-        Prefixes(nothing.rows, np.empty((0, d + 1), dtype=CODE), nothing.free, nothing.known, nothing.origin)
-        for d in range(n_labels)
-    ]
-    done = [nothing]
-    threshold, nodes_left = np.full(n_rows, -FALL), np.full(n_rows, max_nodes)
-    complete, remaining = np.where(unfinished, -np.inf, 0.0), np.where(unfinished, 0.0, -np.inf)
+    # All rows share the offset and the table of uniforms; a longer table begins with the shorter.
+    offset, uniforms = rng.random(), rng.random((effort.n_samples, tree.chain.n_labels))
+    if tree.scores is not None:
+        arrays = (*tree.arrays, full_depth)
+        found = lower_thresholds(*arrays, residual, effort.max_nodes)
+        _, complete, remaining, _, n_open, _ = found
+        is_drawn = (n_open > 0) & (_share_open(complete, remaining) > residual)
+        rows, labels, log_mass = vectors_above(*arrays, found, is_drawn, offset, uniforms)
+        return Enumerated(rows, labels, log_mass, complete, remaining)
+    n_rows = tree.n_rows
+    threshold, final, unfinished = np.zeros(n_rows), np.zeros(n_rows), np.ones(n_rows, dtype=bool)
     while unfinished.any():
-        for d in range(n_labels):
-            here = levels[d]
-            candidates = np.flatnonzero(unfinished[here.rows] & (here.log_mass > threshold[here.rows]))
-            order, rank = best_first(here.rows[candidates], here.log_mass[candidates])
-            candidates = candidates[order]
-            taken = candidates[rank < nodes_left[here.rows[candidates]]]
-            if len(taken) == 0:
-                continue
-            nodes_left -= np.bincount(here.rows[taken], minlength=n_rows)
-            children = here.take(taken).grow(tree)
-            children = children.take(children.log_mass > -np.inf)
-            levels[d] = here.take(np.delete(np.arange(len(here.rows)), taken))
-            is_full = full_depth[children.rows] == d + 1
-            done.append(children.take(is_full))
-            complete = np.logaddexp(complete, log_sum_by_row(done[-1].rows, done[-1].log_mass, n_rows))
-            levels[d + 1] = join_rows([levels[d + 1], children.take(~is_full)])
-        open_rows = np.concatenate([level.rows for level in levels])
-        open_log = np.concatenate([level.log_mass for level in levels])
-        remaining = log_sum_by_row(open_rows, open_log, n_rows)
+        leaves, depth, nodes = _expand_above(tree, np.flatnonzero(unfinished), threshold, full_depth, effort.max_nodes)
+        unfinished &= nodes <= effort.max_nodes
+        final[unfinished] = threshold[unfinished]
+        left = _share_open(*_masses(leaves, depth, full_depth))
         top = np.full(n_rows, -np.inf)
-        np.maximum.at(top, open_rows, open_log)
-        unfinished &= (top > -np.inf) & (nodes_left > 0) & (_share_open(complete, remaining) > residual)
-        # Down to the most probable open prefix at least, so that no sweep is idle.
-        threshold = np.where(unfinished, np.minimum(threshold, top) - FALL, threshold)
-    return Enumerated(Vectors.padded(done, n_labels), Vectors.padded(levels, n_labels), complete, remaining)
+        is_open = depth < full_depth[leaves.rows]
+        np.maximum.at(top, leaves.rows[is_open], leaves.log_mass[is_open])
+        unfinished &= (top > -np.inf) & (left > residual)
+        threshold = np.minimum(threshold, top) - FALL
+    leaves, depth, _ = _expand_above(tree, np.arange(n_rows), final, full_depth, effort.max_nodes)
+    complete, remaining = _masses(leaves, depth, full_depth)
+    is_open = depth < full_depth[leaves.rows]
+    wanted = _share_open(complete, remaining) > residual
+    # Prefixes are drawn systematically from the offset on, in proportion to their mass, and continued link by link.
+    chosen = [np.flatnonzero(~is_open)]
+    for row in np.flatnonzero(wanted):
+        entries = np.flatnonzero(is_open & (leaves.rows == row))
+        reached = np.cumsum(np.exp(leaves.log_mass[entries] - remaining[row]))
+        places = np.searchsorted(reached, (np.arange(len(uniforms)) + offset) / len(uniforms), side="right")
+        chosen.append(entries[np.minimum(places, len(entries) - 1)] if len(entries) else entries)
+    sample = np.concatenate([np.zeros(len(chosen[0]), dtype=np.intp), *(np.arange(len(own)) for own in chosen[1:])])
+    index = np.concatenate(chosen)
+    taken, depth = leaves.take(index), depth[index]
+    full = full_depth[taken.rows]
+    log_weight = tree.complete(taken.rows, taken.labels, uniforms, sample, depth, full)
+    drawn_mass = remaining[taken.rows] - math.log(len(uniforms)) + log_weight
+    log_mass = np.where(depth < full, drawn_mass, taken.log_mass)
+    order = np.argsort(taken.rows, kind="stable")
+    return Enumerated(taken.rows[order], taken.labels[order], log_mass[order], complete, remaining)
+
+
+def _expand_above(
+    tree: PrefixTree, rows: np.ndarray, threshold: np.ndarray, full_depth: np.ndarray, max_nodes: int
+) -> tuple[Prefixes, np.ndarray, np.ndarray]:
+    """Expand all prefixes of some rows above their threshold.
+
+    Returns the prefixes that are complete or not above it, filled up with zeros, the length of each, and the number of
+    prefixes expanded in each row. Rows that would need more than `max_nodes` are given up.
+    """
+    nodes = np.zeros(tree.n_rows, dtype=np.int64)
+    leaves, prefixes = [Prefixes.empty(rows[full_depth[rows] == 0])], Prefixes.empty(rows[full_depth[rows] > 0])
+    for k in range(1, tree.chain.n_labels + 1):
+        nodes += np.bincount(prefixes.rows, minlength=tree.n_rows)
+        children = prefixes.take(nodes[prefixes.rows] <= max_nodes).grow(tree)
+        children = children.take(children.log_mass > -np.inf)
+        is_leaf = (full_depth[children.rows] == k) | (children.log_mass <= threshold[children.rows])
+        leaves.append(children.take(is_leaf))
+        prefixes = children.take(~is_leaf)
+    depth = np.repeat(np.arange(len(leaves)), [len(own.rows) for own in leaves])
+    padded = [
+        replace(own, labels=np.pad(own.labels, ((0, 0), (0, tree.chain.n_labels - k)))) for k, own in enumerate(leaves)
+    ]
+    return join_rows(padded), depth, nodes
+
+
+def _masses(leaves: Prefixes, depth: np.ndarray, full_depth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the logarithms of the complete and of the open mass of each row."""
+    complete, is_open = np.full((2, len(full_depth)), -np.inf), depth < full_depth[leaves.rows]
+    for own, mask in zip(complete, (~is_open, is_open), strict=True):
+        own[:] = log_sum_by_row(leaves.rows[mask], leaves.log_mass[mask], len(full_depth))
+    return complete[0], complete[1]
 
 
 def is_forest(tree: PrefixTree) -> bool:
@@ -306,14 +276,7 @@ def sum_product(tree: PrefixTree) -> tuple[np.ndarray, np.ndarray]:
     return np.where(np.isneginf(log_evidence)[:, None], np.nan, np.hstack(proba)), log_evidence
 
 
-def last_known(tree: PrefixTree) -> np.ndarray:
-    """Return for each row the last position whose class is known, or -1."""
-    if tree.given is None:
-        return np.full(tree.n_rows, -1)
-    return np.where(tree.given >= 0, np.arange(tree.chain.n_labels), -1).max(axis=1, initial=-1)
-
-
 def _share_open(complete: np.ndarray, remaining: np.ndarray) -> np.ndarray:
-    """Return open mass divided by all mass; one where there is none."""
+    """Return open mass divided by all mass; one where there is neither."""
     total = np.logaddexp(complete, remaining)
     return np.where(np.isneginf(total), 1.0, np.exp(remaining - np.where(np.isneginf(total), 0.0, total)))

@@ -7,7 +7,6 @@ from numbers import Real
 
 import numpy as np
 
-from montechain._kernels.epsilon import epsilon_approximate
 from montechain._kernels.ties import level
 from montechain.inference.base import Inference
 from montechain.inference.decision import TIGHT, Decision
@@ -65,13 +64,7 @@ class EpsilonApproximate(Inference):
                 "e.g. EpsilonApproximate(epsilon=0.25)."
             )
         log_epsilon = math.log(self.epsilon) if self.epsilon > 0 else -math.inf
-        if tree.scores is not None:
-            *found, overfull = epsilon_approximate(*tree.arrays, log_epsilon, MAX_NODES)
-            if overfull >= 0:
-                raise self._overfull()
-        else:
-            found = self._by_level(tree, log_epsilon)
-        return Decision.most_probable(*found, given=tree.given)
+        return Decision.most_probable(*self._by_level(tree, log_epsilon), given=tree.given)
 
     def _overfull(self) -> RuntimeError:
         return RuntimeError(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from montechain._kernels.monte_carlo import monte_carlo
-from montechain._messages import check_positive_integer, nearest
+from montechain._messages import check_choice, check_positive_integer
 from montechain._rows import join_rows
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference.base import Inference
 from montechain.inference.decision import Decision
-from montechain.inference.draws import Draws, draw, draw_by_level
+from montechain.inference.draws import Draws, draw
 from montechain.inference.sweep import best_first, sweep
 from montechain.losses import Hamming, Loss
 from montechain.prefix_tree import PrefixTree
@@ -28,9 +28,9 @@ class MonteCarlo(Inference):
     """Draw label vectors from p(y | x) and return the best.
 
     This is Algorithm 3 of Read, Martino and Luengo (2014), Section 5: the same draws give the same answer. Draws whose
-    prefix is no more probable than the best vector found are dropped. In a label-linear chain, a short branch and bound
-    search bounds the probability of all vectors, and an answer that meets the bound is certified. With links of any
-    kind, the draws go through the tree of label prefixes together, and the answer is certified if no class that they
+    prefix is no more probable than the best vector found are dropped. In a label-linear chain of binary labels, a short
+    branch and bound search bounds the probability of all vectors, and an answer that meets the bound is certified. In
+    others, the draws go through the tree of label prefixes together, and the answer is certified if no class that they
     left out is more probable than it, because every vector that was not drawn lies below such a class.
 
     Cost: at most ``n_samples`` conditionals per label and row, usually far fewer. Exact for exact match in the rows
@@ -68,19 +68,18 @@ class MonteCarlo(Inference):
     def search(self, tree: PrefixTree, rng: np.random.Generator) -> Decision:  # noqa: D102
         uniforms = self._uniforms(tree, rng)
         start_greedy = self.initial == "greedy"
-        if tree.scores is not None:
-            found = monte_carlo(*tree.arrays, uniforms, start_greedy)
-            return Decision.most_probable(*found, given=tree.given)
+        if tree.scores is not None and tree.arrays[1].is_all_binary:
+            return Decision.most_probable(*monte_carlo(*tree.arrays, uniforms, start_greedy), given=tree.given)
         greedy = sweep(tree, width=1).vectors
         labels, log_proba = greedy.labels, greedy.log_mass if start_greedy else np.full(tree.n_rows, -np.inf)
-        draws, unseen = draw_by_level(tree, uniforms, floor=log_proba)
+        draws = draw(tree, uniforms, floor=log_proba)
         best = draws.best(log_proba)
         labels[draws.rows[best]], log_proba[draws.rows[best]] = draws.labels[best], draws.log_proba[best]
-        return Decision.most_probable(labels, log_proba, np.maximum(log_proba, unseen), given=tree.given)
+        return Decision.most_probable(labels, log_proba, np.maximum(log_proba, draws.unseen), given=tree.given)
 
     def weigh(self, tree: PrefixTree, rng: np.random.Generator) -> LabelDistribution:  # noqa: D102
         draws, one = draw(tree, self._uniforms(tree, rng)), np.ones(tree.n_rows)
-        return LabelDistribution(draws.indptr, draws.labels, draws.weights(), one, one > 0.0)
+        return LabelDistribution.ragged(draws.rows, draws.labels, draws.weights(), one, one > 0.0)
 
     def minimise(self, tree: PrefixTree, loss: Loss, rng: np.random.Generator) -> Decision:  # noqa: D102
         if not isinstance(loss, Hamming):
@@ -110,13 +109,8 @@ class MonteCarlo(Inference):
     def _uniforms(self, tree: PrefixTree, rng: np.random.Generator) -> np.ndarray:
         """Check the parameters and draw the table of uniform numbers."""
         n_samples = check_positive_integer(self, "n_samples", 100)
-        for name, allowed in (("initial", ("greedy", "random")), ("decision", ("marginals", "best_sampled"))):
-            value = getattr(self, name)
-            if value not in allowed:
-                raise ValueError(
-                    f"`{name}={value!r}` of MonteCarlo must be {allowed[0]!r} or {allowed[1]!r}"
-                    f"{nearest(value, allowed) or '.'}"
-                )
+        check_choice(self, "initial", ("greedy", "random"))
+        check_choice(self, "decision", ("marginals", "best_sampled"))
         return rng.random((n_samples, tree.chain.n_labels))
 
 
@@ -130,25 +124,22 @@ def _marginals(tree: PrefixTree, draws: Draws) -> Marginals:
     With E the mass of the vectors drawn and F a bound on that of all others that agree with what is known, the
     true probability of a class with drawn mass a lies between a / (E + F) and (a + F) / (E + F).
     """
-    n_classes, n_labels = tree.chain.n_classes, tree.chain.n_labels
-    seen, unseen = draws.mass_by_class(np.exp(draws.log_proba), n_classes), draws.unseen_mass()
+    n_classes, rows, weights, unseen = tree.chain.n_classes, draws.rows, draws.weights(), draws.unseen_mass()
     total = draws.sum_by_row(np.exp(draws.log_proba)) + unseen
     safe_total = np.where(total > 0.0, total, 1.0)
     unresolved = np.where(total > 0.0, np.minimum(unseen / safe_total + EXACT, 1.0), 1.0)
-    proba = draws.mass_by_class(draws.weights(), n_classes)
     is_free = np.ones(tree.n_rows, dtype=bool)
     if tree.given is not None:
         is_free &= (tree.given < 0).all(axis=1)
-    if is_free.any():
-        conditional = np.zeros((len(draws.rows), n_labels, max(n_classes)))
-        for k, n in enumerate(n_classes):
-            conditional[:, k, :n] = np.exp(tree.expand(draws.rows, draws.labels[:, :k]))
-        averaged = np.add.reduceat(conditional * draws.weights()[:, None, None], draws.indptr[:-1], axis=0)
-        proba = np.where(is_free[:, None, None], seen + unseen[:, None, None] * averaged, proba)
-    lower = seen / safe_total[:, None, None]
+    proba, lower = [], []
+    for k, n in enumerate(n_classes):
+        cells = rows * n + draws.labels[:, k]
+        seen = np.bincount(cells, np.exp(draws.log_proba), minlength=tree.n_rows * n).reshape(-1, n)
+        share = np.bincount(cells, weights, minlength=tree.n_rows * n).reshape(-1, n)
+        conditional = np.exp(tree.expand(rows, draws.labels[:, :k])) * weights[:, None]
+        averaged = np.column_stack([draws.sum_by_row(column) for column in conditional.T])
+        proba.append(np.where(is_free[:, None], seen + unseen[:, None] * averaged, share))
+        lower.append(seen / safe_total[:, None])
     return Marginals(
-        proba=[proba[:, k, :n] for k, n in enumerate(n_classes)],
-        lower=[lower[:, k, :n] for k, n in enumerate(n_classes)],
-        unresolved=np.repeat(unresolved[:, None], n_labels, axis=1),
-        estimated=unresolved > 2 * EXACT,
+        proba, lower, np.repeat(unresolved[:, None], len(n_classes), axis=1), estimated=unresolved > 2 * EXACT
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from montechain._kernels.ties import level
+from montechain._kernels.ties import TIE, level
 from montechain.prefix_tree import PrefixTree
 from montechain.targets import CODE
 
@@ -89,8 +89,11 @@ class Swept:
 
     def best(self) -> Prefixes:
         """Return the most probable vector of each row that has one."""
-        order, rank = best_first(self.vectors.rows, self.vectors.log_mass)
-        return self.vectors.take(order[rank == 0])
+        rows, log_mass = self.vectors.rows, self.vectors.log_mass
+        largest = np.full(len(self.dropped), -np.inf)
+        np.maximum.at(largest, rows, log_mass)
+        best = np.flatnonzero(log_mass >= largest[rows] - TIE)
+        return self.vectors.take(best[np.diff(rows[best], prepend=-1) > 0])
 
 
 def sweep(tree: PrefixTree, *, width: int | None = None, above: np.ndarray | None = None) -> Swept:

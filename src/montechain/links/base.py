@@ -15,7 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from montechain._savable import require
 from montechain.links.design import canonical
-from montechain.targets import UNKNOWN, default_label_names
+from montechain.targets import UNKNOWN, named_labels
 
 __all__ = [
     "UNKNOWN",
@@ -115,8 +115,8 @@ class OneByOne(LinkLearner):
     _prefer: str | None = None  # joblib's preference for threads or processes
 
     def fit_links(self, X, codes, filled, n_classes, problems, *, on_link=None, n_jobs=None, names=None, **options):  # noqa: D102
-        names = default_label_names(codes.shape[1]) if names is None else names
-        fit_link = self._link_fitter(X, codes, filled, [int(k) for k in n_classes], names, **options)
+        names, n_classes = named_labels(names, codes.shape[1]), [int(k) for k in n_classes]
+        fit_link = self._link_fitter(X, codes, filled, n_classes, names, **options)
         parallel = Parallel(n_jobs=n_jobs, prefer=self._prefer, return_as="generator")
         learned = parallel(delayed(fit_link)(problem) for problem in problems)
         links = []

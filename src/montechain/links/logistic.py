@@ -24,7 +24,7 @@ from montechain.links.base import (
 )
 from montechain.links.design import columns_of, join_effects, name_labels, parent_columns, ranges, split_effects
 from montechain.links.linear import SOFTMAX, FittedLinearLink, n_scores, smoothed_log_proba
-from montechain.targets import default_label_names
+from montechain.targets import named_labels
 
 __all__ = ["LogisticLink"]
 
@@ -159,7 +159,7 @@ class _Prepared:
         X = check_inputs(X)
         weight = check_weights(sample_weight, len(codes))
         self.learner, self.n_jobs = learner, n_jobs
-        self.names = default_label_names(codes.shape[1]) if names is None else names
+        self.names = named_labels(names, codes.shape[1])
         self.n_features = X.shape[1]
         self.n_classes = np.array(n_classes, dtype=np.int64)
         self.tol = float(learner.tol) if X.shape[0] * X.shape[1] > SMALL else min(float(learner.tol), TIGHT)

@@ -6,18 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from montechain._kernels.algorithm_4 import algorithm_4
 from montechain._messages import check_choice, check_positive_argument
 from montechain._rows import join_rows, row_blocks, take_rows
 from montechain.distributions import LabelDistribution
 from montechain.inference.decision import Decision
-from montechain.inference.draws import draw, draw_by_level
+from montechain.inference.draws import draw
 from montechain.inference.monte_carlo import CELLS_AT_ONCE
 from montechain.inference.sweep import sweep
 from montechain.joint import ChainModel
 from montechain.population.population import Combination, Population, joined
-from montechain.population.search import stacked_scores
-from montechain.prefix_tree import PrefixTree, no_knowledge
+from montechain.prefix_tree import PrefixTree
 from montechain.targets import CODE
 
 __all__ = ["Algorithm4"]
@@ -90,13 +88,7 @@ class Algorithm4(Combination):
                 parts.append(Decision.least_loss(labels, log_proba, expected_loss, regret))
             return join_rows(parts)
         start_greedy = self.initial == "greedy"
-        orders = population.orders
-        scores = stacked_scores(population.models, X)
-        if scores is None:
-            labels = _by_level(population, X, given, steps, uniforms, start_greedy)
-        else:
-            known = no_knowledge(population.n_labels) if given is None else given
-            labels = algorithm_4(*scores.arrays, known, orders, steps, uniforms, start_greedy)
+        labels = _search(population, X, given, steps, uniforms, start_greedy)
         log_proba = population.log_joint(X, labels)
         return Decision.most_probable(labels, log_proba, np.zeros(len(labels)), given=given)
 
@@ -106,7 +98,7 @@ class Algorithm4(Combination):
         check_choice(self, "initial", ("greedy", "random"))
 
 
-def _by_level(
+def _search(
     population: Population,
     X: Any,
     given: np.ndarray | None,
@@ -114,12 +106,13 @@ def _by_level(
     uniforms: np.ndarray,
     start_greedy: bool,
 ) -> np.ndarray:
-    """Return what the kernel returns, for chains of any kind: all rows together, step by step, level by level."""
+    """Return the label vectors at which Algorithm 4 ends: all rows together, step by step, level by level."""
     n_rows = X.shape[0]
     labels = np.empty((n_rows, population.n_labels), dtype=CODE)
     # One tree for all steps under the same order: each remembers what its links have answered.
     models: list[ChainModel] = list(population.models)  # type: ignore[arg-type]
-    trees = {j: PrefixTree(models[j].chain, X, models[j].by_position(given)) for j in dict.fromkeys(steps.tolist())}
+    chains = population.chains
+    trees = {j: PrefixTree(chains[j], X, models[j].by_position(given)) for j in dict.fromkeys(steps.tolist())}
     for t, j in enumerate(steps.tolist()):
         tree = trees[j]
         if t > 0:
@@ -132,7 +125,7 @@ def _by_level(
             drawn, _ = tree.chain.sample(X, uniforms[:1, :1], tree.given)
             held = drawn[:, 0]
             value = tree.log_joint(held)
-        draws, _ = draw_by_level(tree, uniforms[t], floor=value)
+        draws = draw(tree, uniforms[t], floor=value)
         best = draws.best(value)
         held[draws.rows[best]] = draws.labels[best]
         labels = models[j].by_label(held)

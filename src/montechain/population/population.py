@@ -245,12 +245,10 @@ class Combination(BaseEstimator, ABC):
 class Mixture(Combination):
     """Average the models' probabilities: p(y | x) = sum_j w_j p_j(y | x).
 
-    For exact match, the vector of the largest average is found with a proof. First each label-linear chain alone is
-    searched for its own most probable vector; where all agree, that is the answer. Otherwise the chains' trees of
-    prefixes are grown best-first, always the one whose most probable open prefix weighs most, and each vector completed
-    is scored under all chains. A vector not seen yet has in each chain at most the probability of the most probable
-    open prefix; the search ends when the weighted sum of these cannot exceed the best score. Where the budget ends
-    first, the sum is the upper bound. Models of other kinds list their most probable vectors instead.
+    For exact match, the vector of the largest average is found with a proof. Each model lists its own most probable
+    vectors, and each vector listed is scored under all models. A vector that no list holds has under each model at most
+    the probability of the last one listed; the lists grow until the weighted sum of these cannot exceed the best score.
+    Where the budget ends first, the sum is the upper bound.
 
     For other losses, the models' weighted label vectors are joined; for Hamming loss the marginals are averaged. With
     labels given, a model's weight is then multiplied by its probability of them; the most probable completion needs no
@@ -259,14 +257,13 @@ class Mixture(Combination):
     Exact for exact match where certified, whatever the models' own inference is; for other losses within what that
     leaves unexplored.
 
-    Cost: each chain's own search, and then a mean of 6 (Music), 52 (Yeast) and 153 (Enron) prefixes a row for ten
-    chains in random orders; more than half of the rows need none. To score a vector takes at most L conditionals per
-    chain.
+    Cost: five vectors of each model for most rows, longer lists for the others. To score a vector takes at most L
+    conditionals per chain.
 
     Parameters
     ----------
     max_nodes : int, default=20000
-        Prefixes expanded per row, at most, over all chains, after each chain's own search.
+        Bounds the length of the lists: at most this many labels are listed per row, over all models.
 
     Examples
     --------

@@ -1,9 +1,8 @@
 """The most probable label vectors of a weighted mixture of joint models, with a proof.
 
-Label-linear chains are searched together by one kernel, chains with links of any kind by sweeps over the levels of
-their trees. If there are models of another kind, each model lists its own most probable vectors; a vector that no model
-has listed is, under each of them, at most as probable as the last one listed. The lists grow until the weighted sum of
-these bounds cannot exceed the best vectors found.
+Each model lists its own most probable vectors; a vector that no model has listed is, under each of them, at most as
+probable as the last one listed. The lists grow until the weighted sum of these bounds cannot exceed the best vectors
+found.
 """
 
 from __future__ import annotations
@@ -13,23 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from montechain._kernels.mixture import mixture as mixture_kernel
 from montechain._messages import check_positive_argument
 from montechain._rows import take_rows
 from montechain.inference.decision import TIGHT
-from montechain.inference.sweep import best_first, sweep
-from montechain.joint import ChainModel, JointModel
-from montechain.links.linear import LinearScores, Links
-from montechain.prefix_tree import PrefixTree, distinct, no_knowledge
+from montechain.inference.sweep import best_first
+from montechain.prefix_tree import distinct
 from montechain.targets import CODE
 
-__all__ = ["log_sum", "search", "stacked_scores"]
+__all__ = ["log_sum", "search"]
 
-FIRST_NODES = 500
-"""Nodes with which each label-linear chain alone is searched first. The same for all budgets, so that the upper bound
-never rises with the budget."""
 FIRST_LENGTH = 5
-"""Number of vectors that each model lists at first, likewise."""
+"""Number of vectors that each model lists at first; the same for all budgets, so that the upper bound never rises with
+the budget."""
 GROWTH = 8
 """Factor by which the lists grow."""
 
@@ -47,51 +41,6 @@ def search(population: Any, X: Any, k: int, given: np.ndarray | None) -> Found:
     check_positive_argument("max_nodes", population.max_nodes, "Mixture(max_nodes=20_000)")
     check_positive_argument("k", k, "k=5")
     k = int(min(k, math.prod(population.n_classes)))
-    scores = stacked_scores(population.models, X)
-    if scores is None and all(isinstance(model, ChainModel) for model in population.models):
-        labels, log_proba, upper_bound = _search_trees(population, X, k, given)
-    elif scores is None:
-        labels, log_proba, upper_bound = _search_lists(population, X, k, given)
-    else:
-        known = no_knowledge(len(population.n_classes)) if given is None else given
-        orders = np.array([model.order for model in population.models], dtype=np.int64)  # type: ignore[attr-defined]
-        log_weights = np.log(population.weights)
-        labels, log_proba, upper_bound = mixture_kernel(  # type: ignore[call-arg]
-            *scores.arrays, known, orders, log_weights, k, FIRST_NODES, population.max_nodes
-        )[:3]
-    return labels, log_proba, upper_bound
-
-
-def _search_trees(population: Any, X: Any, k: int, given: np.ndarray | None) -> Found:
-    """Search chains with links of any kind, none of which is asked the same question twice.
-
-    A beam under each chain gives first vectors; let t be the average of the k-th best of them. A better vector has more
-    than t under some chain, so a second sweep keeps the prefixes above t, at most ``max_nodes // (L M)`` at each level.
-    What it drops is part of the bound.
-    """
-    models: list[ChainModel] = list(population.models)  # type: ignore[arg-type]
-    trees = [PrefixTree(model.chain, X, model.by_position(given)) for model in models]
-    n_labels, log_weights = len(population.n_classes), np.log(population.weights)
-
-    def best(found: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-        rows, vectors = _distinct_vectors(found, population.n_classes)
-        by_chain = [tree.log_joint(model.by_position(vectors), rows) for model, tree in zip(models, trees, strict=True)]
-        return _k_best(rows, vectors, log_sum(np.column_stack(by_chain) + log_weights), X.shape[0], k)
-
-    beams = [sweep(tree, width=max(k, FIRST_LENGTH)).vectors for tree in trees]
-    found = [(beam.rows, model.by_label(beam.labels)) for model, beam in zip(models, beams, strict=True)]
-    threshold = best(found)[1][:, -1]
-    width = max(k, population.max_nodes // max(1, n_labels * len(models)))
-    swept = [sweep(tree, above=threshold, width=width) for tree in trees]
-    found += [
-        (part.vectors.rows, model.by_label(part.vectors.labels)) for model, part in zip(models, swept, strict=True)
-    ]
-    labels, log_proba = best(found)
-    unseen = np.column_stack([np.maximum(threshold, part.dropped) for part in swept])
-    return labels, log_proba, np.maximum(log_proba[:, -1], log_sum(unseen + log_weights))
-
-
-def _search_lists(population: Any, X: Any, k: int, given: np.ndarray | None) -> Found:
     n_rows, n_labels = X.shape[0], len(population.n_classes)
     labels = np.full((n_rows, k, n_labels), -1, dtype=CODE)
     log_proba = np.full((n_rows, k), -np.inf)
@@ -149,27 +98,6 @@ def _unlisted_bound(top: Any, length: int) -> np.ndarray:
     else:
         last = top.log_proba[:, -1]
     return np.where(top.certified, np.minimum(last, rest), rest)
-
-
-def stacked_scores(models: tuple[JointModel, ...], X: Any) -> LinearScores | None:
-    """Return the label-linear scores of a batch under all models, or None if some model is not a label-linear chain.
-
-    The W score columns of the M chains lie side by side, so that chains with links of different kinds stack as well.
-    `score_start` and `active_start` have the shape (M, L + 1), `response` and `n_classes` (M, L): everything is in the
-    positions of each chain.
-    """
-    if not all(isinstance(model, ChainModel) and model.n_scores for model in models):
-        return None
-    parts: list[Any] = [model.chain.scores(X) for model in models]  # type: ignore[attr-defined]
-    starts = np.cumsum([0] + [part.base.shape[1] for part in parts])
-    links = Links(
-        effects=np.concatenate([part.links.effects for part in parts]),
-        score_start=np.stack([part.links.score_start + start for part, start in zip(parts, starts, strict=False)]),
-        response=np.stack([part.links.response for part in parts]),
-        n_classes=np.stack([part.links.n_classes for part in parts]),
-        active_start=np.stack([part.links.active_start for part in parts]),
-    )
-    return LinearScores(np.concatenate([part.base for part in parts], axis=1), links)
 
 
 def log_sum(values: np.ndarray) -> np.ndarray:
