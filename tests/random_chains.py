@@ -28,26 +28,31 @@ def random_parents(rng, n_labels, parents="all"):
     return tuple(structure)
 
 
-def random_linear_chain(rng, n_labels, max_classes=2, parents="all", response=None, scale=1.0, n_features=3):
-    """Return a label-linear chain with random coefficients; responses are mixed unless one is named."""
-    n_classes = rng.integers(2, max_classes + 1, size=n_labels)
-    structure = random_parents(rng, n_labels, parents)
+def random_links(rng, n_classes, structure, response=None, scale=1.0, n_features=3):
+    """Return label-linear links with random coefficients; responses are mixed unless one is named."""
     links = []
-    for k in range(n_labels):
+    for k, own in enumerate(int(n) for n in n_classes):
         kind = int(rng.choice(RESPONSES)) if response is None else response
-        if n_classes[k] == 2 and kind == ONE_VERSUS_REST:
+        if own == 2 and kind == ONE_VERSUS_REST:
             kind = SOFTMAX
-        width = n_scores(kind, int(n_classes[k]))
+        width = n_scores(kind, own)
         links.append(
             FittedLinearLink(
-                n_classes=int(n_classes[k]),
+                n_classes=own,
                 response=kind,
                 coef=scale * rng.normal(size=(n_features, width)),
                 intercept=scale * rng.normal(size=width),
                 parent_effects=tuple(scale * rng.normal(size=(n_classes[j], width)) for j in structure[k]),
             )
         )
-    return Chain(range(n_labels), structure, links)
+    return links
+
+
+def random_linear_chain(rng, n_labels, max_classes=2, parents="all", response=None, scale=1.0, n_features=3):
+    """Return a label-linear chain with random coefficients."""
+    n_classes = rng.integers(2, max_classes + 1, size=n_labels)
+    structure = random_parents(rng, n_labels, parents)
+    return Chain(range(n_labels), structure, random_links(rng, n_classes, structure, response, scale, n_features))
 
 
 class TableChain(ChainBase):

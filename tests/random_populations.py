@@ -7,35 +7,18 @@ import numpy as np
 from montechain.chain import Chain
 from montechain.inference import BranchAndBound
 from montechain.joint import ChainModel
-from montechain.links.linear import ONE_VERSUS_REST, SOFTMAX, FittedLinearLink, n_scores
 from montechain.losses import check_loss
 from montechain.population import Population
-from random_chains import RESPONSES, as_generic, random_parents
+from random_chains import as_generic, random_links, random_parents
 
 EXACT = BranchAndBound(residual=0.0, max_nodes=10**6)
 
 
-def random_chain(rng, n_classes, parents="all", scale=1.0, n_features=3):
+def random_chain(rng, n_classes, parents="all", scale=1.0):
     """Return a label-linear chain in a random order over labels with these numbers of classes."""
     order = rng.permutation(len(n_classes))
-    sizes = [int(n_classes[label]) for label in order]
     structure = random_parents(rng, len(n_classes), parents)
-    links = []
-    for k, size in enumerate(sizes):
-        kind = int(rng.choice(RESPONSES))
-        if size == 2 and kind == ONE_VERSUS_REST:
-            kind = SOFTMAX
-        width = n_scores(kind, size)
-        links.append(
-            FittedLinearLink(
-                n_classes=size,
-                response=kind,
-                coef=scale * rng.normal(size=(n_features, width)),
-                intercept=scale * rng.normal(size=width),
-                parent_effects=tuple(scale * rng.normal(size=(sizes[j], width)) for j in structure[k]),
-            )
-        )
-    return Chain(order, structure, links)
+    return Chain(order, structure, random_links(rng, [n_classes[label] for label in order], structure, scale=scale))
 
 
 def random_population(rng, n_labels=None, max_classes=4, n_chains=None, parents="all", scale=None):

@@ -107,12 +107,12 @@ def test_spellings(spelling, name):
 
 
 def test_a_name_that_does_not_exist():
-    for name, error, message in (
-        ("PtMSC", ValueError, r"no method 'PtMSC'; did you mean 'PtMsCC'\? There are 'IC', 'LP'"),
-        ("quantum", ValueError, r"no method 'quantum'. There are"),
-        (3, TypeError, "`name=3` is not the name of a method"),
+    for name, message in (
+        ("PtMSC", r"no method 'PtMSC'; did you mean 'PtMsCC'\? There are 'IC', 'LP'"),
+        ("quantum", r"no method 'quantum'. There are"),
+        (3, "no method 3. There are"),
     ):
-        with pytest.raises(error, match=message):
+        with pytest.raises(ValueError, match=message):
             make_method(name)
 
 

@@ -14,9 +14,8 @@ from montechain.inference import BranchAndBound
 from montechain.joint import ChainModel, JointModel
 from montechain.mapped_model import FeatureMaps, MappedModel
 from montechain.population import Population
-from montechain.population.pool import VectorPool, log_shares, pool_weights
+from montechain.population.pool import VectorPool, log_shares, mixture_log_proba, pool_weights, stacking_weights
 from montechain.population.search import log_sum
-from montechain.population.stacking import mixture_log_proba, stacking_weights
 
 __all__ = ["Block", "HeldOutRows", "Part", "Weights", "assemble", "leaderboard", "weigh"]
 

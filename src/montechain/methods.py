@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -32,19 +32,9 @@ __all__ = ["BASELINES", "METHODS", "Method", "find_method", "make_method"]
 class Method:
     """A method that has a name.
 
-    Attributes
-    ----------
-    name : str
-    full_name : str
-    parameters : str
-        As the paper writes them; empty if there are none.
-    reference : str
-        Where the method was published.
-    estimator : estimator
-        With these parameters, not fitted. It is shared: `build` returns a copy to work with.
+    `parameters` are as the paper writes them, empty if there are none; `reference` says where the method was published;
+    `estimator` is not fitted and shared: `build` returns a copy to work with.
 
-    Examples
-    --------
     >>> METHODS["MCC"].full_name, METHODS["MCC"].parameters
     ('Monte Carlo optimisation for CC', 'T_y = 100')
     """
@@ -56,13 +46,7 @@ class Method:
     estimator: Any
 
     def build(self) -> Any:
-        """Return a new estimator with the parameters of this method.
-
-        Examples
-        --------
-        >>> METHODS["CC"].build()
-        ChainClassifier(inference=Greedy())
-        """
+        """Return a new estimator with the parameters of this method."""
         return clone(self.estimator)
 
 
@@ -111,21 +95,8 @@ METHODS: Mapping[str, Method] = _by_name(
            ChainPopulationClassifier(order=TEN_TEMPERED, combine=ALGORITHM_4, inference=DRAWN)),
 )
 """The methods of Read, Martino and Luengo (2014): the twelve of its table, with the parameters given there, and LP and
-BCC, which it discusses.
-
-An order is random where the paper calls it arbitrary; ``make_method("CC", order=None)`` takes the labels as they
-stand. The rest, where the paper leaves a choice:
-
-- ECC: each chain learns from as many rows as there are, drawn with replacement, and each label goes to the majority.
-- PCC: the most probable vector by branch and bound, with a proof. ``make_method("PCC", inference="exhaustive")`` goes
-  through all vectors, as published, and has the same answer where it finishes.
-- PCC-Beam: w^y is the beam of label prefixes in prediction, w_s that of orders in training.
-- BCC: the tree is directed away from a random label.
-- RF-PCT: for Hamming loss, and without base classifier.
-- MsCC and its kin: orders are judged by J_EM of the predicted labels, on a third of the training rows that is held
-  out for the search; the final chains learn from all rows.
-- MCC and its kin, under ``loss="hamming"``: the vector drawn with the largest sum of marginals.
-"""
+BCC, which it discusses. An order is random where the paper calls it arbitrary; ``make_method("CC", order=None)`` takes
+the labels as they stand. `docs/methods.md` says what we chose where the paper leaves a choice."""
 
 BASELINES: Mapping[str, Method] = _by_name(
     Method("Majority", "The commonest label vector", "", "",
@@ -162,7 +133,7 @@ def make_method(
     Parameters
     ----------
     name : str or Method
-        A name of `METHODS` or `BASELINES`, as `find_method` takes it; or a method itself.
+        A name of `METHODS` or `BASELINES`, in any spelling; or a method itself.
     estimator : None, "logistic", "svm", link or classifier, default=None
         The base classifier, as in `ChainClassifier`; "svm" is the paper's (`SVMLink`: inputs in [0, 1], C = 1, a
         logistic model on the scores). Methods that have none (RF-PCT, Majority, Auto), and those named after theirs
@@ -190,36 +161,29 @@ def make_method(
     """
     method = find_method(name)
     model = method.build()
+    known = model.get_params(deep=False)
     # What all methods are told, and some have no use for.
     shared = {"estimator": estimator, "loss": loss, "random_state": random_state, "n_jobs": n_jobs}
-    known = model.get_params(deep=False)
     if known.get("estimator") is not None:  # the method is named after it
         shared["estimator"] = None
-    told = {key: value for key, value in shared.items() if value is not None and key in known}
-    model.set_params(**told)
+    model.set_params(**{key: value for key, value in shared.items() if value is not None and key in known})
     # A part is put in place before it is changed in turn.
     for key in sorted(changes, key=lambda key: key.count("__")):
         allowed = model.get_params(deep=True)
         if key not in allowed:
             raise ValueError(
                 f"{method.name} has no parameter `{key}`{nearest(key, allowed) or '.'} It is a "
-                f"{type(model).__name__} with {_listed(allowed)}."
+                f"{type(model).__name__} with {', '.join(allowed)}."
             )
         model.set_params(**{key: changes[key]})
     return model
 
 
 def find_method(name: str | Method) -> Method:
-    """Return the method of a name.
+    """Return the method of a name of `METHODS` or `BASELINES`; a method is returned as it is.
 
-    Parameters
-    ----------
-    name : str or Method
-        A name of `METHODS` or `BASELINES`; upper or lower case, hyphens and "ε" do not matter. A method is returned
-        as it is.
+    Upper or lower case, hyphens and "ε" do not matter.
 
-    Examples
-    --------
     >>> find_method("pcc-ε").full_name
     'epsilon-approximate PCC'
     """
@@ -227,20 +191,12 @@ def find_method(name: str | Method) -> Method:
         return name
     known = {**METHODS, **BASELINES}
     by_key = {**SYNONYMS, **{_key(own): own for own in known}}
-    if not isinstance(name, str):
-        raise TypeError(f"`name={name!r}` is not the name of a method. There are {_listed(known)}.")
-    if _key(name) not in by_key:
-        guess = nearest(_key(name), by_key)
-        for key, own in by_key.items():
-            guess = guess.replace(repr(key), repr(own))
-        raise ValueError(f"there is no method {name!r}{guess or '.'} There are {_listed(known)}.")
+    if not isinstance(name, str) or _key(name) not in by_key:
+        listed = ", ".join(map(repr, known))
+        raise ValueError(f"there is no method {name!r}{nearest(str(name), known) or '.'} There are {listed}.")
     return known[by_key[_key(name)]]
 
 
 def _key(name: str) -> str:
     """Return the name in small letters and digits alone."""
     return re.sub("[^a-z0-9]", "", re.sub("[εϵ]", "epsilon", name.lower()))
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(map(repr, names))

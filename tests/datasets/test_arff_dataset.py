@@ -84,17 +84,6 @@ class TestDense:
         with pytest.raises(DataError, match="`nominal`: there is no column 'tmepo'; did you mean 'tempo'"):
             read_dataset(path, nominal=["tmepo"])
 
-    def test_partial(self, write):
-        options = {"drop": ["genre", "x"], "text": ["title", "y"], "nominal": ["tempo", "z"], "partial": True}
-        data = read_dataset(write(DENSE), targets=["happy", "mood"], **options)
-        assert data.label_names == ["happy"]
-        assert data.feature_names == ["key", "tempo", "title"]
-        assert [str(dtype) for dtype in data.X.dtypes] == ["category", "category", "string"]
-        assert len(data.Y) == 3
-        unknown = write(DENSE.replace("1, major", "?, major").replace("0, ?,", "?, ?,"))
-        assert read_dataset(unknown, partial=True).label_names == ["key"]
-        assert read_dataset(unknown, targets=["mood"], partial=True).Y.shape == (3, 0)
-
 
 class TestSparse:
     def test_words_are_only_those_that_are_declared(self, write):

@@ -66,17 +66,6 @@ def load(data_folder):
     return load
 
 
-def rows_of(dataset):
-    """Return inputs and labels as one frame with numbered columns."""
-    X = pd.DataFrame(dataset.X.toarray()) if sp.issparse(dataset.X) else dataset.X.reset_index(drop=True)
-    table = pd.concat([X, dataset.Y.reset_index(drop=True)], axis=1)
-    return table.set_axis(range(table.shape[1]), axis=1)
-
-
-def sorted_rows(*datasets):
-    return sorted(row.tobytes() for dataset in datasets for row in rows_of(dataset).to_numpy(dtype=np.float64))
-
-
 def cardinality(dataset):
     """Return the mean number of relevant labels; of two classes, the one that sorts last is the relevant one."""
     relevant = dataset.Y.eq([max(classes) for classes in dataset.classes])
@@ -168,26 +157,6 @@ def test_bridges(load):
 
 
 @pytest.mark.real_data
-def test_thyroid(load):
-    dataset = load("thyroid")
-    X, Y = dataset.X, dataset.Y
-    assert [len(classes) for classes in dataset.classes] == [5, 5, 3, 2, 4, 4, 2]
-    assert X.select_dtypes("number").columns.tolist() == ["age", "TSH", "T3", "TT4", "T4U", "FTI", "TBG"]
-    assert sum(list(X[name].cat.categories) == ["f", "t"] for name in X.select_dtypes("category")) == 20
-    assert list(X["sex"].cat.categories) == ["M", "F"]
-    assert len(X["referral_source"].cat.categories) == 6
-    missing = X.isna().sum()
-    assert missing[missing > 0].to_dict() == {
-        "sex": 307, "TSH": 842, "T3": 2604, "TT4": 442, "T4U": 809, "FTI": 802, "TBG": 8823,
-    }  # fmt: skip
-    assert X["age"].max() == 65526
-    assert not Y.isna().any(axis=None)
-    negative = (Y == "NEG").mean()
-    assert (negative.min().round(3), negative.max().round(3)) == (0.927, 0.996)
-    assert (Y["class_hypothyroid"] == "E").sum() == 1
-
-
-@pytest.mark.real_data
 @pytest.mark.parametrize("name", ["music", "tmc2007", "scene", "mediamill"])
 def test_the_whole_is_the_training_rows_then_the_test_rows(name, load):
     whole, train, test = load(name), load(name, "train"), load(name, "test")
@@ -198,18 +167,6 @@ def test_the_whole_is_the_training_rows_then_the_test_rows(name, load):
         assert abs(whole.X - sp.vstack([train.X, test.X])).max() == 0
     else:
         pd.testing.assert_frame_equal(whole.X, pd.concat([train.X, test.X], ignore_index=True))
-
-
-@pytest.mark.real_data
-@pytest.mark.parametrize(("name", "n_labels"), [("scene", 6), ("yeast", 14), ("enron", 53)])
-def test_the_files_of_meka_hold_the_same_rows(name, n_labels, load, data_folder):
-    meka = read_dataset(data_folder / name / f"{name}-meka.arff.gz", targets=n_labels)
-    if name == "enron":
-        assert sorted_rows(meka) == sorted_rows(load(name))
-        assert meka.label_names == load(name).label_names
-        return
-    joined = pd.concat([rows_of(load(name, "train")), rows_of(load(name, "test"))], ignore_index=True)
-    np.testing.assert_allclose(rows_of(meka).to_numpy(dtype=float), joined.to_numpy(dtype=float))
 
 
 @pytest.mark.real_data

@@ -15,7 +15,7 @@ from montechain import (
     load,
     save,
 )
-from montechain.population.stacking import stacking_weights
+from montechain.population.pool import stacking_weights
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ from montechain.inference import Exhaustive, MonteCarlo
 from montechain.inference.enumeration import top_k
 from montechain.links.linear import SOFTMAX, FittedLinearLink
 from montechain.losses import F1, check_loss
-from montechain.population import Mixture
-from montechain.population.algorithm_4 import Algorithm4
+from montechain.population import Algorithm4, Mixture
 from random_chains import as_generic
 from random_populations import population_of
 from reference import algorithm_4, monte_carlo

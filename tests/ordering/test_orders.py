@@ -134,18 +134,14 @@ def test_fewer_orders_than_asked_for_are_announced():
 
 
 def test_too_many_labels():
-    with pytest.raises(ValueError, match=r"AllOrders\(\) would score 362880 orders of 9 labels. Try OrderSearch") as e:
+    with pytest.raises(ValueError, match=r"AllOrders\(\) would score 362880 orders of 9 labels. Try OrderSearch"):
         find(AllOrders(), reference.TableEvaluator(9, {}))
-    assert "a larger `max_labels` than 8" in str(e.value)
     with pytest.raises(ValueError, match=r"would fit 524288 links of 16 labels. Try a limit, e.g. BeamOrder\(width"):
         find(BeamOrder(width=None), reference.TableEvaluator(16, {}))
-    assert find(AllOrders(max_labels=3), evaluator_of(0, 3)).orders
 
 
 @pytest.mark.parametrize("value", [0, -1, 2.5, True, "3"])
-@pytest.mark.parametrize(
-    ("kind", "name"), [(AllOrders, "max_labels"), (AllOrders, "keep"), (BeamOrder, "width"), (BeamOrder, "keep")]
-)
+@pytest.mark.parametrize(("kind", "name"), [(AllOrders, "keep"), (BeamOrder, "width"), (BeamOrder, "keep")])
 def test_bad_parameters(kind, name, value):
     with pytest.raises(ValueError, match=rf"`{name}=.*` of {kind.__name__} must be a positive integer, e.g."):
         find(kind(**{name: value}), evaluator_of(0, 2))

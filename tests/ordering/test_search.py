@@ -139,11 +139,11 @@ LEARNERS = [LogisticLink(), SVMLink(), EstimatorLink(DecisionTreeClassifier(max_
 def test_a_search_with_cached_links_is_one_that_fits_everything_anew(
     monkeypatch, seed, learner, proposal, keep, parents
 ):
-    order_search = OrderSearch(proposal, n_iterations=8, keep=keep, n_restarts=2, warm_start=False)
+    order_search = OrderSearch(proposal, n_iterations=8, keep=keep, n_restarts=2)
     found = []
     for max_bytes in (2**28, 0):
         monkeypatch.setattr("montechain.ordering.evaluator.MAX_BYTES", max_bytes)
-        result, evaluator = run(order_search, 4, learner, seed, parents=parents)
+        result, evaluator = run(order_search, 4, learner, seed, parents=parents, warm_start=False)
         steps = [(row["candidate"], row["candidate_payoff"], row["order"]) for row in result.trace]
         found.append((steps, result.orders, result.payoffs))  # to the last bit
     assert found[0] == found[1]
@@ -209,8 +209,8 @@ def test_restarts_reach_the_best_of_all_orders():
 def test_results_do_not_depend_on_the_number_of_jobs(n_labels, warm_start):
     found = []
     for n_jobs in (1, 2, 3):
-        order_search = OrderSearch(n_iterations=6, n_restarts=3, keep=2, warm_start=warm_start)
-        result, _ = run(order_search, n_labels=n_labels, n_jobs=n_jobs, inference="greedy")
+        order_search = OrderSearch(n_iterations=6, n_restarts=3, keep=2)
+        result, _ = run(order_search, n_labels, n_jobs=n_jobs, inference="greedy", warm_start=warm_start)
         found.append((result.orders, result.payoffs, [row["candidate_payoff"] for row in result.trace]))
     assert found[0] == found[1] == found[2]
 

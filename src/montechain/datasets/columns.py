@@ -89,7 +89,8 @@ class ColumnTyper:
         is_date = types.is_datetime64_any_dtype(dtype)
         is_words = types.is_string_dtype(cells) or types.is_object_dtype(dtype)
         if isinstance(dtype, pd.CategoricalDtype) and kind != "text":
-            return cells.array.set_categories([word for word in dtype.categories if word not in self.missing_values])
+            kept = [word for word in dtype.categories if word not in self.missing_values]
+            return cells.array if len(kept) == len(dtype.categories) else cells.array.set_categories(kept)
         if is_words or kind in ("text", "nominal") or (kind == "label" and is_date):
             return self._from_words(cells, name, kind)
         if types.is_bool_dtype(dtype):

@@ -175,7 +175,7 @@ def _from_arff(table: ArffTable, selection: Selection, path: Path, about: dict[s
     attributes = {attribute.name: attribute for attribute in table.attributes}
     names, data = list(attributes), table.data
     if isinstance(data, pd.DataFrame):
-        raw = RawTable(names, lambda wanted, _: data[wanted])
+        raw = RawTable(names, lambda wanted, as_written: data)
         return _typed_dataset(raw, ColumnTyper(path=path), selection, about, table.relation)
     labels, inputs = selection.split(names, path, table.relation)
     numbers = [name for name in (*inputs, *labels) if attributes[name].kind != "nominal"]
@@ -188,27 +188,29 @@ def _from_arff(table: ArffTable, selection: Selection, path: Path, about: dict[s
                 f"drop=[{name!r}], or declare its values: @attribute {name} {{…}}.",
                 path=path,
             )
-    feature_names: list[str] = []
-    blocks = []
+    position = {name: j for j, name in enumerate(names)}
     by_column = sp.csc_array(data)
+    plain = {name: j for j, name in enumerate(n for n in inputs if attributes[n].categories in (None, ("0", "1")))}
+    blocks, places, feature_names = [by_column[:, [position[name] for name in plain]]], [], []
     for name in inputs:
-        column, categories = by_column[:, [names.index(name)]], attributes[name].categories
-        if categories is None or categories == ("0", "1"):
-            blocks.append(column)
+        if name in plain:
+            places.append(plain[name])
             feature_names.append(name)
             continue
-        for code, category in enumerate(categories[1:], 1):
+        for code, category in enumerate((attributes[name].categories or ())[1:], 1):
+            column = by_column[:, [position[name]]]
             # A missing cell is missing in all columns of its attribute.
-            cells = np.where(np.isnan(column.data), np.nan, column.data == code)
-            blocks.append(sp.csc_array((cells, column.indices, column.indptr), shape=column.shape))
+            column.data = np.where(np.isnan(column.data), np.nan, column.data == code)
+            places.append(len(plain) + len(blocks) - 1)
             feature_names.append(f"{name}={category}")
-    if not blocks:
+            blocks.append(column)
+    if not places:
         raise DataError("no input has more than one declared value: there is nothing to learn from.", path=path)
-    X = sp.csr_array(sp.hstack(blocks, format="csr"))
+    X = sp.csr_array(sp.hstack(blocks, format="csr")[:, places])
     X.eliminate_zeros()
     columns = {}
     for name in labels:
-        cells = by_column[:, [names.index(name)]].toarray()[:, 0]
+        cells = by_column[:, [position[name]]].toarray()[:, 0]
         codes = np.where(np.isnan(cells), -1, cells).astype(np.int64)
         declared = attributes[name].categories
         columns[name] = cells if declared is None else pd.Categorical.from_codes(codes, declared)

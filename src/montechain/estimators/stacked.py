@@ -15,7 +15,7 @@ from montechain.estimators.base import JointClassifier
 from montechain.estimators.checks import remembered
 from montechain.joint import JointModel
 from montechain.population import Population
-from montechain.population.stacking import stacking_weights
+from montechain.population.pool import stacking_weights
 from montechain.seen_vectors import informative_rows
 
 __all__ = ["StackedMixtureClassifier"]

@@ -53,32 +53,28 @@ class OrderEvaluator:
 
     Parameters
     ----------
-    learner : LinkLearner
-    X : array, CSR matrix or data frame of n rows
-    codes : int32 ndarray of shape (n, L)
-        One column per label, -1 where a label is not known. Unknown parents are filled, once for all orders, by draws
-        from a chain with the order `start`.
-    n_classes : sequence of int
-        Number of classes of each label.
-    payoff, on, record, validation, warm_start
+    learner, X, codes, n_classes
+        As of `Chain.learn`. Unknown parents are filled once for all orders, by draws from a chain in the order `start`.
+    payoff, on, record, validation
         How orders are judged, as in `OrderSearch`. Payoffs are summed over folds; of scorers, the mean is taken.
+    warm_start : bool, default=True
+        Learn the new links of an order together, starting from the most similar known ones. False: one by one and from
+        nothing, so that payoffs are the same to the last bit whatever was learned before.
     parents, inference, loss
         The chain, and how the predicted labels are found, as in `ChainClassifier`.
     classes, names : sequences, optional
         The user's classes of each label, for scorers and losses, by default the codes; and the names of the labels.
     start : sequence of int, optional
-        Order of the chain that fills unknown labels; by default, as the labels stand.
+        By default, as the labels stand.
     sample_weight : ndarray of shape (n,), optional
         For the links, and for the rows in all payoffs but scorers.
     seed : int, default=0
-        For the choice of validation rows, the filling, and the draws of the inference: those are the same for all
-        orders.
-    n_jobs : int, optional
+        For the choice of validation rows, the filling, and the draws of the inference, the same for all orders.
     accuracy : float, default=2e-5
         Share by which payoffs may be off when links are fitted together and from warm starts; logistic links are
         learned as exactly as that takes. A candidate must gain more than this share to count as better.
-    fit_params : dict, optional
-        Passed on to the classifier's ``fit``.
+    n_jobs, fit_params
+        Passed on to the learner, and to the ``fit`` of its classifier.
 
     Examples
     --------
@@ -87,10 +83,8 @@ class OrderEvaluator:
     >>> from montechain import LogisticLink
     >>> X, Y = make_multilabel_classification(n_samples=90, n_classes=3, random_state=0)
     >>> evaluator = OrderEvaluator(LogisticLink(), X, Y.astype(np.int32), [2, 2, 2], record=["J_Ham", "exact_match"])
-    >>> round(evaluator.payoff((0, 1, 2)), 1)
-    23.9
-    >>> sorted(evaluator.payoffs((0, 1, 2)))
-    ['J_EM', 'J_Ham', 'exact_match']
+    >>> {name: round(value, 1) for name, value in evaluator.payoffs((0, 1, 2)).items()}
+    {'J_EM': 23.9, 'J_Ham': 82.7, 'exact_match': 0.4}
     >>> _ = evaluator.payoff((1, 0, 2))  # the first two links are new, the third is the same
     >>> evaluator.n_links_fitted
     5
@@ -194,10 +188,9 @@ class OrderEvaluator:
         return self._evaluate(order, self.recorded)
 
     def link_payoff(self, label: int, earlier: frozenset[int]) -> float:
-        """Return the log-likelihood of one label on the validation rows, if the labels `earlier` come before it.
+        """Return the log-likelihood of one label, where it is known, if the labels `earlier` come before it.
 
-        It is about the true classes, where they are known; over all labels of an order it sums up to
-        ``J_EM_prod`` on the truth if every label is known.
+        Over all labels of an order it sums up to ``J_EM_prod`` on the truth if every label is known.
         """
         problem = self._link(label, earlier)
         if problem not in self._link_values:
@@ -218,10 +211,7 @@ class OrderEvaluator:
             fold.cache.links(problems)
 
     def distinct(self, order: Order) -> Hashable:
-        """Return what two orders have in common if and only if their chains are the same.
-
-        With all earlier labels for parents that is the order itself; otherwise, who is whose parent.
-        """
+        """Return what two orders have in common if and only if their chains are the same: who is whose parent."""
         return order if isinstance(self.parents, str) and self.parents == "all" else self.arranged(order)[1]
 
     def arranged(self, order: Order) -> tuple[Order, tuple[tuple[int, ...], ...]]:
@@ -268,11 +258,7 @@ class OrderEvaluator:
 
 
 def split_rows(validation: Any, X: Any, codes: np.ndarray, rng: np.random.Generator) -> list[Any]:
-    """Return pairs of row numbers, to learn from and to validate on.
-
-    `validation` is the share of the rows to hold out, see `hold_out`; a scikit-learn splitter, which is given `codes`
-    as its y; pairs of row numbers; or None for all rows in both parts.
-    """
+    """Return pairs of row numbers, to learn from and to validate on; `validation` as in `OrderSearch`."""
     everything = np.arange(len(codes))
     if validation is None:
         return [(everything, everything)]

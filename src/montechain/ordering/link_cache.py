@@ -47,9 +47,7 @@ class LinkCache:
         What its `prepared` returns: from problems to their links.
     n_labels : int
     warm_start : bool, default=True
-        True: the missing links are fitted together, and logistic ones start from the nearest link of the same label.
-        What a link is then depends, within the solver's tolerance, on what was fitted before it. False: every link is
-        fitted alone and from nothing, so that it is the same to the last bit whenever it is fitted.
+        As in `OrderEvaluator`. If so, what a link is depends, within the solver's tolerance, on what was fitted before.
     max_bytes : int, default=2**28
         Memory that the cache may take, in equal parts for each label. The links used longest ago are forgotten, and
         fitted again if they are asked for again.

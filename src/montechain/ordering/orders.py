@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, islice, permutations
@@ -24,15 +23,13 @@ ALLOWED = (
     "None (as the labels stand in y), 'random', a permutation of the labels such as [2, 0, 1], or a search such as "
     "OrderSearch(n_iterations=50)"
 )
-EVALUATION = ("payoff", "on", "record", "validation", "warm_start")
+EVALUATION = ("payoff", "on", "record", "validation")
 """Parameters of a finder that say how orders are judged, as far as it has them."""
 BATCH = 128
-"""How many links an evaluator is told of in advance. Fitted together they share their products with X, but all of
-their working space is needed at once."""
-MANY_LABELS = 15
-"""Number of labels up to which a beam may have no limit."""
+"""How many links an evaluator is told of in advance, to be fitted together."""
+FEW_LABELS, MORE_LABELS = 8, 15
+"""Number of labels up to which all orders are scored, and all sets of labels."""
 
-Link = tuple[int, frozenset[int]]
 Prefix = tuple[float, Order]
 
 
@@ -64,21 +61,18 @@ def check_order(
         if not isinstance(label, int | np.integer) or isinstance(label, bool):
             known = "" if names is None else f" or names out of {list(names)}"
             raise ValueError(f"`order` holds {label!r}: allowed are the numbers 0 to {n_labels - 1}{known}.")
-    counts, allowed = Counter(int(label) for label in labels), set(range(n_labels))
+    labels, allowed = [int(label) for label in labels], set(range(n_labels))
     faults = {
-        "missing": allowed - set(counts),
-        "repeated": {label for label, count in counts.items() if count > 1},
-        "out of range": set(counts) - allowed,
+        "missing": allowed - set(labels),
+        "repeated": {label for label in labels if labels.count(label) > 1},
+        "out of range": set(labels) - allowed,
     }
     if any(faults.values()):
-        what = ", ".join(
-            f"{', '.join(map(str, sorted(those)))} {'is' if len(those) == 1 else 'are'} {fault}"
-            for fault, those in faults.items()
-            if those
-        )
+        listed = {fault: ", ".join(map(str, sorted(those))) for fault, those in faults.items() if those}
+        what = ", ".join(f"{those} {'are' if ',' in those else 'is'} {fault}" for fault, those in listed.items())
         shown = [label.item() if isinstance(label, np.generic) else label for label in order]
         raise ValueError(f"`order={shown}` is not a permutation of {n_labels} labels: {what}.")
-    return [int(label) for label in labels], True
+    return labels, True
 
 
 @dataclass(frozen=True)
@@ -90,7 +84,6 @@ class SearchResult:
     orders : list of tuples of int
         At most as many as `keep` of the finder says; all different.
     payoffs : list of float
-        The payoff of each.
     trace : list of dict
         What happened on the way, one dict per step; ``pandas.DataFrame(trace)`` is a table. All have the keys
         ``iteration``, ``order``, ``payoff`` and ``n_links_fitted``.
@@ -107,10 +100,7 @@ class SearchResult:
     def best_of(
         cls, payoffs: Mapping[Order, float], keep: int, trace: list[dict[str, Any]], *, logarithmic: bool
     ) -> SearchResult:
-        """Return the `keep` orders of largest payoff; of equal ones, those that come first in `payoffs`.
-
-        If there are fewer orders, fewer are kept, with a warning.
-        """
+        """Return the `keep` orders of largest payoff; of equal ones, those that come first; fewer with a warning."""
         orders = sorted(payoffs, key=lambda order: comparable(payoffs[order]), reverse=True)[:keep]
         if len(orders) < keep:
             found = "1 order was" if len(orders) == 1 else f"{len(orders)} different orders were"
@@ -146,16 +136,12 @@ class AllOrders(OrderFinder):
     """Score every order: the certain way to the best, for few labels.
 
     Takes any payoff. There are L! orders, but only ``L * 2 ** (L - 1)`` different links: 720 and 192 for 6 labels,
-    40,320 and 1,024 for 8. The trace of the result has a row for every order, in lexicographic order.
+    40,320 and 1,024 for 8, more than which are refused. The trace has a row for every order, in lexicographic order.
 
     Parameters
     ----------
-    max_labels : int, default=8
-        Refuse more labels than this.
-    keep : int, default=1
-        How many orders to return.
-    payoff, on, validation
-        How an order is judged, as in `OrderSearch`.
+    keep, payoff, on, validation
+        As in `OrderSearch`.
 
     Examples
     --------
@@ -166,36 +152,21 @@ class AllOrders(OrderFinder):
     6
     """
 
-    def __init__(
-        self,
-        max_labels: int = 8,
-        keep: int = 1,
-        *,
-        payoff: Any = "J_EM",
-        on: str = "prediction",
-        validation: Any = 1 / 3,
-    ):
-        self.max_labels = max_labels
+    def __init__(self, keep: int = 1, *, payoff: Any = "J_EM", on: str = "prediction", validation: Any = 1 / 3):
         self.keep = keep
         self.payoff = payoff
         self.on = on
         self.validation = validation
 
     def find(self, evaluator: Any, *, start: Order, rng: np.random.Generator) -> SearchResult:  # noqa: D102
-        keep, most = check_positive_integer(self, "keep", 10), check_positive_integer(self, "max_labels", 8)
-        n_labels = evaluator.n_labels
-        if n_labels > most:
+        keep, n_labels = check_positive_integer(self, "keep", 10), evaluator.n_labels
+        if n_labels > FEW_LABELS:
             raise ValueError(
                 f"AllOrders() would score {math.factorial(n_labels)} orders of {n_labels} labels. Try OrderSearch() or "
-                f"BeamOrder(width=...), or allow it with a larger `max_labels` than {most}."
+                "BeamOrder(width=...)."
             )
-        links = (
-            (label, frozenset(earlier))
-            for length in range(n_labels)
-            for earlier in combinations(range(n_labels), length)
-            for label in set(range(n_labels)) - set(earlier)
-        )
-        for _ in _prefetched(evaluator, links):
+        every = (frozenset(earlier) for length in range(n_labels) for earlier in combinations(range(n_labels), length))
+        for _ in _prefetched(evaluator, every):
             pass
         payoffs, trace = {}, []
         for iteration, order in enumerate(permutations(range(n_labels))):
@@ -207,10 +178,10 @@ class AllOrders(OrderFinder):
 class BeamOrder(OrderFinder):
     """Build the order link by link, keeping the `width` best beginnings at every length.
 
-    After Kumar, Vembu, Menon and Elkan (2012). The payoff is the log-likelihood of the true labels, which adds up over
-    the links. A beginning is a set of labels in its best order: prefixes of the same labels have the same future, so
-    only the best of them can win, and the others would waste places in the beam. ``BeamOrder(width=1)`` is the greedy
-    construction; ``BeamOrder(width=None)`` is exact, by dynamic programming over all sets of labels.
+    The payoff is the log-likelihood of the true labels, which adds up over the links. A beginning is a set of labels in
+    its best order: prefixes of the same labels have the same future, so only the best of them can win, and the others
+    would waste places in the beam. ``BeamOrder(width=1)`` is the greedy construction; ``BeamOrder(width=None)`` is
+    exact, by dynamic programming over all sets of labels.
 
     Cost: at most ``width`` links for each label and length, ``width * L * (L + 1) / 2`` in all; without a limit
     ``L * 2 ** (L - 1)``, which is 5,120 for 10 labels and 245,760 for 15.
@@ -219,10 +190,8 @@ class BeamOrder(OrderFinder):
     ----------
     width : int or None, default=1
         Number of beginnings kept; None, for up to 15 labels: all.
-    keep : int, default=1
-        How many orders to return; a narrow beam may hold fewer.
-    validation : default=1/3
-        The rows that links are judged by, as in `OrderSearch`.
+    keep, validation
+        As in `OrderSearch`. A narrow beam may hold fewer orders.
 
     References
     ----------
@@ -246,7 +215,7 @@ class BeamOrder(OrderFinder):
     def find(self, evaluator: Any, *, start: Order, rng: np.random.Generator) -> SearchResult:  # noqa: D102
         keep, n_labels = check_positive_integer(self, "keep", 10), evaluator.n_labels
         width = None if self.width is None else check_positive_integer(self, "width", 5)
-        if width is None and n_labels > MANY_LABELS:
+        if width is None and n_labels > MORE_LABELS:
             raise ValueError(
                 f"BeamOrder(width=None) would fit {n_labels * 2 ** (n_labels - 1)} links of {n_labels} labels. Try a "
                 "limit, e.g. BeamOrder(width=100), or OrderSearch()."
@@ -256,8 +225,7 @@ class BeamOrder(OrderFinder):
         beam: dict[frozenset[int], list[Prefix]] = {frozenset(): [(0.0, ())]}
         for length in range(1, n_labels + 1):
             grown: dict[frozenset[int], list[Prefix]] = {}
-            links = ((label, earlier) for earlier in beam for label in range(n_labels) if label not in earlier)
-            for label, earlier in _prefetched(evaluator, links):
+            for label, earlier in _prefetched(evaluator, beam):
                 value = evaluator.link_payoff(label, earlier)
                 extended = [(payoff + value, (*prefix, label)) for payoff, prefix in beam[earlier]]
                 together = grown.get(earlier | {label}, []) + extended
@@ -275,9 +243,9 @@ def _best_first(prefix: Prefix) -> tuple[float, Order]:
     return -comparable(prefix[0]), prefix[1]
 
 
-def _prefetched(evaluator: Any, links: Iterable[Link]) -> Iterator[Link]:
-    """Yield the links; before each batch, let the evaluator fit its links together."""
-    links = iter(links)
+def _prefetched(evaluator: Any, sets: Iterable[frozenset[int]]) -> Iterator[tuple[int, frozenset[int]]]:
+    """Yield the links after these sets of labels; before each batch, let the evaluator fit its links together."""
+    links = ((label, earlier) for earlier in sets for label in range(evaluator.n_labels) if label not in earlier)
     while batch := list(islice(links, BATCH)):
         evaluator.prefetch(batch)
         yield from batch

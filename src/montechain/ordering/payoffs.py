@@ -12,10 +12,9 @@ name                    value                                  for
 ``J_Ham_prod``          Σ_n log Σ_ℓ p(ŷ_ℓ | x)                 Hamming loss
 ======================  =====================================  ==================
 
-The two products are kept as logarithms: a product over many rows is too small a number. Two remarks on the paper.
-Its footnote on p(ŷ_ℓ | x) sums conditional probabilities over the prefixes without weighing each by the probability
-of that prefix; here these are the true marginals. And its step from minimising Σ log(1 - p) to maximising Π p, by
-which the products are derived, is not an identity: they are payoffs in their own right, not the multiplicative risk.
+The two products are kept as logarithms. The marginals are the true ones: the paper's footnote on p(ŷ_ℓ | x) does not
+weigh each prefix by its probability. And its step from Σ log(1 - p) to Π p, by which the products are derived, is no
+identity: they are payoffs in their own right, not the multiplicative risk.
 
 With ``on="truth"`` the true labels y stand in place of ŷ: the better choice where probabilities are not calibrated,
 because a chain that is too sure of itself then loses by it.
@@ -54,15 +53,9 @@ CHUNK_CELLS, MIN_CHUNK_ROWS = 2**21, 64
 class Payoff:
     """A payoff, and what it is computed from.
 
-    Attributes
-    ----------
-    name : str
-    of : {"joint", "marginals", "estimator"}
-    function : callable
-        From log p(y | x), of shape (n,), or from the marginals p(y_ℓ | x), of shape (n, L) and NaN where a label is
-        unknown, to the values of the rows, which are summed. Of an "estimator": ``scorer(estimator, X, Y)``.
-    is_logarithm : bool
-        Whether the paper's payoff is the exponential of this one.
+    `function` makes the values of the rows, which are summed, of the "joint" log p(y | x), of shape (n,), or of the
+    "marginals" p(y_ℓ | x), of shape (n, L) and NaN where a label is unknown; of an "estimator" it is a scorer. If
+    `is_logarithm`, the paper's payoff is the exponential of this one.
     """
 
     name: str
@@ -90,13 +83,7 @@ PAYOFFS: dict[str, Payoff] = {
 def check_payoff(payoff: Any) -> Payoff:
     """Return a payoff: one of the paper's by name, or a scorer by name or as a function.
 
-    Where a name is both one of `montechain.metrics.SCORERS` and scikit-learn's, it is ours, which knows labels of
-    several classes and unknown ones. A function ``scorer(estimator, X, Y)`` returns a number, more of which is better.
-
-    >>> check_payoff("j_ham")
-    Traceback (most recent call last):
-        ...
-    ValueError: `payoff='j_ham'` is not known; did you mean 'J_Ham'? ...
+    Our scorers come before scikit-learn's of the same name: they know labels of several classes and unknown ones.
     """
     if callable(payoff):
         return Payoff(getattr(payoff, "__name__", type(payoff).__name__), "estimator", payoff)
@@ -119,10 +106,7 @@ def weighted_total(values: np.ndarray, weight: np.ndarray | None) -> float:
 
 
 class Candidate(ClassifierMixin, BaseEstimator):
-    """The chain of a candidate order as a fitted classifier, which is what scorers are given.
-
-    `loss` is bound to the labels as they stand in y.
-    """
+    """The chain of a candidate order as a fitted classifier, which is what scorers are given."""
 
     unknown = None
 
@@ -136,10 +120,6 @@ class Candidate(ClassifierMixin, BaseEstimator):
     def classes_(self) -> list[np.ndarray]:
         """The classes of each label."""
         return self.codec.classes
-
-    def fit(self, X: Any, Y: Any) -> Candidate:
-        """Refuse: this is fitted."""
-        raise TypeError("a scorer cannot fit the classifier that it is given.")
 
     def decide(self, X: Any) -> Decision:
         """Return the predictions with what is proven about them."""

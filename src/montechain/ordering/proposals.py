@@ -111,8 +111,8 @@ class TemperedSwap(Proposal):
 
     def propose(self, order: Order, t: int, rng: np.random.Generator) -> Order:  # noqa: D102
         beta, warmup, n_labels = self.beta, self.warmup, len(order)
-        is_number = isinstance(beta, Real) and isinstance(warmup, Integral) and not isinstance(beta, bool)
-        if not is_number or isinstance(warmup, bool) or not 0.0 < float(beta) < math.inf or warmup < 0:
+        is_number = isinstance(beta, Real) and isinstance(warmup, Integral) and bool not in (type(beta), type(warmup))
+        if not is_number or not 0.0 < float(beta) < math.inf or warmup < 0:
             raise ValueError(
                 f"`beta={beta!r}` and `warmup={warmup!r}` of TemperedSwap must be a positive number and a number of "
                 "iterations, e.g. TemperedSwap(beta=0.03, warmup=10)."

@@ -80,10 +80,9 @@ def search(
 class OrderSearch(OrderFinder):
     """Search for a good order, or for several, by Monte Carlo: Algorithms 1 and 2 of the paper.
 
-    From a start, each iteration proposes another order, learns the links that it has and no order before it had,
-    and moves there if its payoff on the validation rows is better (Algorithm 1) or not worse (Algorithm 2, with
-    ``keep > 1``). An order costs as many links as its labels have new sets of labels before them: a swap of the
-    positions l < m at most m - l + 1, a swap of neighbours two.
+    Each iteration proposes another order, learns the links that no order before it had, and moves there if its payoff
+    on the validation rows is better (Algorithm 1) or not worse (Algorithm 2, with ``keep > 1``). A swap of the
+    positions l < m costs at most m - l + 1 links, a swap of neighbours two.
 
     Parameters
     ----------
@@ -97,20 +96,14 @@ class OrderSearch(OrderFinder):
     n_iterations : int, default=50
         T_s of the paper. Each restart has as many.
     keep : int, default=1
-        How many orders to return. More than one: the best of the different orders that the search stood at, with a
-        warning if there are fewer.
+        How many orders to return, all different; with a warning, fewer if fewer were found.
     validation : float, splitter, iterable of pairs, or None, default=1/3
         The rows that an order is judged by: a share held out of the training rows, stratified by label set; a
         scikit-learn splitter, over whose folds the payoff is summed; or None for the training rows themselves.
     n_restarts : int, default=1
-        How many independent searches to run, all but the first from random orders. The best orders of all of them are
-        kept.
+        How many searches to run, all but the first from random orders. The best orders of all of them are kept.
     pool : {"visited", "evaluated"}, default="visited"
-        Which orders may be kept: those that the search stood at, s_1, ..., s_T, or also rejected candidates and the
-        start.
-    warm_start : bool, default=True
-        Learn the new links of a candidate together, starting from the most similar known ones. False: one by one
-        and from nothing, so that payoffs are the same to the last bit whatever was learned before.
+        Which orders may be kept: those that the search stood at, or also rejected candidates and the start.
     record : sequence of str or callable, default=()
         More payoffs for the trace.
 
@@ -140,7 +133,6 @@ class OrderSearch(OrderFinder):
         validation: Any = 1 / 3,
         n_restarts: int = 1,
         pool: str = "visited",
-        warm_start: bool = True,
         record: Sequence[Any] = (),
     ):
         self.proposal = proposal
@@ -151,7 +143,6 @@ class OrderSearch(OrderFinder):
         self.validation = validation
         self.n_restarts = n_restarts
         self.pool = pool
-        self.warm_start = warm_start
         self.record = record
 
     @property
@@ -164,11 +155,9 @@ class OrderSearch(OrderFinder):
     ) -> SearchResult:
         """Return the best orders found.
 
-        An interrupt (Ctrl-C) ends the search early, with a warning; the orders found until then count.
-
         The trace has the columns restart, iteration, order, payoff (both after the iteration), candidate,
         candidate_payoff, accepted, n_links_fitted and seconds (both since the restart began), and those asked for by
-        `record`. `on_step` is called with each new row. Restarts run one after the other and share their links.
+        `record`. `on_step` is called with each new row. An interrupt (Ctrl-C) ends the search early, with a warning.
         """
         proposal = self._check()
         rule = {"accept_ties": self.keep > 1, "tolerance": evaluator.tolerance}
@@ -210,10 +199,7 @@ class OrderSearch(OrderFinder):
         check_positive_integer(self, "keep", 10)
         check_positive_integer(self, "n_restarts", 5)
         if not isinstance(self.n_iterations, Integral) or isinstance(self.n_iterations, bool) or self.n_iterations < 0:
-            raise ValueError(
-                f"`n_iterations={self.n_iterations!r}` of OrderSearch must be a whole number, e.g. "
-                "OrderSearch(n_iterations=50)."
-            )
+            raise ValueError(f"`n_iterations={self.n_iterations!r}` of OrderSearch must be a whole number, e.g. 50.")
         check_choice(self, "pool", ("visited", "evaluated"))
         return check_proposal(self.proposal)
 

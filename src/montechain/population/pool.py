@@ -1,4 +1,4 @@
-"""A log-linear pool: chains and forests together say how probable each label vector seen in training is.
+"""Models weighted by rows that they were not fitted to: a mixture, and a log-linear pool over seen label vectors.
 
 Chains give every label vector a positive probability; most real label vectors have been seen before. The pool shares
 all probability out among those: the log-probability of a vector u is, up to a constant,
@@ -24,7 +24,15 @@ from montechain.population.search import log_sum
 from montechain.seen_vectors import SeenVectors
 from montechain.targets import CODE
 
-__all__ = ["VectorPool", "candidate_log_proba", "log_shares", "pool_weights"]
+__all__ = [
+    "VectorPool",
+    "candidate_log_proba",
+    "log_shares",
+    "mixture_log_proba",
+    "pool_weights",
+    "shortlist",
+    "stacking_weights",
+]
 
 FLOOR = 1e-3
 """Share that is added to the share of every vector in the leaves of a forest."""
@@ -32,6 +40,8 @@ SHORTLIST = 256
 """Number of vectors that are scored for a row; all of them where there are no more."""
 RIDGE, PRIOR_RIDGE = 1e-3, 1.0
 """Penalties of the weights: of all of them for a mean log-likelihood, and of the counts' for one that is summed."""
+MAX_ITERATIONS, EM_TOLERANCE = 2000, 1e-6
+"""When expectation maximisation ends: the last in units of the mean log-likelihood."""
 
 
 @savable
@@ -44,12 +54,9 @@ class VectorPool(SeenVectors):
     ----------
     vectors, counts, n_classes
         As in `montechain.seen_vectors.SeenVectors`.
-    sources : sequence of sequences of Chain
-        For each p_m, the chains of which it is the mean.
-    share_columns : sequence of int
-        The first column of each forest's shares.
-    weights : ndarray
-        Of the sources, of the forests, and of the logarithm of the counts.
+    sources : for each p_m, the chains of which it is the mean
+    share_columns : the first column of each forest's shares
+    weights : of the sources, of the forests, and of the logarithm of the counts
     guide : Chain
         Where there are many vectors, those are scored that it finds most probable without the effects of parents.
     """
@@ -74,9 +81,8 @@ class VectorPool(SeenVectors):
         super()._check_loaded()
         chains = [self.guide, *(chain for own in self.sources for chain in own)]
         require(all(isinstance(chain, Chain) and chain.scorer is not None for chain in chains), "a chain is not linear")
-        labels = sorted(range(self.n_labels))
         for chain in chains:
-            require(sorted(chain.order) == labels, "a chain has other labels than the pool")
+            require(sorted(chain.order) == list(range(self.n_labels)), "a chain has other labels than the pool")
             own = tuple(chain.n_classes[k] for k in np.argsort(chain.order))
             require(own == self.n_classes, "a chain has other classes than the pool")
         require(all(self.sources), "a part of the pool has no chains")
@@ -85,26 +91,20 @@ class VectorPool(SeenVectors):
         require(all(start >= 0 for start in self.share_columns), "a forest has no columns")
 
     def log_proba(self, X):  # noqa: D102
-        candidates = self.shortlist(X)
+        shares = [self._shares(X, start) for start in self.share_columns]
+        of_chains, of_shares = self.weights[: len(self.sources)], self.weights[len(self.sources) : -1]
+        prior = self.weights[-1] * np.log(self.counts)
+        prior = prior + sum(weight * own for weight, own in zip(of_shares, shares, strict=True))
+        candidates = shortlist(self.guide, X, self.vectors, prior, scale=of_chains.sum())
         parts = [log_mean([candidate_log_proba(chain, X, self.vectors, candidates) for chain in own])
                  for own in self.sources]  # fmt: skip
-        parts += [_taken(self._shares(X, start), candidates) for start in self.share_columns]
+        parts += [np.take_along_axis(own, candidates, axis=1) for own in shares]
         parts.append(np.log(self.counts)[candidates])
         scores = np.tensordot(self.weights, np.stack(parts), axes=1)
         scores -= log_sum(scores)[:, None]
-        if candidates.shape[1] == len(self.vectors):
-            return scores
         log_proba = np.full((X.shape[0], len(self.vectors)), -np.inf)
         np.put_along_axis(log_proba, candidates, scores, axis=1)
         return log_proba
-
-    def shortlist(self, X: Any) -> np.ndarray:
-        """Return the numbers of the vectors to score, ascending, of shape (n, S)."""
-        of_chains, of_shares = self.weights[: len(self.sources)], self.weights[len(self.sources) : -1]
-        prior = self.weights[-1] * np.log(self.counts) + sum(
-            weight * self._shares(X, start) for weight, start in zip(of_shares, self.share_columns, strict=True)
-        )
-        return shortlist(self.guide, X, self.vectors, prior, scale=of_chains.sum())
 
     def _shares(self, X: Any, start: int) -> np.ndarray:
         own = X[:, start : start + len(self.vectors)]
@@ -114,8 +114,7 @@ class VectorPool(SeenVectors):
 def shortlist(guide: Chain, X: Any, vectors: np.ndarray, prior: np.ndarray, *, scale: float = 1.0) -> np.ndarray:
     """Return the numbers of the most promising vectors of each row, ascending, of shape (n, S).
 
-    Vectors count by `scale` times their score under the guide without the effects of parents, plus `prior`, of shape
-    (n, V) or (V,).
+    Vectors count by `scale` times their score under the guide without the effects of parents, plus `prior`.
     """
     n_rows, n_vectors = X.shape[0], len(vectors)
     if n_vectors <= SHORTLIST:
@@ -161,18 +160,11 @@ def pool_weights(
 ) -> np.ndarray:
     """Return the weights of a pool that make held-out rows most probable, those of the models not negative.
 
-    Parameters
-    ----------
-    parts : ndarray of shape (M, n, S)
-        For each row and candidate, the logarithms that are pooled. The last part is the logarithm of the counts.
-    allowed : bool ndarray of shape (n, S)
-        The candidates that were seen in other rows.
-    target : int ndarray of shape (n,)
-        The place of the true vector among the candidates.
-    sample_weight : ndarray of shape (n,), optional
+    `parts`, of shape (M, n, S), are the logarithms that are pooled for each row and candidate, the last that of the
+    counts; `allowed`, of shape (n, S), says which of them were seen in other rows, `target` which is the true one.
     """
     n_rows = len(target)
-    share = np.full(n_rows, 1.0 / n_rows) if sample_weight is None else sample_weight / sample_weight.sum()
+    share = _shares_of_rows(n_rows, sample_weight)
     penalty = np.full(len(parts), RIDGE)
     penalty[-1] += PRIOR_RIDGE / n_rows
     rows = np.arange(n_rows)
@@ -191,10 +183,41 @@ def pool_weights(
     return found.x
 
 
+def stacking_weights(log_proba: np.ndarray, *, sample_weight: np.ndarray | None = None) -> np.ndarray:
+    """Return the weights under which a mixture gives held-out label vectors the highest likelihood, of shape (M,).
+
+    `log_proba`, of shape (n, M), is log p(y | x) of each row under each model, learned without the row; minus infinity
+    is allowed as long as some model gives the row a positive probability. The likelihood is concave in the weights, and
+    expectation maximisation climbs it until it rises by less than `EM_TOLERANCE`.
+
+    >>> stacking_weights(np.log([[0.9, 0.1], [0.8, 0.1], [0.1, 0.6]])).round(2)
+    array([0.76, 0.24])
+    """
+    share = _shares_of_rows(len(log_proba), sample_weight)
+    # Relative to the best model of each row, so that nothing underflows.
+    likelihood = np.exp(log_proba - log_proba.max(axis=1, keepdims=True))
+    weights = np.full(log_proba.shape[1], 1.0 / log_proba.shape[1])
+    before = -np.inf
+    for _ in range(MAX_ITERATIONS):
+        mixed = likelihood @ weights
+        weights = weights * ((share / mixed) @ likelihood)
+        value = share @ np.log(mixed)
+        if value - before < EM_TOLERANCE:
+            break
+        before = value
+    return weights / weights.sum()
+
+
+def mixture_log_proba(log_proba: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the log-probability of each row under the mixture, of shape (n,)."""
+    with np.errstate(divide="ignore"):
+        return log_sum(log_proba + np.log(weights))
+
+
+def _shares_of_rows(n_rows: int, sample_weight: np.ndarray | None) -> np.ndarray:
+    return np.full(n_rows, 1.0 / n_rows) if sample_weight is None else sample_weight / sample_weight.sum()
+
+
 def log_mean(parts: Sequence[np.ndarray]) -> np.ndarray:
     """Return the logarithm of the mean of exp(parts)."""
     return parts[0] if len(parts) == 1 else log_sum(np.stack(parts, axis=-1)) - np.log(len(parts))
-
-
-def _taken(values: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-    return values if candidates.shape == values.shape else np.take_along_axis(values, candidates, axis=1)

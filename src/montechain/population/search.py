@@ -8,19 +8,24 @@ found.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from montechain._messages import check_positive_argument
 from montechain._rows import take_rows
+from montechain.distributions import LabelDistribution
 from montechain.inference.decision import TIGHT
 from montechain.inference.sweep import best_first
 from montechain.prefix_tree import distinct
 from montechain.targets import CODE
 
-__all__ = ["log_sum", "search"]
+__all__ = ["joined", "log_sum", "search"]
 
+MAX_NODES = 20_000
+"""Default number of labels listed per row, at most, over all models."""
 FIRST_LENGTH = 5
 """Number of vectors that each model lists at first; the same for all budgets, so that the upper bound never rises with
 the budget."""
@@ -41,7 +46,7 @@ def search(population: Any, X: Any, k: int, given: np.ndarray | None) -> Found:
     check_positive_argument("max_nodes", population.max_nodes, "Mixture(max_nodes=20_000)")
     check_positive_argument("k", k, "k=5")
     k = int(min(k, math.prod(population.n_classes)))
-    n_rows, n_labels = X.shape[0], len(population.n_classes)
+    n_rows, n_labels = X.shape[0], population.n_labels
     labels = np.full((n_rows, k, n_labels), -1, dtype=CODE)
     log_proba = np.full((n_rows, k), -np.inf)
     upper_bound = np.zeros(n_rows)
@@ -54,10 +59,8 @@ def search(population: Any, X: Any, k: int, given: np.ndarray | None) -> Found:
         lists = [model.top_k(block, length, given=known) for model in population.models]
         numbers = np.arange(len(pending))
         found = [(np.repeat(numbers, top.labels.shape[1]), top.labels.reshape(-1, n_labels)) for top in lists]
-        rows, vectors = _distinct_vectors(found, population.n_classes)
-        by_model = [model.log_joint_at(block, rows, vectors) for model in population.models]
-        value = log_sum(np.column_stack(by_model) + np.log(population.weights))
-        labels[pending], log_proba[pending] = _k_best(rows, vectors, value, len(pending), k)
+        best = _k_best(found, population.n_classes, len(pending), k, partial(population.log_joint_at, block))
+        labels[pending], log_proba[pending] = best
         unlisted = [_unlisted_bound(top, length) for top in lists]
         bound = log_sum(np.column_stack(unlisted) + np.log(population.weights))
         upper_bound[pending] = np.minimum(upper_bound[pending], np.maximum(bound, log_proba[pending, -1]))
@@ -67,20 +70,15 @@ def search(population: Any, X: Any, k: int, given: np.ndarray | None) -> Found:
         length = min(length * GROWTH, longest)
 
 
-def _distinct_vectors(
-    found: list[tuple[np.ndarray, np.ndarray]], n_classes: tuple[int, ...]
+def _k_best(
+    found: list[tuple[np.ndarray, np.ndarray]], n_classes: tuple[int, ...], n_rows: int, k: int, log_joint: Callable
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct pairs of a row and a label vector; vectors of -1 are left out."""
+    """Return the k best of the vectors found, and their log-probabilities; -1 and minus infinity if there are fewer."""
     rows, vectors = (np.concatenate(parts) for parts in zip(*found, strict=True))
     rows, vectors = rows[vectors[:, 0] >= 0], vectors[vectors[:, 0] >= 0]
-    _, first, _ = distinct(rows, vectors, n_classes)
-    return rows[first], vectors[first]
-
-
-def _k_best(
-    rows: np.ndarray, vectors: np.ndarray, value: np.ndarray, n_rows: int, k: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k best vectors of each row and their values; -1 and minus infinity where there are fewer."""
+    first = distinct(rows, vectors, n_classes)[1]
+    rows, vectors = rows[first], vectors[first]
+    value = log_joint(rows, vectors)
     order, rank = best_first(rows, value)
     order, rank = order[rank < k], rank[rank < k]
     labels = np.full((n_rows, k, vectors.shape[1]), -1, dtype=CODE)
@@ -93,10 +91,7 @@ def _unlisted_bound(top: Any, length: int) -> np.ndarray:
     """Return the log-probability that a vector not on a model's list has at most."""
     # Whatever the list is, the rest of the mass is left.
     rest = np.log(np.maximum(1.0 - np.exp(top.log_proba).sum(axis=1), np.finfo(np.float64).tiny))
-    if top.labels.shape[1] < length:  # all vectors are listed
-        last = np.full(len(rest), -np.inf)
-    else:
-        last = top.log_proba[:, -1]
+    last = top.log_proba[:, -1] if top.labels.shape[1] == length else -np.inf  # a shorter list holds all vectors
     return np.where(top.certified, np.minimum(last, rest), rest)
 
 
@@ -106,3 +101,11 @@ def log_sum(values: np.ndarray) -> np.ndarray:
     shift = np.where(np.isneginf(largest), 0.0, largest)
     with np.errstate(divide="ignore"):
         return np.log(np.exp(values - shift).sum(axis=-1)) + shift[..., 0]
+
+
+def joined(parts: Sequence[tuple], residual: np.ndarray, estimated: np.ndarray) -> LabelDistribution:
+    """Return one distribution from several (rows, labels, weights)."""
+    rows, labels, weights = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    order = np.argsort(rows, kind="stable")
+    indptr = np.searchsorted(rows[order], np.arange(len(residual) + 1))
+    return LabelDistribution(indptr, labels[order], weights[order], residual, estimated)

@@ -1,0 +1,275 @@
+"""From several joint models and x to one answer: the mixture, a vote, or Algorithm 4 of the paper."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from montechain._messages import by_name, check_choice, check_positive_argument
+from montechain._rows import join_rows, row_blocks, take_rows
+from montechain.distributions import LabelDistribution, Marginals
+from montechain.inference.decision import Decision
+from montechain.inference.draws import draw
+from montechain.inference.monte_carlo import CELLS_AT_ONCE
+from montechain.inference.sweep import sweep
+from montechain.joint import ChainModel, JointModel
+from montechain.losses import ExactMatch, Loss
+from montechain.population.search import MAX_NODES, joined, log_sum
+from montechain.prefix_tree import PrefixTree
+from montechain.targets import CODE
+
+__all__ = ["COMBINATIONS", "Algorithm4", "Combination", "Mixture", "Vote", "check_combine"]
+
+WEIGHTS_ERROR = 1e-5
+"""Error of the models' weights, under given labels, above which marginals count as estimates."""
+TIE = 1e-12
+"""Weighted votes closer than this count as equal: they differ by rounding only."""
+
+
+class Combination(BaseEstimator, ABC):
+    """From several joint models and x to one label vector.
+
+    A `population` is a `Population`. All arguments and results are in codes, one column per label. `rng` is a
+    `numpy.random.Generator`; how much is drawn from it does not depend on the rows.
+    """
+
+    @abstractmethod
+    def decide(
+        self, population: Any, X: Any, *, loss: Loss, given: np.ndarray | None = None, rng: np.random.Generator
+    ) -> Decision:
+        """Return one label vector for each row, and what is proven about it.
+
+        `log_proba` and `upper_bound` of the decision are those of the mixture, whatever the combination.
+        """
+
+    def marginals(
+        self, population: Any, X: Any, *, loss: Any = None, given: np.ndarray | None = None, rng: Any
+    ) -> Marginals:
+        """Return the probabilities of each label's classes: the models' own, averaged by weight."""
+        weights, error = population.weights_given(X, given, rng=rng)
+        proba = [np.zeros((X.shape[0], k)) for k in population.n_classes]
+        lower = [np.zeros((X.shape[0], k)) for k in population.n_classes]
+        # Weights that are off by `error` can raise one class and lower another by as much.
+        unresolved = np.tile(2.0 * error[:, None], (1, population.n_labels))
+        estimated = error > WEIGHTS_ERROR
+        for j, model in enumerate(population.models):
+            found, weight = model.marginals(X, given=given, rng=rng), weights[:, [j]]
+            for label in range(population.n_labels):
+                proba[label] += weight * found.proba[label]
+                lower[label] += weight * found.lower[label]
+            unresolved += weight * found.unresolved
+            estimated |= found.estimated
+        lower = [np.maximum(mass - error[:, None], 0.0) for mass in lower]
+        return Marginals(proba, lower, unresolved, estimated)
+
+
+class Mixture(Combination):
+    """Average the models' probabilities: p(y | x) = sum_j w_j p_j(y | x).
+
+    For exact match, the vector of the largest average is found with a proof. Each model lists its own most probable
+    vectors, and each vector listed is scored under all models. A vector that no list holds has under each model at most
+    the probability of the last one listed; the lists grow until the weighted sum of these cannot exceed the best score.
+    Where the budget ends first, the sum is the upper bound.
+
+    For other losses, the models' weighted label vectors are joined; for Hamming loss the marginals are averaged. With
+    labels given, a model's weight is then multiplied by its probability of them; the most probable completion needs no
+    such thing, since it maximises the joint probability.
+
+    Exact for exact match where certified, whatever the models' own inference is; for other losses within what that
+    leaves unexplored. Cost: five vectors of each model for most rows, longer lists for the others. To score a vector
+    takes at most L conditionals per chain.
+
+    Parameters
+    ----------
+    max_nodes : int, default=20000
+        Bounds the length of the lists: at most this many labels are listed per row, over all models.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from montechain import ChainPopulationClassifier, Mixture
+    >>> X, Y = make_multilabel_classification(n_samples=90, n_classes=3, random_state=0)
+    >>> model = ChainPopulationClassifier(n_chains=3, combine=Mixture(max_nodes=100), random_state=0).fit(X, Y)
+    >>> bool(model.decide(X).certified.all())
+    True
+    """
+
+    def __init__(self, max_nodes: int = MAX_NODES):
+        self.max_nodes = max_nodes
+
+    def decide(self, population, X, *, loss, given=None, rng):  # noqa: D102
+        return JointModel.decide(population, X, loss=loss, given=given, rng=rng)
+
+
+class Vote(Combination):
+    """Let each model decide by its own inference, and each label go to the class with the most weighted votes.
+
+    This is the combination of ensembles of classifier chains, ECC (Read et al. 2011). Of classes with equally many
+    votes the first is taken. The answer may be a vector that no model has given, and it is not exact for any loss. The
+    models' own upper bounds give one for the mixture, so a row on which all models agree, each with proof, is certified
+    for exact match. The marginals are the shares of the votes, which say nothing about the probabilities under the
+    mixture. Cost: each model's inference.
+
+    References
+    ----------
+    Read, Pfahringer, Holmes and Frank (2011). Classifier chains for multi-label classification.
+    Machine Learning 85.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from montechain import ChainPopulationClassifier, Vote
+    >>> X, Y = make_multilabel_classification(n_samples=90, n_classes=3, random_state=0)
+    >>> model = ChainPopulationClassifier(n_chains=4, combine=Vote(), random_state=0).fit(X, Y)
+    >>> model.predict_proba(X[:2])[0]
+    array([[1., 0.],
+           [1., 0.]])
+    """
+
+    def __init__(self) -> None:
+        pass
+
+    def decide(self, population, X, *, loss, given=None, rng):  # noqa: D102
+        votes, upper_bound = self._votes(population, X, loss, given, rng)
+        # The first class whose share is the largest, but for rounding.
+        best = [(share >= share.max(axis=1, keepdims=True) - TIE).argmax(axis=1) for share in votes]
+        labels = np.column_stack(best).astype(CODE)
+        log_proba = population.log_joint(X, labels)
+        upper_bound = np.maximum(upper_bound, log_proba)
+        if loss.is_exact_match:
+            return Decision.most_probable(labels, log_proba, upper_bound, given=given)
+        unknown, never = np.full(len(labels), np.nan), np.zeros(len(labels), dtype=bool)
+        return Decision(labels, log_proba, upper_bound, unknown, np.full(len(labels), loss.worst), never)
+
+    def marginals(self, population, X, *, loss=None, given=None, rng):  # noqa: D102
+        shares, _ = self._votes(population, X, ExactMatch() if loss is None else loss, given, rng)
+        nothing, everything = [np.zeros_like(share) for share in shares], np.ones((X.shape[0], len(shares)))
+        return Marginals(shares, nothing, everything, np.zeros(X.shape[0], dtype=bool))
+
+    def _votes(self, population, X, loss, given, rng) -> tuple[list[np.ndarray], np.ndarray]:
+        """Return the weight of the models that chose each class, and an upper bound on the mixture's probabilities."""
+        decisions = [model.decide(X, loss=loss, given=given, rng=rng) for model in population.models]
+        votes = [np.zeros((X.shape[0], k)) for k in population.n_classes]
+        for weight, decision in zip(population.weights, decisions, strict=True):
+            for share, classes in zip(votes, decision.labels.T, strict=True):
+                share[np.arange(len(share)), classes] += weight
+        bounds = np.column_stack([decision.upper_bound for decision in decisions])
+        return votes, log_sum(bounds + np.log(population.weights))
+
+
+class Algorithm4(Combination):
+    """Draw an order by its weight, draw label vectors under it, keep the best; repeat with the vector kept.
+
+    This is Algorithm 4 of Read, Martino and Luengo (2014). In each of `n_orders` steps the vector held is evaluated
+    anew under the order chosen, before `n_samples` draws are compared with it; the vector held after the last
+    step is the answer. Vectors are compared under one order at a time, never under the mixture, so more orders or
+    samples need not make the answer more probable. `Mixture` finds the most probable vector under the mixture.
+
+    As printed, the algorithm hands on z_T and so drops the last draw of each step; here it counts. All rows share one
+    table of draws, which are followed through the tree of prefixes together and given up once they cannot beat the
+    vector held: the answer is the same, at a fraction of the cost. Nothing is proven about it: the upper bound of the
+    decision is zero.
+
+    Other losses than exact match are minimised over all draws of all steps, which are draws from the mixture; for
+    Hamming loss that is each label's most frequent class, not the paper's criterion for a single order. With labels
+    given, known classes are taken, not drawn, and draws count by how probable they make what is known.
+
+    Cost: at most ``n_orders * n_samples`` conditionals per label and row; usually a small multiple of `n_orders`.
+
+    Parameters
+    ----------
+    n_orders : int, default=50
+        Number of steps, T_s in the paper.
+    n_samples : int, default=100
+        Vectors drawn in each step, T_y in the paper.
+    initial : {"greedy", "random"}, default="greedy"
+        The first vector: the greedy one under the first order chosen, or the first draw.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from montechain import Algorithm4, ChainPopulationClassifier
+    >>> X, Y = make_multilabel_classification(n_samples=90, n_classes=3, random_state=0)
+    >>> model = ChainPopulationClassifier(n_chains=3, combine=Algorithm4(n_orders=5), random_state=0).fit(X, Y)
+    >>> model.predict(X[:2])
+    array([[0, 1, 0],
+           [0, 1, 0]])
+    """
+
+    def __init__(self, n_orders: int = 50, n_samples: int = 100, initial: str = "greedy"):
+        self.n_orders = n_orders
+        self.n_samples = n_samples
+        self.initial = initial
+
+    def decide(self, population, X, *, loss, given=None, rng):  # noqa: D102
+        n_orders = check_positive_argument("n_orders", self.n_orders, "Algorithm4(n_orders=50)")
+        n_samples = check_positive_argument("n_samples", self.n_samples, "Algorithm4(n_samples=100)")
+        check_choice(self, "initial", ("greedy", "random"))
+        steps = population.draw_models(rng.random(n_orders))
+        uniforms = rng.random((n_orders, n_samples, population.n_labels))
+        if not loss.is_exact_match:
+            # Only some rows at a time, since a row has as many vectors as there are draws.
+            parts = []
+            for rows in row_blocks(X.shape[0], max(1, CELLS_AT_ONCE // uniforms.size)):
+                block, known = take_rows(X, rows), None if given is None else given[rows]
+                labels, expected_loss, regret = loss.decide(_draws(population, block, known, steps, uniforms), known)
+                log_proba = population.log_joint(block, labels)
+                parts.append(Decision.least_loss(labels, log_proba, expected_loss, regret))
+            return join_rows(parts)
+        labels = _search(population, X, given, steps, uniforms, self.initial == "greedy")
+        log_proba = population.log_joint(X, labels)
+        return Decision.most_probable(labels, log_proba, np.zeros(len(labels)), given=given)
+
+
+def _search(population, X, given, steps, uniforms, start_greedy) -> np.ndarray:
+    """Return the label vectors at which Algorithm 4 ends: all rows together, step by step, level by level."""
+    labels = np.empty((X.shape[0], population.n_labels), dtype=CODE)
+    # One tree for all steps under the same order: each remembers what its links have answered.
+    models: list[ChainModel] = list(population.models)
+    chains = population.chains
+    trees = {j: PrefixTree(chains[j], X, models[j].by_position(given)) for j in dict.fromkeys(steps.tolist())}
+    for t, j in enumerate(steps.tolist()):
+        tree = trees[j]
+        if t > 0:
+            held = models[j].by_position(labels)
+        elif start_greedy:
+            held = sweep(tree, width=1).vectors.labels
+        else:
+            held = tree.chain.sample(X, uniforms[:1, :1], tree.given)[0][:, 0]
+        value = tree.log_joint(held)
+        draws = draw(tree, uniforms[t], floor=value)
+        best = draws.best(value)
+        held[draws.rows[best]] = draws.labels[best]
+        labels = models[j].by_label(held)
+    return labels
+
+
+def _draws(population, X, given, steps, uniforms) -> LabelDistribution:
+    """Return the draws of all steps as one distribution."""
+    parts = []
+    for j in np.unique(steps):
+        model: Any = population.models[j]
+        tree = PrefixTree(model.chain, X, model.by_position(given))
+        draws = draw(tree, uniforms[steps == j].reshape(-1, population.n_labels))
+        parts.append((draws.rows, model.by_label(draws.labels), np.log(draws.counts) + draws.log_weight))
+    found = joined(parts, np.ones(X.shape[0]), np.ones(X.shape[0], dtype=bool))
+    rows, log_weight = found.rows, found.weights
+    largest = np.full(X.shape[0], -np.inf)
+    np.maximum.at(largest, rows, log_weight)
+    # Where what is known is impossible under every chain, all draws weigh nothing, and losses count them alike.
+    weights = np.exp(log_weight - np.where(np.isneginf(largest), 0.0, largest)[rows])
+    total = np.bincount(rows, weights, minlength=X.shape[0])
+    return replace(found, weights=weights / np.where(total > 0.0, total, 1.0)[rows])
+
+
+COMBINATIONS: dict[str, type[Combination]] = {"algorithm-4": Algorithm4, "mixture": Mixture, "vote": Vote}
+"""The combinations by name."""
+
+
+def check_combine(combine: Any) -> Combination:
+    """Return a combination: the given one, or the one of this name with its default parameters."""
+    return by_name("combine", combine, Combination, COMBINATIONS, "a combination such as Algorithm4(n_orders=50)")
