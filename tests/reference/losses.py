@@ -48,12 +48,6 @@ def least_expected_loss(loss, distribution, candidates):
     return min(expected_loss(loss, distribution, h) for h in candidates)
 
 
-def maximise_f1(distribution, negative, n_classes, known=None):
-    """Return the largest expected F1 of any decision that agrees with `known`."""
-    candidates = all_vectors(n_classes, known)
-    return 1.0 - least_expected_loss(lambda y, h: f1(y, h, negative), distribution, candidates)
-
-
 def union(first, second, negative):
     return tuple(a if a != n else b for a, b, n in zip(first, second, negative, strict=True))
 
