@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from montechain.inference.beam import Beam
-from montechain.inference.greedy import Greedy
+from montechain.inference import Beam, Greedy
 from random_chains import as_generic, log_proba_table, random_given, random_linear_chain, random_table_chain
 from reference import beam as reference
 

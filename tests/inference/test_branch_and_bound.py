@@ -7,9 +7,9 @@ import pytest
 from hypothesis import strategies as st
 
 from montechain.chain import Chain, PrefixTree
+from montechain.inference import Greedy
 from montechain.inference.branch_and_bound import BranchAndBound
 from montechain.inference.enumeration import Effort, evidence, sum_product, top_k
-from montechain.inference.greedy import Greedy
 from montechain.inference.marginals import marginals
 from montechain.links.linear import SOFTMAX, FittedLinearLink
 from montechain.losses import check_loss

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import montechain.inference.epsilon as module
-from montechain.inference.epsilon import EpsilonApproximate
-from montechain.inference.greedy import Greedy
+import montechain.inference.level_by_level as module
+from montechain.inference import EpsilonApproximate, Greedy
 from random_chains import as_generic, log_proba_table, random_given, random_linear_chain, random_table_chain
 from reference import epsilon as reference
 

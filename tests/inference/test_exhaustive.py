@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-import montechain.inference.exhaustive as module
-from montechain.inference.exhaustive import Exhaustive
+import montechain.inference.level_by_level as module
+from montechain.inference import Exhaustive
 from montechain.losses import check_loss
 from random_chains import as_generic, log_proba_table, random_given, random_linear_chain, random_table_chain
 

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import ClassifierChain
 
 from montechain.chain import Chain
-from montechain.inference.greedy import Greedy
+from montechain.inference import Greedy
 from montechain.links.linear import SOFTMAX, FittedLinearLink
 from random_chains import as_generic, log_proba_table, random_given, random_linear_chain, random_table_chain
 from reference import greedy as reference

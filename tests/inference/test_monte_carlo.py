@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from montechain.chain import Chain
-from montechain.inference.beam import Beam
-from montechain.inference.epsilon import EpsilonApproximate
-from montechain.inference.exhaustive import Exhaustive
+from montechain.inference import Beam, EpsilonApproximate, Exhaustive
 from montechain.inference.monte_carlo import MonteCarlo
 from montechain.links.linear import SOFTMAX, FittedLinearLink
 from montechain.losses import check_loss

@@ -10,10 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montechain.chain import Chain
-from montechain.inference.beam import Beam
+from montechain.inference import Beam, Exhaustive, Greedy
 from montechain.inference.branch_and_bound import BranchAndBound
-from montechain.inference.exhaustive import Exhaustive
-from montechain.inference.greedy import Greedy
 from montechain.inference.monte_carlo import MonteCarlo
 from montechain.joint import ChainModel
 from montechain.links.linear import SOFTMAX, FittedLinearLink, n_scores

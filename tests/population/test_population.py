@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from montechain.inference import Greedy
 from montechain.inference.branch_and_bound import BranchAndBound
-from montechain.inference.greedy import Greedy
 from montechain.population import COMBINATIONS, Algorithm4, Mixture, Population, Vote, check_combine
 from random_chains import random_given
 from random_populations import (

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montechain.chain import Chain
-from montechain.inference.exhaustive import Exhaustive
-from montechain.inference.greedy import Greedy
+from montechain.inference import Exhaustive, Greedy
 from montechain.links.linear import FittedLinearLink
 from montechain.losses import check_loss
 from montechain.population import Vote

@@ -1,4 +1,4 @@
-"""From a chain and x to a label vector: one strategy, one file."""
+"""From a chain and x to a label vector: see `montechain.inference.base.Inference`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ from typing import Any
 
 from montechain._messages import nearest
 from montechain.inference.base import Decision, Inference, TopK
-from montechain.inference.beam import Beam
 from montechain.inference.branch_and_bound import BranchAndBound
-from montechain.inference.epsilon import EpsilonApproximate
-from montechain.inference.exhaustive import Exhaustive
-from montechain.inference.greedy import Greedy
+from montechain.inference.level_by_level import Beam, EpsilonApproximate, Exhaustive, Greedy
 from montechain.inference.monte_carlo import MonteCarlo
 
 __all__ = [
