@@ -17,7 +17,7 @@ from montechain.prefix_tree import PrefixTree
 
 __all__ = ["MonteCarlo"]
 
-CELLS_AT_ONCE = 2**22
+CELLS_AT_ONCE = 2**21
 """Approximate number of cells, those of all draws of some rows, that are held in memory together."""
 
 EXACT = 1e-12
