@@ -69,14 +69,13 @@ def distribution(tree: PrefixTree, effort: Effort = DEFAULT, *, rng: np.random.G
     n_rows, n_labels, residual = tree.n_rows, tree.chain.n_labels, effort.residual_of(tree)
     found = _enumerate(tree, np.full(n_rows, n_labels), residual, effort, rng)
     total = np.where(found.left > residual, found.log_mass(), np.logaddexp(found.complete, found.remaining))
-    # Where the known classes are impossible, any vector that agrees with them stands for all.
-    impossible = np.flatnonzero(np.isneginf(total))
-    given = np.zeros((n_rows, n_labels)) if tree.given is None else tree.given
-    rows = np.concatenate([found.rows, impossible])
-    labels = np.concatenate([found.labels, np.maximum(given[impossible], 0).astype(CODE)])
-    log_mass = np.concatenate([found.log_mass_of, np.zeros(len(impossible))])
-    weights = np.exp(log_mass - np.where(np.isneginf(total), 0.0, total)[rows])
+    rows, labels, impossible = found.rows, found.labels, np.flatnonzero(np.isneginf(total))
+    weights = np.exp(found.log_mass_of - np.where(np.isneginf(total), 0.0, total)[rows])
     if len(impossible):
+        # Where the known classes are impossible, any vector that agrees with them stands for all.
+        given = np.zeros((n_rows, n_labels)) if tree.given is None else tree.given
+        rows, weights = np.concatenate([rows, impossible]), np.concatenate([weights, np.ones(len(impossible))])
+        labels = np.concatenate([labels, np.maximum(given[impossible], 0).astype(CODE)])
         order = np.argsort(rows, kind="stable")
         rows, labels, weights = rows[order], labels[order], weights[order]
     return LabelDistribution.ragged(rows, labels, weights, found.left, found.left > residual)
