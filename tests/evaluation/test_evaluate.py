@@ -103,7 +103,7 @@ def test_a_loss_is_for_methods_and_not_for_estimators():
             name: json.loads(text) for name, text in zip(results["method"], results["parameters"], strict=True)
         }
         assert parameters["mine"]["loss"] == (loss or "exact_match")
-        assert parameters["Majority"]["strategy"] == ("vector" if loss is None else "label")
+        assert parameters["Majority"]["loss"] == (loss or "exact_match")
         assert parameters["own"]["loss"] == "exact_match"
 
 
