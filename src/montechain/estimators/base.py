@@ -277,6 +277,8 @@ class JointClassifier(MultiTargetClassifier):
         shared = np.random.SeedSequence(seed)
 
         def ask(rows: Any, known: np.ndarray | None, start: int) -> Any:
+            if is_plain and not model.sees_every_cell and not is_finite(rows):
+                self._check_X(rows, reset=False)
             rng = np.random.default_rng([seed, start] if is_drawn else shared)
             try:
                 return query(model, rows, known, rng=rng)
@@ -317,11 +319,9 @@ class JointClassifier(MultiTargetClassifier):
     # -- checking X ---------------------------------------------------------------------------
 
     def _checked(self, X: Any) -> Any:
-        """Return rows to answer for. Cells need no look if the model notices any that is not finite."""
+        """Return rows to answer for. The cells of plain arrays are left to `_map`."""
         self._check_fitted()
-        if self._is_plain(X) and (self._model().sees_every_cell or is_finite(X)):
-            return X
-        return self._check_X(X, reset=False)
+        return X if self._is_plain(X) else self._check_X(X, reset=False)
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         """Return X as an array or CSR container, or as the data frame it is where columns keep their meaning."""

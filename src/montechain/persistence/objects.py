@@ -229,6 +229,8 @@ class _Decoder:
             return getattr(sp, name)((values, (one, other)), shape=tuple(shape))
         matrix = getattr(sp, name)((values, one, other), shape=tuple(shape))
         matrix.check_format(full_check=True)
+        # scipy looks no further if the last of these is negative.
+        require((np.diff(matrix.indptr) >= 0).all(), f"the rows of a {name} overlap")
         return matrix
 
     def make_random(self, name: str, content: Any) -> Any:
