@@ -7,15 +7,16 @@ import platform
 import sys
 import warnings
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
-import psutil
 import typer
 
+import montechain
 from montechain.cli import output as terminal
 from montechain.errors import DataError, MontechainError
-from montechain.evaluation import Limits, ResultStore, library_versions, run_jobs
+from montechain.evaluation import ResultStore, run_jobs
 from reproduction.report import key_figures, write_report
 from reproduction.studies import FULL, Setting, Study, choose_studies
 from reproduction.tables import Findings
@@ -39,9 +40,7 @@ def main(
     ] = None,
     estimator: Annotated[str, typer.Option(help="Base classifier: svm, as in the paper, or logistic.")] = "svm",
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of processes.")] = 1,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="For one method on one fold.")] = None,
-    memory_limit: Annotated[float | None, typer.Option(metavar="GB", help="For one method on one fold.")] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Run again what failed in an earlier run.")] = False,
 ) -> None:
     """Run the paper's studies again and write a report that sets our figures beside the published ones.
@@ -51,14 +50,11 @@ def main(
     studies = choose_studies(only.split(",") if only else (), quick=quick)
     if estimator not in ESTIMATORS:
         raise ValueError(f"`--estimator {estimator}` is not known. Type svm or logistic.")
-    limited = time_limit is not None or memory_limit is not None
-    limits = Limits(seconds=time_limit, memory_gb=memory_limit) if limited else None
     setting = Setting(data, estimator, seed, output / "unfinished")
-    findings, complete = reproduce(studies, setting, output, limits=limits, n_jobs=jobs, retry=retry)
+    findings, complete = reproduce(studies, setting, output, time_limit=time_limit, retry=retry)
     options = ["--quick" if quick else "--full", *([f"--only {only}"] if only else [])]
-    options += [f"--estimator {estimator}", f"--seed {seed}", f"--jobs {jobs}"]
+    options += [f"--estimator {estimator}", f"--seed {seed}"]
     options += [f"--time-limit {time_limit:g}"] if time_limit is not None else []
-    options += [f"--memory-limit {memory_limit:g}"] if memory_limit is not None else []
     findings.about = _about(options, complete)
     findings.write(output / "results.json")
     write_report(findings, output)
@@ -70,15 +66,7 @@ def main(
         raise typer.Exit(INTERRUPTED)
 
 
-def reproduce(
-    studies: tuple[Study, ...],
-    setting: Setting,
-    folder: Path,
-    *,
-    limits: Limits | None = None,
-    n_jobs: int = 1,
-    retry: bool = False,
-) -> tuple[Findings, bool]:
+def reproduce(studies: tuple[Study, ...], setting: Setting, folder: Path, **running: Any) -> tuple[Findings, bool]:
     """Run studies, as far as they have not finished before, and return what they found and whether all finished.
 
     Parameters
@@ -87,8 +75,8 @@ def reproduce(
     setting : Setting
     folder : Path
         Finished jobs are kept in its folder ``units``, searches that are under way in ``unfinished``.
-    limits, n_jobs, retry
-        As for `run_jobs`.
+    **running
+        For `run_jobs`: the time limit, and whether to retry.
     """
     store = ResultStore(folder / "units")
     if setting.unfinished is not None:
@@ -110,9 +98,7 @@ def reproduce(
         # Three labels have six orders, so a search for ten finds fewer; the report need not say so for every fold.
         warnings.simplefilter("ignore")
         try:
-            run_jobs(
-                jobs, store=store, limits=limits, n_jobs=n_jobs, retry=retry, on_done=lambda number, one: advance(1)
-            )
+            run_jobs(jobs, store=store, on_done=lambda number, one: advance(1), **running)
         except KeyboardInterrupt:
             complete = False
     findings = Findings()
@@ -123,12 +109,14 @@ def reproduce(
 
 def _about(options: list[str], complete: bool) -> dict[str, Any]:
     """Return what a reader needs to do the same; no names of machines, people or folders."""
-    cores, memory = os.cpu_count(), psutil.virtual_memory().total / 2**30
+    cores, memory = os.cpu_count(), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    versions = {"montechain": montechain.__version__, "python": platform.python_version()}
+    versions |= {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba", "pandas")}
     machine = f"{platform.system()}, {platform.machine()}, {cores} cores, {memory:.0f} GB"
     return {
         "command": " ".join(["python -m reproduction", *options]),
         "complete": "yes" if complete else "no",
-        "versions": ", ".join(f"{name} {number}" for name, number in library_versions().items()),
+        "versions": ", ".join(f"{name} {number}" for name, number in versions.items()),
         "machine": machine,
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
     }

@@ -18,9 +18,10 @@ import numpy as np
 import pandas as pd
 from markupsafe import Markup
 from matplotlib.ticker import NullFormatter
+from scikit_posthocs import critical_difference_diagram
 
-from montechain import plotting
 from montechain._files import atomic_write
+from montechain.plotting import plot_search_trace
 from reproduction.findings import all_cells, differences, key_figures, measure_title, number, signed, summary
 from reproduction.paper import DATASETS
 from reproduction.tables import BASELINE, TOLERANCE, Findings, Table, is_time
@@ -28,6 +29,7 @@ from reproduction.tables import BASELINE, TOLERANCE, Findings, Table, is_time
 __all__ = ["grids", "key_figures", "render", "write_report"]
 
 VIEWS = {"ours": "Ours", "paper": "Paper", "difference": "Difference", "meka": "MEKA today"}
+ACCENT = "#0b5394"
 SCRIPTS = ("page.js", "tree.js", "explorer.js")
 
 
@@ -123,9 +125,7 @@ def _figures(findings: Findings) -> dict[str, list[tuple[str, Markup]]]:
         for which, who in (("nemenyi", "ours"), ("published_nemenyi", "as published")):
             if tests[which]:
                 caption = f"{measure_title(measure)}, {who}"
-                test = tests[which]
-                draw = (test["average_ranks"], test["critical_difference"], test["groups"])
-                found["ranks"].append((caption, _svg(plotting.plot_critical_difference(*draw), f"Ranks: {caption}")))
+                found["ranks"].append((caption, _svg(_draw_ranks(tests[which]), f"Ranks: {caption}")))
     tables = {table.key: table.cells for table in findings.tables}
     if {"accuracy", "time"} <= set(tables):
         seconds = tables["time"].query("measure == 'running_time_s'").set_index(["dataset", "method"])["ours"]
@@ -137,21 +137,47 @@ def _figures(findings: Findings) -> dict[str, list[tuple[str, Markup]]]:
             near = [points["score"].round(3), (np.log(points["seconds"]) * 5).round()]
             merged = points.groupby(near, sort=False).agg({"method": ", ".join, "seconds": "mean", "score": "mean"})
             title = DATASETS.get(str(name), str(name))
-            axes = plotting.plot_time_against_accuracy(merged, score="exact match", title=title)
-            axes.xaxis.set_minor_formatter(NullFormatter())
-            axes.margins(x=0.25)
+            axes = _draw_times(merged, title)
             found["times"].append(("", _svg(axes, f"Time and exact match on {title}")))
     for (name, payoff, on), group in groupby(findings.traces, itemgetter("dataset", "payoff", "on")):
         own = list(group)
         steps = [step | {"restart": trace["number"]} for trace in own for step in trace["steps"]]
         title = f"{DATASETS.get(name, name)}, {payoff}"
-        axes = plotting.plot_search_trace(steps, "payoff", own[0]["record"][0], title=title)
+        axes = plot_search_trace(steps, "payoff", own[0]["record"][0], title=title)
         axes.set_ylabel(payoff)
         if own[0]["optimum"] is not None:
-            axes.axhline(own[0]["optimum"], color="#0b5394", linestyle=":", linewidth=1.0)
+            axes.axhline(own[0]["optimum"], color=ACCENT, linestyle=":", linewidth=1.0)
         caption = f"{own[0]['estimator']} links, payoff on the {on}"
         found["searches"].append((caption, _svg(axes, f"Search on {title}, {on}")))
     return found
+
+
+def _draw_ranks(test: dict[str, Any]) -> Any:
+    """Draw average ranks on a line, with bars under the methods that do not differ significantly."""
+    ranks = pd.Series(test["average_ranks"])
+    apart = np.abs(np.subtract.outer(ranks.to_numpy(), ranks.to_numpy()))
+    same = pd.DataFrame(apart <= test["critical_difference"], ranks.index, ranks.index).astype(float)
+    axes = plt.subplots(figsize=(6.5, 1.2 + 0.2 * len(ranks)), layout="constrained")[1]
+    critical_difference_diagram(
+        ranks, same, ax=axes, color_palette=["black"] * len(ranks), crossbar_props={"color": ACCENT, "linewidth": 4}
+    )
+    axes.set_title(f"critical difference {test['critical_difference']:.2f}", fontsize="small")
+    return axes
+
+
+def _draw_times(points: pd.DataFrame, title: str) -> Any:
+    """Draw the `score` of each `method` against its `seconds`, on a logarithmic axis."""
+    axes = plt.subplots(figsize=(5.0, 3.4), layout="constrained")[1]
+    axes.plot(points["seconds"], points["score"], "o", color=ACCENT, markersize=5)
+    for point in points.itertuples():
+        axes.annotate(
+            point.method, (point.seconds, point.score), xytext=(5, 3), textcoords="offset points", fontsize="small"
+        )
+    axes.set(xscale="log", xlabel="seconds", ylabel="exact match", title=title)
+    axes.grid(True, which="major", linewidth=0.3)
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.margins(x=0.25)
+    return axes
 
 
 def _svg(axes: Any, label: str) -> Markup:
@@ -163,7 +189,7 @@ def _svg(axes: Any, label: str) -> Markup:
     text = stream.getvalue()
     text = re.sub(r"<(metadata|style).*?</\1>", "", text[text.index("<svg") :], flags=re.DOTALL)
     text = re.sub(r' id="(?!m|p)[^"]*"| id="(?:patch|matplotlib)[^"]*"', "", text)  # keep markers and clip paths
-    for colour, name in (("#000000", "currentColor"), ("#0b5394", "var(--accent)"), ("#b45f06", "var(--other)")):
+    for colour, name in (("#000000", "currentColor"), (ACCENT, "var(--accent)"), ("#b45f06", "var(--other)")):
         text = text.replace(colour, name)
     start = Markup('<svg role="img" aria-label="{}" class="chart"').format(label)
     return start + Markup(text.removeprefix("<svg").replace("#b0b0b0", "var(--line)"))

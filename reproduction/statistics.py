@@ -97,8 +97,7 @@ def nemenyi(average_ranks: dict[str, float], n_datasets: int, alpha: float = ALP
     Returns
     -------
     dict
-        ``average_ranks``, best first; ``critical_difference``; ``pairs`` of a better and a worse method; and
-        ``groups``, the largest sets of neighbours that do not differ.
+        ``average_ranks``, best first; ``critical_difference``; ``pairs`` of a better and a worse method.
 
     Examples
     --------
@@ -108,19 +107,11 @@ def nemenyi(average_ranks: dict[str, float], n_datasets: int, alpha: float = ALP
     names = sorted(average_ranks, key=average_ranks.__getitem__)
     values = np.array([average_ranks[name] for name in names])
     distance = critical_difference(len(names), n_datasets, alpha)
-    groups: list[list[str]] = []
-    last = -1
-    for i in range(len(names)):
-        end = int(np.searchsorted(values, values[i] + distance, side="right"))
-        if end > last and end - i > 1:
-            groups.append(names[i:end])
-        last = max(last, end)
     pairs = combinations(range(len(names)), 2)
     return {
         "average_ranks": {name: average_ranks[name] for name in names},
         "critical_difference": distance,
         "pairs": [[names[i], names[j]] for i, j in pairs if values[j] - values[i] > distance],
-        "groups": groups,
     }
 
 

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,9 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from montechain import AllOrders, Dataset, Swap, TableEncoder, make_method
+from montechain import AllOrders, Dataset, Swap, TableEncoder
 from montechain._files import atomic_write
-from montechain.evaluation import Job, fingerprint, warm_up
+from montechain.evaluation import Job, fingerprint
 from montechain.evaluation.jobs import digest
 from montechain.links import check_estimator
 from montechain.ordering import OrderEvaluator, search
@@ -61,7 +60,7 @@ class Search:
         identity |= asdict(self) | {"start": self.start and list(self.start), "record": list(self.record)}
         name = f"{digest(identity)}.json"
         checkpoint = None if setting.unfinished is None else setting.unfinished / name
-        return Job(identity, partial(SearchWork, data, self, estimator, setting.seed, checkpoint))
+        return Job(identity, SearchWork(data, self, estimator, setting.seed, checkpoint).run)
 
 
 @dataclass(frozen=True)
@@ -73,10 +72,6 @@ class SearchWork:
     estimator: str
     seed: int
     checkpoint: Path | None = None
-
-    def prepare(self) -> None:
-        """Compile what will be called."""
-        warm_up(make_method("PCC", self.estimator))
 
     def run(self) -> dict[str, Any]:
         """Return the steps: iteration, order, payoff, candidate's payoff, whether accepted, and recorded payoffs."""
@@ -120,9 +115,6 @@ class AllOrdersWork:
     on: str
     estimator: str
     seed: int
-
-    def prepare(self) -> None:
-        """Do nothing: no time is measured."""
 
     def run(self) -> dict[str, Any]:
         """Return ``orders``, each with its payoffs."""
@@ -229,7 +221,7 @@ class MusicOrders(Study):
         identity = {"study": "all orders", "data": fingerprint(data), "estimator": estimator, "seed": seed}
         jobs = []
         for on in ON:
-            jobs.append(Job(identity | {"on": on}, partial(AllOrdersWork, data, on, estimator, seed)))
+            jobs.append(Job(identity | {"on": on}, AllOrdersWork(data, on, estimator, seed).run))
             jobs += [one.job(setting, estimator) for one in self._searches(on)]
         return jobs
 

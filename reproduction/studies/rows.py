@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from montechain import Dataset, Exhaustive, TableClassifier, make_method
-from montechain.evaluation import Job, LabelStratifiedKFold, fingerprint, fold_seed, warm_up
+from montechain.evaluation import Job, LabelStratifiedKFold, fingerprint, fold_seed
 from reproduction.studies.base import Outcome, Setting, Study
 from reproduction.studies.methods import CROSS_VALIDATED
 from reproduction.tables import Findings, Table, complete_cells
@@ -47,7 +46,7 @@ class Agreement(Study):
                 jobs.append(
                     Job(
                         identity | {"dataset": name, "fold": fold, "n_folds": self.n_folds},
-                        partial(AgreementWork, data, estimator, seed, fold, self.n_folds),
+                        AgreementWork(data, estimator, seed, fold, self.n_folds).run,
                     )
                 )
         return jobs
@@ -86,10 +85,6 @@ class AgreementWork:
     seed: int
     fold: int
     n_folds: int
-
-    def prepare(self) -> None:
-        """Compile what will be called."""
-        warm_up(make_method("PCC", self.estimator))
 
     def run(self) -> dict[str, Any]:
         """Return the number of rows, of certified ones, and of those on which the ways agree."""
@@ -134,8 +129,8 @@ class Examples(Study):
             if not setting.why_missing(name):
                 data, estimator, seed = setting.load(name), setting.estimator, setting.seed
                 identity = {"study": self.name, "data": fingerprint(data), "estimator": estimator, "seed": seed}
-                work = partial(ExampleWork, data, estimator, seed, self.n_rows, self.n_top)
-                jobs.append(Job(identity | {"n_rows": self.n_rows, "n_top": self.n_top}, work))
+                work = ExampleWork(data, estimator, seed, self.n_rows, self.n_top)
+                jobs.append(Job(identity | {"n_rows": self.n_rows, "n_top": self.n_top}, work.run))
         return jobs
 
     def collect(self, setting: Setting, done: Sequence[tuple[Any, Outcome]]) -> Findings:  # noqa: D102
@@ -152,9 +147,6 @@ class ExampleWork:
     seed: int
     n_rows: int
     n_top: int
-
-    def prepare(self) -> None:
-        """Do nothing: no time is measured."""
 
     def run(self) -> dict[str, Any]:
         """Return ``examples``: names, order, classes and truth; the ``top`` vectors; the ``tree`` of decisions."""

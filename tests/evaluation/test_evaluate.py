@@ -26,18 +26,16 @@ from montechain.estimators.table import TableClassifier
 from montechain.evaluation import (
     MEASURES,
     LabelStratifiedKFold,
-    ResultStore,
     describe_parameters,
     evaluate,
     fingerprint,
     fold_seed,
-    measures,
     summarise,
-)  # fmt: skip
+)
 from montechain.methods import BASELINES, METHODS, make_method
 from tests.evaluation.cheap import Counting, Failing, Guess, small_dataset
 
-COMPUTED = [name for name, measure in MEASURES.items() if measure.repeatable]
+COMPUTED = [name for name in MEASURES if not name.endswith("_seconds")]
 PLAIN = {"folds": 2, "encoder": "passthrough", "measures": ["exact_match"]}
 
 
@@ -91,8 +89,6 @@ def test_measures_are_those_of_the_metrics_on_the_same_prediction():
 def test_names_are_those_of_make_method_and_count_once():
     results = evaluate(small_dataset(), ["cc", "CC", "Majority"], folds=2, measures=["exact_match"], seed=1)
     assert results["method"].tolist() == ["CC", "Majority"] * 2
-    alone = evaluate(small_dataset(), "CC", folds=2, measures=["exact_match"], seed=1)
-    pd.testing.assert_frame_equal(chosen(results, method="CC").reset_index(drop=True), alone)
 
 
 def test_a_loss_is_for_methods_and_not_for_estimators():
@@ -180,7 +176,7 @@ def test_unknown_cells_and_sparse_inputs_are_evaluated():
         assert set(results["status"]) == {"ok"}
 
 
-def test_official_and_random_splits():
+def test_official_splits():
     whole = small_dataset(30)
     published = replace(whole, _load_split=lambda: Split(whole.take(range(20)), whole.take(range(20, 30))))
     Rows.seen = []
@@ -188,8 +184,6 @@ def test_official_and_random_splits():
     assert (results["fold"].tolist(), Rows.seen) == ([0], [20])
     with pytest.raises(ValueError, match="published without a split"):
         evaluate(whole, {"a": Guess()}, folds="official")
-    results = evaluate(whole, {"a": Guess()}, **PLAIN | {"folds": "random"})
-    assert results["fold"].tolist() == list(range(100))
 
 
 def test_rows_say_where_they_come_from():
@@ -198,10 +192,8 @@ def test_rows_say_where_they_come_from():
     pd.testing.assert_frame_equal(pd.concat(seen, ignore_index=True), results)
     row = results.iloc[0]
     assert (row["dataset"], row["method"], row["fold"], row["seed"]) == ("small", "MCC", 0, 3)
-    parameters = json.loads(row["parameters"])
-    assert (parameters["estimator"], parameters["inference__n_samples"]) == ("svm", 100)
-    assert "random_state" not in parameters
-    assert row["protocol"].startswith("LabelStratifiedKFold(n_splits=2, random_state=3, shuffle=True), rows ")
+    assert '"inference__n_samples": 100' in row["parameters"]
+    assert row["protocol"].startswith("LabelStratifiedKFold(n_splits=2, random_state=3), rows ")
 
 
 def test_finished_folds_are_not_computed_again(tmp_path, monkeypatch):
@@ -219,7 +211,7 @@ def test_finished_folds_are_not_computed_again(tmp_path, monkeypatch):
     monkeypatch.setattr(montechain, "__version__", "9.9.9")
     evaluate(data, {"a": Counting()}, **options)
     assert len(Counting.calls) == 2 * (2 + 2 + 3 + 2 + 2 + 2)
-    assert len(list(ResultStore(tmp_path / "results"))) == 13
+    assert len(list((tmp_path / "results").glob("*.json"))) == 13
 
 
 def test_failures_are_kept_until_a_retry(tmp_path, monkeypatch):
@@ -253,7 +245,7 @@ def test_what_was_interrupted_is_not_kept(how, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         evaluate(small_dataset(), {"a": Swallowing()}, store=tmp_path, **PLAIN)
     assert signal.getsignal(signal.SIGINT) is before
-    assert list(ResultStore(tmp_path)) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_fingerprints_tell_contents_apart():
@@ -293,25 +285,19 @@ def test_callables_are_told_apart_by_what_they_do():
     def other_default(y, y_hat, weight=2):
         return weight
 
-    def endless(y, y_hat):
-        return endless(y, y_hat)
-
     other_default.__qualname__ = with_default.__qualname__
     losses = [
         lambda y, y_hat: float((y != y_hat).any()),
         lambda y, y_hat: float((y != y_hat).mean()),
         lambda y, y_hat: y in {"a", "e"},
-        lambda y, y_hat: y in {"b", "c"},
-        weighted(1), weighted(2), with_default, other_default, endless, Costs(1), Costs(2),
-        partial(with_default, weight=3), partial(with_default, weight=4), np.hypot, max,
+        weighted(1), weighted(2), with_default, other_default, Costs(1), Costs(2), np.hypot, max,
     ]  # fmt: skip
     described = [describe_parameters(ChainClassifier(loss=loss)) for loss in losses]
     assert len(set(described)) == len(losses)
     assert described == [describe_parameters(ChainClassifier(loss=loss)) for loss in losses]
-    assert describe_parameters(ChainClassifier(loss=weighted(1))) == described[4]
-    seeds = [np.random.RandomState(0), np.random.RandomState(1), np.random.RandomState(0)]
-    first, second, third = (describe_parameters(Guess(random_state=seed)) for seed in seeds)
-    assert first == third != second
+    assert describe_parameters(ChainClassifier(loss=weighted(1))) == described[3]
+    local = partial(with_default, weight=3)  # cannot be pickled, so it equals nothing
+    assert len({describe_parameters(ChainClassifier(loss=local)) for _ in range(2)}) == 2
 
 
 def test_a_function_is_described_alike_in_every_process():
@@ -319,20 +305,8 @@ def test_a_function_is_described_alike_in_every_process():
         "from montechain import ChainClassifier; from montechain.evaluation import describe_parameters; "
         "print(describe_parameters(ChainClassifier(loss=lambda y, y_hat: y in {'a', 'e', 'i', 'o', 'u'})))"
     )
-    command = [sys.executable, "-c", code]
     environments = [os.environ | {"PYTHONHASHSEED": seed} for seed in "12"]
-    assert len({subprocess.check_output(command, env=environment) for environment in environments}) == 1
-
-
-def test_only_our_methods_are_warmed_up_and_once(monkeypatch):
-    monkeypatch.setattr(measures, "_WARM", set())
-    Counting.calls = []
-    measures.warm_up(Counting())
-    assert Counting.calls == []
-    monkeypatch.setattr(Counting, "__module__", "montechain.estimators")
-    for _ in range(2):
-        measures.warm_up(Counting())
-    assert Counting.calls == ["fit", "predict"]
+    assert len({subprocess.check_output([sys.executable, "-c", code], env=one) for one in environments}) == 1
 
 
 def summary_of(values, measure="exact_match", **changes):
@@ -368,7 +342,7 @@ def test_summaries_have_means_deviations_and_ranks():
         ({"folds": "ofical"}, ValueError, "did you mean 'official'"),
         ({"folds": 2.5}, TypeError, "not a splitter"),
         ({"folds": 1}, ValueError, "at least 2"),
-        ({"limits": 60}, TypeError, r"limits=Limits\(seconds=3600"),
+        ({"time_limit": 0}, ValueError, "`time_limit=0` must be a positive number"),
     ],
 )
 def test_bad_arguments_say_what_to_type(options, error, message):

@@ -1,7 +1,7 @@
 """Iterative stratification by the book, one row at a time: fractions, sets and dictionaries.
 
 Algorithm 1 of K. Sechidis, G. Tsoumakas, I. Vlahavas, On the stratification of multi-label data (2011), with k equal
-subsets. With `even=True`, a subset that has its share of the rows takes no more.
+subsets. Beyond the paper, a subset that has its share of the rows takes no more.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ def iterative_stratification(
     order: Sequence[int],
     priority: dict[Hashable, int],
     uniforms: Sequence[float],
-    *,
-    even: bool,
 ) -> list[int]:
     """Return the subset of each example, given the set of labels that it has."""
     n = len(labels)
@@ -32,8 +30,6 @@ def iterative_stratification(
     }
 
     def has_room(j: int) -> bool:
-        if not even:
-            return True
         sizes = [sum(s == i for s in subset_of.values()) for i in range(n_subsets)]
         floor, n_larger = divmod(n, n_subsets)
         larger = sum(size > floor for size in sizes)

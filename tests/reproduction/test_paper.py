@@ -32,12 +32,8 @@ def test_tables_are_as_printed():
         (0.14, 7), (0.15, 6), "DNF", (0.19, 5), (0.07, 8), (0.21, 4), (0.22, 3), (0.23, 1), (0.22, 2),
     ]  # fmt: skip
     assert pd.isna([exact[2].value, exact[2].rank]).all()
-    hamming = [FIGURES["accuracy_5fold_cv", "hamming_score", "bridges", method] for method in NINE]
-    assert [one.value for one in hamming] == [0.63, 0.66, 0.67, 0.64, 0.62, 0.67, 0.65, 0.65, 0.63]
-    assert [one.rank for one in hamming] == [7, 3, 1, 6, 9, 1, 4, 4, 8]
     running = [106, 120, "DNF", 20593, 14735, 1837, 5740, 4890, 5310]
     assert row("runtime_5fold_cv", "running_time_s", "reuters") == running
-    assert row("runtime_5fold_cv", "build_time_s", "enron") == [99, 86, "DNF", 307, 72, 80, 8474, 2729, 3139]
     assert row("official_split", "exact_match_loss", "enron") == [0.848, 0.805, 0.869, 0.822, 0.870, 0.867]
     assert row("official_split", "hamming_loss", "tmc2007") == [0.055, "N/A", 0.011, 0.076, "DNF", "DNF"]
     assert [len(paper.published(table)) for table in TABLES] == [198, 108, 96]
@@ -94,22 +90,11 @@ def test_only_the_figures_that_are_marked_contradict_each_other():
     assert found == {("official_split", "tmc2007", "RF-PCT")}
 
 
-def test_what_cannot_be_compared_is_marked_and_nothing_else():
+def test_what_cannot_be_compared_is_marked_and_every_remark_is_used():
     marked = {key for key in FIGURES if not paper.remarks_on(key[0], key[2], key[3], key[1])[0]}
     assert {key[2] for key in marked} == {"parkinsons", "mediamill", "enron", "tmc2007"}
-    assert {(key[1], key[3]) for key in marked if key[2] == "enron"} == {
-        ("hamming_loss", "MsCC"), ("hamming_loss", "PtMsCC"),
-    }  # fmt: skip
     assert {FIGURES[key].value for key in marked if key[2] == "enron"} == {0.58}
-    for name in ("parkinsons", "mediamill"):
-        assert all(key in marked for key in FIGURES if key[2] == name)
     said = {text for key in FIGURES for text in paper.remarks_on(key[0], key[2], key[3], key[1])[1]}
     said |= set(paper.remarks_on("payoffs", "music", "J_EM", "exact_match")[1])
     assert said == set(paper.remarks()["text"])
-
-
-def test_meka_has_two_protocols():
-    assert (~paper.meka()["is_cross_validated"]).sum() == 3
-    majority = paper.meka().query("method == 'Majority'").iloc[0]
-    assert (majority["dataset"], majority["exact_match"]) == ("solar_flare", 0.8204)
-    assert pd.isna(majority["build_cpu_s"])
+    assert (~paper.meka()["is_cross_validated"]).sum() == 3  # MEKA has two protocols

@@ -174,21 +174,15 @@ def test_the_tree_of_the_papers_example_is_walked_by_keys(browser, address):
     ends = run("[...document.querySelectorAll('.tree .end')].map((end) => end.textContent)")
     assert (len(ends), max(ends)) == (8, "0.216")
     assert run("document.querySelectorAll('.tree .branch.best').length") == 3
-    assert run("document.querySelectorAll('.tree .node.truth').length") == 3  # the last label is unknown
     assert NASTY in run("document.getElementById('explorer-app').textContent")
     assert run("document.images.length") == 0
     run("document.querySelector('.tree .node[tabindex=\"0\"]').focus()")
-    said = "document.activeElement.getAttribute('aria-label')"
     for key, expected in (
         (Keys.ARROW_RIGHT, f"{NASTY} = 0, 0.600"), (Keys.ARROW_DOWN, f"{NASTY} = 1, 0.400"), (Keys.ARROW_UP, NASTY),
-        (Keys.END, "c = 0, 0.600"), (Keys.ARROW_RIGHT, "c = 0"), (Keys.ARROW_LEFT, "b = 0"), (Keys.HOME, "start"),
+        (Keys.END, "c = 0, 0.600"), (Keys.ARROW_LEFT, "b = 0"), (Keys.HOME, "start"),
     ):  # fmt: skip
         ActionChains(browser).send_keys(key).perform()
-        assert run(said).startswith(expected)
-    assert run("document.querySelectorAll('.tree [tabindex=\"0\"]').length") == 1
-    run("document.getElementById('explorer-dataset').selectedIndex = 1")
-    run("document.getElementById('explorer-dataset').dispatchEvent(new Event('input'))")
-    assert run("document.getElementById('explorer-row').value") == "3"
+        assert run("document.activeElement.getAttribute('aria-label')").startswith(expected)
     assert browser.get_log("browser") == []
 
 

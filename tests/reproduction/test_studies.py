@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from montechain.errors import DataError
-from montechain.evaluation import ResultStore, jobs
+from montechain.evaluation import jobs
 from reproduction.__main__ import reproduce
 from reproduction.studies import FULL, QUICK, Setting, choose_studies
 from reproduction.studies.methods import _mean
@@ -39,7 +39,11 @@ def found(folder) -> Findings:
 
 @pytest.fixture(scope="module")
 def stored(found, folder) -> list[dict]:
-    return [one for one in ResultStore(folder / "units") if "method" in one["identity"]]
+    return [one for one in units(folder) if "method" in one["identity"]]
+
+
+def units(folder: Path) -> list[dict]:
+    return [json.loads(file.read_text()) for file in sorted(folder.glob("units/*.json"))]
 
 
 def cells_of(found: Findings, key: str) -> pd.DataFrame:
@@ -174,7 +178,7 @@ def test_findings_survive_json(found, tmp_path):
 
 
 def test_nothing_finished_is_done_again(found, folder, monkeypatch):
-    monkeypatch.setattr(jobs, "_attempt", None)  # whatever runs fails
+    monkeypatch.setattr(jobs, "_run", None)  # whatever runs fails
     again, complete = reproduce(STUDIES, setting_for(folder), folder)
     assert complete
     assert again.examples == found.examples
@@ -198,7 +202,7 @@ def test_a_run_that_is_killed_in_a_search_resumes_and_finds_the_same(tmp_path):
         process.wait()
         assert len(list(killed.glob("units/*.json"))) < 4
     assert all(process.wait() == 0 for process in (start(killed, 0.0), start(whole, 0.0)))
-    one, other = ([one | {"versions": None} for one in ResultStore(folder / "units")] for folder in (killed, whole))
+    one, other = units(killed), units(whole)
     assert len(one) == 2 + 2
     assert one == other
     findings, _ = reproduce(KILLED, setting_for(killed), killed)

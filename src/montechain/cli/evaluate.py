@@ -31,8 +31,7 @@ SHOWN = {
     "predict_seconds": "predict, s",
 }
 """Measures in the printed table, with their headings."""
-UNRANKED = ("certified", "fit_seconds", "predict_seconds")
-CV_HELP = "K stratified folds; official: the published split; random: a hundred splits, two thirds for training."
+CV_HELP = "K stratified folds, or official: the published split."
 METHODS_HELP = "Methods of `montechain methods`."
 
 
@@ -50,7 +49,6 @@ def evaluate(
     store: Annotated[Path | None, typer.Option(help="Folder of finished results, to resume from.")] = None,
     retry: Annotated[bool, options.flag("--retry", help="Run again what failed in an earlier run.")] = False,
     time_limit: Annotated[float | None, typer.Option(help="Seconds for one method on one fold.")] = None,
-    memory_limit: Annotated[float | None, typer.Option(help="Gigabytes for one method on one fold.")] = None,
     table: Annotated[Path | None, typer.Option("--output", "-o", help="Write all scores to a table.")] = None,
     seed: options.Seed = 0,
     reading: options.Reading,
@@ -71,7 +69,6 @@ def evaluate(
 
     from montechain.datasets import write_table
     from montechain.datasets.files import check_table_path
-    from montechain.evaluation import MEASURES, Limits
     from montechain.evaluation import evaluate as run
 
     inputs = [file, columns.targets or ""]
@@ -86,8 +83,7 @@ def evaluate(
     names = names if BASELINE in names else [BASELINE, *names]
     dataset = read_training_table(file, columns, reading, data)
     folds: Any = int(cv) if cv.isdigit() else cv
-    n_folds = folds if isinstance(folds, int) else 100 if folds == "random" else 1
-    unlimited = time_limit is memory_limit is None
+    n_folds = folds if isinstance(folds, int) else 1
     rows: list[pd.DataFrame] = []
     complete = True
     with output.progress("evaluating", n_folds * len(names)) as advance:
@@ -100,9 +96,8 @@ def evaluate(
             run(
                 dataset, names, folds=folds, seed=seed, on_result=on_result, store=store, retry=retry,
                 estimator=parse_choice(estimator, "--estimator"), loss=parse_choice(loss, "--loss"),
-                measures=list(MEASURES) if table or as_json or store else list(SHOWN),
                 encoder=mc.TableEncoder(text=split_names(columns.text)) if columns.text else None,
-                limits=None if unlimited else Limits(seconds=time_limit, memory_gb=memory_limit),
+                time_limit=time_limit,
             )  # fmt: skip
         except KeyboardInterrupt:
             complete = False
@@ -110,10 +105,9 @@ def evaluate(
     if as_json:
         output.print_json(results.to_dict("records"))
     elif rows:
-        kind = {"official": "official split", "random": "100 random splits"}.get(cv, f"{cv}-fold cross-validation")
-        spread = "" if cv == "official" else ", mean ± standard deviation"
+        kind = "official split" if cv == "official" else f"{cv}-fold cross-validation, mean ± standard deviation"
         caption = f"{BASELINE} always predicts the most common combination. Best values in bold."
-        print_scores(f"{dataset.name or file}: {kind}{spread}", results, caption)
+        print_scores(f"{dataset.name or file}: {kind}", results, caption)
     if table is not None and rows:
         write_table(results, table)
     if not complete:
@@ -124,8 +118,6 @@ def evaluate(
 
 def print_scores(title: str, results: pd.DataFrame, caption: str) -> None:
     """Print a row per method and a column per measure: mean and standard deviation over folds, the best in bold."""
-    from rich.text import Text
-
     from montechain.evaluation import summarise
 
     summary = summarise(results)
@@ -133,29 +125,29 @@ def print_scores(title: str, results: pd.DataFrame, caption: str) -> None:
     measures = [measure for measure in SHOWN if measure in defined]
     if "f1_instance" in measures:  # defined if all labels are binary; then it is the F1 that people expect
         measures.remove("f1_class")
-    rows: list[list[Any]] = []
-    for method, own in summary.groupby("method", sort=False):
-        cells: dict[str, Any] = dict.fromkeys(measures, "–")
-        for _, one in own[own["measure"].isin(measures)].iterrows():
-            best = one["measure"] not in UNRANKED and one["rank"] < 2
-            cells[one["measure"]] = Text(_shown(one), style="bold" if best else "")
-        rows.append([method, *cells.values()])
+    rows = [
+        [method, *map(_cell, own.set_index("measure").loc[measures].itertuples())]
+        for method, own in summary.groupby("method", sort=False)
+    ]
     output.print_table(title, ["method", *(SHOWN[measure] for measure in measures)], rows, caption=caption)
     if (summary[summary["measure"] == "joint_log_likelihood"]["mean"] == -math.inf).any():
         output.note(
             "log-likelihood -inf: the method gave probability 0 to a combination that occurs in the test rows, such as "
             "one that was never seen in training."
         )
-    for _, one in summary[summary["status"] == "DNF"].drop_duplicates("method").iterrows():
-        output.note(f"{one['method']} did not finish: {one['reason']}")
+    for one in summary[summary["status"] == "DNF"].drop_duplicates("method").itertuples():
+        output.note(f"{one.method} did not finish: {one.reason}")
 
 
-def _shown(one: pd.Series) -> str:
-    if one["status"] != "ok":
-        return "DNF" if one["status"] == "DNF" else "–"
-    mean = one["mean"]
-    if one["measure"] == "certified":
-        return f"{mean:.0%}" if mean in (0.0, 1.0) else f"{mean:.1%}"
-    if one["measure"] in UNRANKED:
-        return f"{mean:.2f}" if mean >= 0.1 else f"{mean:.3f}"
-    return f"{mean:.3f}" + ("" if math.isnan(one["std"]) else f" ± {one['std']:.3f}")
+def _cell(one: Any) -> Any:
+    """Return one row of the summary as a cell of the table."""
+    from rich.text import Text
+
+    if one.status != "ok":
+        return "DNF" if one.status == "DNF" else "–"
+    if one.Index == "certified":
+        return f"{one.mean:.0%}" if one.mean in (0.0, 1.0) else f"{one.mean:.1%}"
+    if one.Index in ("fit_seconds", "predict_seconds"):
+        return f"{one.mean:.2f}" if one.mean >= 0.1 else f"{one.mean:.3f}"
+    spread = "" if math.isnan(one.std) else f" ± {one.std:.3f}"
+    return Text(f"{one.mean:.3f}{spread}", style="bold" if one.rank < 2 else "")

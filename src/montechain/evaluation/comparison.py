@@ -12,23 +12,22 @@ from numbers import Integral
 from pathlib import Path
 from types import FunctionType
 from typing import Any
+from uuid import uuid4
 
 import joblib
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.model_selection import ShuffleSplit
 
 from montechain._messages import nearest
 from montechain.datasets import Dataset
 from montechain.estimators.table import TableClassifier
 from montechain.evaluation.folds import LabelStratifiedKFold
-from montechain.evaluation.jobs import DNF, OK, Job, Limits, ResultStore, digest, run_jobs
-from montechain.evaluation.measures import MEASURES, FoldWork, check_measures
+from montechain.evaluation.jobs import DNF, OK, Job, ResultStore, run_jobs
+from montechain.evaluation.measures import MEASURES, check_measures, measure_fold
 from montechain.methods import Method, find_method, make_method
 
-__all__ = ["describe_parameters", "evaluate", "fingerprint", "fold_jobs", "fold_seed", "results_table", "summarise"]
+__all__ = ["describe_parameters", "evaluate", "fingerprint", "fold_jobs", "fold_seed", "summarise"]
 
 COLUMNS = ["dataset", "method", "fold", "measure", "value", "status", "reason", "seed", "parameters", "protocol"]
 
@@ -45,15 +44,14 @@ def evaluate(
     encoder: Any = None,
     store: ResultStore | str | Path | None = None,
     retry: bool = False,
-    limits: Limits | None = None,
-    n_jobs: int = 1,
+    time_limit: float | None = None,
     on_result: Callable[[pd.DataFrame], object] = lambda rows: None,
 ) -> pd.DataFrame:
     """Train and test methods on every fold of a data set.
 
     The encoding of the inputs is learned from the training part of each fold. Each method predicts once per fold, and
-    all measures come from that prediction. Times do not include compilation. A method that fails or exceeds a
-    limit gets the status DNF with the reason, and the others go on.
+    all measures come from that prediction. Times do not include compilation. A method that fails or exceeds the
+    time limit gets the status DNF with the reason, and the others go on.
 
     Parameters
     ----------
@@ -61,9 +59,9 @@ def evaluate(
     methods : str, sequence of str, or mapping of str to methods or estimators
         Names that `make_method` knows; or your own names, each with a `Method` or an unfitted estimator. A
         `random_state` of None is replaced by the seed of the fold.
-    folds : int, "official", "random", or splitter, default=5
-        A number of `LabelStratifiedKFold`; the split the data set was published with; a hundred random splits, two
-        thirds for training; or any scikit-learn splitter. A splitter whose `random_state` is None gets `seed`.
+    folds : int, "official" or splitter, default=5
+        A number of `LabelStratifiedKFold`; the split the data set was published with; or any scikit-learn splitter.
+        A splitter whose `random_state` is None gets `seed`.
     seed : int, default=0
         The seed of a fold is derived from it, the data and the fold's number. All methods share it, so a result does
         not depend on what else is run, and methods that draw an order draw the same one.
@@ -80,11 +78,9 @@ def evaluate(
         A folder of results. Finished folds are written as they come and are not computed again, so an interrupted
         run resumes where it stopped. Results of another version of montechain are not used.
     retry : bool, default=False
-        Run again what failed before. Otherwise only what exceeded a limit that is now wider.
-    limits : Limits, optional
-        Time and memory for one method on one fold. With limits, work is done in child processes.
-    n_jobs : int, default=1
-        Number of processes that share the folds.
+        Run again what failed before.
+    time_limit : float, optional
+        Seconds for one method on one fold. A method that is in compiled code is ended when that returns.
     on_result : callable, optional
         Called with the rows of each method and fold as soon as they are known.
 
@@ -105,21 +101,15 @@ def evaluate(
     [['tree', 0, 'jaccard', 0.9], ['tree', 1, 'jaccard', 0.9]]
     """
     wanted = check_measures(measures)
-    if limits is not None and not isinstance(limits, Limits):
-        raise TypeError(f"`limits={limits!r}` must be Limits, e.g. limits=Limits(seconds=3600, memory_gb=8).")
-    if isinstance(store, str | Path):
+    if store is not None and not isinstance(store, ResultStore):
         store = ResultStore(store)
-    # A stored result has all measures, so that it serves whoever asks next.
-    measured = wanted if store is None else list(MEASURES)
-    jobs = fold_jobs(
-        dataset, methods, folds=folds, seed=seed, estimator=estimator, loss=loss, measures=measured, encoder=encoder
-    )
+    jobs = fold_jobs(dataset, methods, folds=folds, seed=seed, estimator=estimator, loss=loss, encoder=encoder)
 
     def on_done(number: int, outcome: dict[str, Any]) -> None:
-        on_result(results_table([jobs[number]], [outcome], wanted))
+        on_result(_results_table([jobs[number]], [outcome], wanted))
 
-    outcomes = run_jobs(jobs, store=store, limits=limits, n_jobs=n_jobs, retry=retry, on_done=on_done)
-    return results_table(jobs, outcomes, wanted)
+    outcomes = run_jobs(jobs, store=store, retry=retry, time_limit=time_limit, on_done=on_done)
+    return _results_table(jobs, outcomes, wanted)
 
 
 def fold_jobs(
@@ -130,54 +120,48 @@ def fold_jobs(
     seed: int = 0,
     estimator: Any = None,
     loss: Any = None,
-    measures: Sequence[str] | None = None,
     encoder: Any = None,
 ) -> list[Job]:
     """Return the jobs of `evaluate`, fold by fold, for `run_jobs`; parameters as there."""
-    wanted, named = check_measures(measures), _check_methods(methods)
-    published = dataset.split if isinstance(folds, str) and folds == "official" else None
-    if published is not None:
-        contents = "".join(fingerprint(part)[:8] for part in published)
-        splits = [(np.arange(len(published.train.Y)), np.arange(len(published.test.Y)))]
-    elif isinstance(folds, str) and folds == "official":
-        raise ValueError(f"the data set {dataset.name!r} was published without a split. Pass a number, as in folds=5.")
+    named = _check_methods(methods)
+    if isinstance(folds, str) and folds == "official":
+        if dataset.split is None:
+            raise ValueError(f"the data set {dataset.name!r} was published without a split. Pass a number: folds=5.")
+        contents = "".join(fingerprint(part)[:8] for part in dataset.split)
+        splits: list[tuple[Any, Any]] = [dataset.split]
+        rows = [np.arange(len(part.Y)) for part in dataset.split]
     else:
         folds = _check_folds(folds, seed)
         contents = fingerprint(dataset)
         splits = [(np.asarray(train), np.asarray(test)) for train, test in folds.split(dataset.X, dataset.Y)]
-    rows = hashlib.sha256(b"|".join(np.int64(part).tobytes() for split in splits for part in split)).hexdigest()[:16]
+        rows = [part for split in splits for part in split]
+    hashed = hashlib.sha256(b"|".join(np.int64(part).tobytes() for part in rows)).hexdigest()[:16]
     described = encoder if encoder == "passthrough" or encoder is None else describe_parameters(encoder)
-    protocol = f"{' '.join(repr(folds).split())}, rows {rows}, encoder {described or 'default'}"
+    protocol = f"{' '.join(repr(folds).split())}, rows {hashed}, encoder {described or 'default'}"
 
-    def method_of(name: str, seed: int | None) -> Any:
-        given = named[name]
+    def model(given: Any, seed: int | None) -> Any:
         if isinstance(given, Method):
             return make_method(given, estimator, loss=loss, random_state=seed)
-        return clone(given) if seed is None else _with_seed(clone(given), seed)
-
-    def work(name: str, fold: int) -> FoldWork:
-        model = method_of(name, fold_seed(seed, contents, fold))
-        if encoder != "passthrough":
-            model = TableClassifier(model, encoder=None if encoder is None else clone(encoder))
-        train, test = published or map(dataset.take, splits[fold])
-        return FoldWork(model, train, test, wanted)
+        return _with_seed(clone(given), seed)
 
     jobs = []
-    parameters = {name: describe_parameters(method_of(name, None)) for name in named}
-    for fold in range(len(splits)):
-        for name in named:
+    parameters = {name: describe_parameters(model(given, None)) for name, given in named.items()}
+    for fold, parts in enumerate(splits):
+        for name, given in named.items():
+            own = model(given, fold_seed(seed, contents, fold))
+            if encoder != "passthrough":
+                own = TableClassifier(own, encoder=None if encoder is None else clone(encoder))
             known = {"method": name, "fold": fold, "seed": seed, "parameters": parameters[name], "protocol": protocol}
-            jobs.append(Job({"data": contents, **known}, partial(work, name, fold), {"dataset": dataset.name, **known}))
+            run, labels = partial(measure_fold, own, dataset, parts), {"dataset": dataset.name, **known}
+            jobs.append(Job({"data": contents, **known}, run, labels))
     return jobs
 
 
-def results_table(
-    jobs: Sequence[Job], outcomes: Sequence[dict[str, Any]], measures: Iterable[str] | None = None
-) -> pd.DataFrame:
+def _results_table(jobs: Sequence[Job], outcomes: Sequence[dict[str, Any]], measures: list[str]) -> pd.DataFrame:
     """Return the outcomes of `fold_jobs` as the tidy table that `evaluate` returns."""
     rows = []
     for job, outcome in zip(jobs, outcomes, strict=True):
-        for measure in check_measures(measures):
+        for measure in measures:
             row = {**job.labels, "measure": measure, "value": None, "status": DNF, "reason": outcome.get("reason", "")}
             if outcome["status"] == OK:
                 found = outcome["values"]
@@ -211,25 +195,21 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
     [['CC', 0.3, 0.141, 2.0], ['MCC', 0.4, 0.141, 1.0]]
     """
     where = ["dataset", "protocol", "measure"]
-
-    def one(group: pd.DataFrame) -> pd.Series:
-        failed = group[group["status"] != OK]
-        worst = failed[failed["status"] == DNF] if (failed["status"] == DNF).any() else failed
-        values = group["value"] if failed.empty else pd.Series(dtype="float64")
-        status, reason = (OK, "") if failed.empty else (worst["status"].iloc[0], worst["reason"].iloc[0])
-        counted = int(group["value"].notna().sum())
-        std = values.std() if np.isfinite(values).all() else np.nan
-        return pd.Series({"mean": values.mean(), "std": std, "n": counted, "status": status, "reason": reason})
-
-    columns = [*where, "method", "parameters", "mean", "std", "n", "status", "reason", "rank"]
-    if results.empty:
-        return pd.DataFrame(columns=columns)
-    found = results.groupby([*where, "method", "parameters"], sort=False)[["value", "status", "reason"]].apply(one)
-    found = found.reset_index().astype({"mean": "float64", "std": "float64", "n": "int64"})
+    key = [*where, "method", "parameters"]
+    found = results.groupby(key, sort=False)["value"].agg(["mean", "std", "count"])
+    by_severity = results.sort_values(
+        "status", key=lambda status: status.map([OK, "undefined", DNF].index), kind="stable"
+    )
+    found[["status", "reason"]] = by_severity.groupby(key, sort=False)[["status", "reason"]].last()
+    found = found.rename(columns={"count": "n"}).reset_index()
+    finished = found["status"] == OK
+    found.loc[~finished, ["mean", "std"]] = np.nan
+    found.loc[finished, "reason"] = ""
     # Rounded, so that means that differ by rounding errors only are tied.
-    sign = found["measure"].map(lambda name: -1.0 if name not in MEASURES or MEASURES[name].greater_is_better else 1.0)
-    found["rank"] = (sign * found["mean"].round(12)).groupby([found[name] for name in where]).rank()
-    return found[columns]
+    lower_is_better = [name for name, measure in MEASURES.items() if not measure.greater_is_better]
+    signed = found["mean"].round(12).where(found["measure"].isin(lower_is_better), -found["mean"].round(12))
+    found["rank"] = signed.groupby([found[name] for name in where]).rank()
+    return found
 
 
 def fold_seed(seed: int, fingerprint: str, fold: int) -> int:
@@ -247,11 +227,8 @@ def fingerprint(dataset: Dataset) -> str:
         if isinstance(table, pd.DataFrame):
             found.update(pd.util.hash_pandas_object(table, index=False).to_numpy().tobytes())
         else:
-            canonical = sp.csr_array(table, copy=True)
-            canonical.sum_duplicates()
-            canonical.eliminate_zeros()
-            for part, kind in (("indptr", np.int64), ("indices", np.int64), ("data", np.float64)):
-                found.update(np.ascontiguousarray(getattr(canonical, part), dtype=kind).tobytes())
+            for part in (np.int64(table.indptr), np.int64(table.indices), np.float64(table.data)):
+                found.update(part.tobytes())
     return found.hexdigest()[:16]
 
 
@@ -259,7 +236,7 @@ def describe_parameters(model: Any) -> str:
     """Return the type and parameters of an estimator as JSON.
 
     Functions are described by their code, so a changed function of the same name gives another text. Parameters
-    that do not change predictions (`n_jobs`, `verbose`, a `random_state` of None) are left out.
+    that do not change predictions, `n_jobs` and `verbose`, are left out.
 
     Examples
     --------
@@ -267,39 +244,28 @@ def describe_parameters(model: Any) -> str:
     >>> describe_parameters(Ridge(alpha=2, random_state=0))  # doctest: +ELLIPSIS
     '{"alpha": 2, ..., "random_state": 0, "solver": "auto", "tol": 0.0001, "type": "Ridge"}'
     """
-    found: dict[str, Any] = {"type": type(model).__name__}
-    for name, value in model.get_params(deep=True).items() if hasattr(model, "get_params") else ():
-        last = name.rsplit("__", 1)[-1]
-        if last not in ("n_jobs", "verbose") and not (last == "random_state" and value is None):
-            found[name] = _described(value)
-    return json.dumps(found, sort_keys=True)
+    parameters = model.get_params(deep=True).items()
+    told = {name: value for name, value in parameters if name.rsplit("__", 1)[-1] not in ("n_jobs", "verbose")}
+    return json.dumps({"type": type(model).__name__, **told}, sort_keys=True, default=_described)
 
 
 def _described(value: Any) -> Any:
     """Return something that JSON can hold and that differs between different values."""
     if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
+        return value.item()
     if hasattr(value, "get_params"):  # the parameters of parts are listed under their own names
         return type(value).__name__
-    if isinstance(value, list | tuple):
-        return [_described(part) for part in value]
-    if isinstance(value, partial):
-        return ["partial", *map(_described, (value.func, value.args, sorted(value.keywords.items())))]
-    value = getattr(value, "__wrapped__", value)  # compiled by numba, for example
     if isinstance(value, FunctionType):
         closure = [cell.cell_contents for cell in value.__closure__ or () if cell.cell_contents is not value]
         # Version 2 of the format has no references, which depend on what else the process holds.
-        parts = [marshal.dumps(value.__code__, 2).hex(), _described(value.__defaults__), _described(closure)]
-        return [f"{value.__module__}.{value.__qualname__}", digest(parts)]
+        return [value.__qualname__, marshal.dumps(value.__code__, 2).hex(), value.__defaults__, closure]
     try:
         return [type(value).__qualname__, joblib.hash(value)]
-    except Exception:  # whatever pickling raises: nothing more is known about it
-        return type(value).__qualname__
+    except Exception:  # whatever pickling raises: nothing is known about it, so it equals nothing
+        return [type(value).__qualname__, uuid4().hex]
 
 
-def _with_seed(method: Any, seed: int) -> Any:
+def _with_seed(method: Any, seed: int | None) -> Any:
     """Set every seed that is None: the estimator's own or, if it has none, those of its parts."""
     parameters = method.get_params(deep=True)
     names = [name for name in parameters if name.endswith("__random_state")]
@@ -323,10 +289,8 @@ def _check_methods(methods: Any) -> dict[str, Any]:
 
 def _check_folds(folds: Any, seed: int) -> Any:
     if isinstance(folds, str):
-        if folds == "random":
-            return ShuffleSplit(100, test_size=1 / 3, random_state=seed)
-        hint = nearest(folds, ("official", "random")) or "."
-        raise ValueError(f"`folds={folds!r}` is not known{hint} Pass a number, 'official', 'random' or a splitter.")
+        hint = nearest(folds, ["official"]) or "."
+        raise ValueError(f"`folds={folds!r}` is not known{hint} Pass a number, 'official' or a splitter.")
     if isinstance(folds, Integral) and not isinstance(folds, bool):
         return LabelStratifiedKFold(int(folds), random_state=seed)
     if not hasattr(folds, "split"):

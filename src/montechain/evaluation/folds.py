@@ -29,8 +29,6 @@ class LabelStratifiedKFold(BaseCrossValidator):
     ----------
     n_splits : int, default=5
         Number of folds, at least 2.
-    shuffle : bool, default=True
-        Visit rows and break ties at random. Otherwise rows are visited in order and the first fold wins a tie.
     random_state : int, RandomState or None, default=None
         With an integer, every call of `split` gives the same folds.
 
@@ -41,20 +39,15 @@ class LabelStratifiedKFold(BaseCrossValidator):
     Examples
     --------
     >>> Y = [[1, "red"], [0, "red"], [0, None], [1, "tan"], [0, "tan"], [0, "red"]]
-    >>> folds = LabelStratifiedKFold(n_splits=2, shuffle=False)
-    >>> [test.tolist() for _, test in folds.split(Y, Y)]
-    [[0, 4, 5], [1, 2, 3]]
+    >>> folds = LabelStratifiedKFold(n_splits=2, random_state=0)
+    >>> [len(test) for _, test in folds.split(Y, Y)]
+    [3, 3]
     """
 
-    def __init__(self, n_splits: int = 5, *, shuffle: bool = True, random_state: Any = None):
+    def __init__(self, n_splits: int = 5, *, random_state: Any = None):
         if not isinstance(n_splits, Integral) or isinstance(n_splits, bool) or n_splits < 2:
             raise ValueError(f"`n_splits={n_splits!r}` must be an integer of at least 2, e.g. n_splits=5.")
-        if not shuffle and random_state is not None:
-            raise ValueError(
-                f"`random_state={random_state!r}` has no effect without shuffling: leave it out, or pass shuffle=True."
-            )
         self.n_splits: int = int(n_splits)
-        self.shuffle: bool = bool(shuffle)
         self.random_state: Any = random_state
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
@@ -81,12 +74,9 @@ class LabelStratifiedKFold(BaseCrossValidator):
         if n_rows < self.n_splits:
             advice = f"Try LabelStratifiedKFold(n_splits={n_rows})." if n_rows >= 2 else "At least 2 rows are needed."
             raise ValueError(f"`n_splits={self.n_splits}` is more than the {n_rows} rows of `y`. {advice}")
-        if not self.shuffle:
-            return assign_folds(pairs, self.n_splits, np.arange(n_rows), np.arange(n_pairs), np.zeros(n_rows))
         rng = check_random_state(self.random_state)
-        return assign_folds(
-            pairs, self.n_splits, rng.permutation(n_rows), rng.permutation(n_pairs), rng.random_sample(n_rows)
-        )
+        order, priority = rng.permutation(n_rows), rng.permutation(n_pairs)
+        return assign_folds(pairs, self.n_splits, order, priority, rng.random_sample(n_rows))
 
 
 def assign_folds(
@@ -102,31 +92,27 @@ def assign_folds(
     >>> assign_folds(pairs, 2, np.arange(4), np.arange(3), np.zeros(4)).tolist()
     [0, 1, 1, 0]
     """
-    n_rows = len(pairs)
-    # Column-major, since the rows of a pair are looked up in its label's column.
-    visited = np.asfortranarray(pairs[order])
+    known = pairs >= 0
     label_of = np.zeros(len(priority), dtype=np.int64)
-    for label in range(visited.shape[1]):
-        label_of[visited[visited[:, label] >= 0, label]] = label
-    by_row = np.ascontiguousarray(visited)
-    remaining = np.bincount(visited[visited >= 0].ravel(), minlength=len(priority))
+    label_of[pairs[known]] = np.nonzero(known)[1]
+    remaining = np.bincount(pairs[known], minlength=len(priority))
     # All folds want the same share of a pair, so the fold that lacks most is the one that has least. Counting in
     # integers keeps ties exact.
     counts = np.zeros((n_folds, len(priority)), dtype=np.int64)
     sizes = [0] * n_folds
-    smallest, n_larger = divmod(n_rows, n_folds)
-    fold = np.full(n_rows, UNKNOWN, dtype=np.int64)
+    smallest, n_larger = divmod(len(pairs), n_folds)
+    fold = np.full(len(pairs), UNKNOWN, dtype=np.int64)
 
-    def place(position: int, held: list[int]) -> int:
+    def place(row: int, held: list[int]) -> int:
         capacity = smallest if sum(size > smallest for size in sizes) >= n_larger else smallest + 1
         best = min((held[j], sizes[j]) for j in range(n_folds) if sizes[j] < capacity)
         tied = [j for j in range(n_folds) if sizes[j] < capacity and (held[j], sizes[j]) == best]
-        chosen = tied[int(uniforms[order[position]] * len(tied))]
-        own = by_row[position][by_row[position] >= 0]
+        chosen = tied[int(uniforms[row] * len(tied))]
+        own = pairs[row][known[row]]
         counts[chosen, own] += 1
         remaining[own] -= 1
         sizes[chosen] += 1
-        fold[position] = chosen
+        fold[row] = chosen
         return chosen
 
     by_priority = np.argsort(priority)
@@ -134,14 +120,12 @@ def assign_folds(
     while len(left):
         pair = left[np.argmin(remaining[left])]
         held = counts[:, pair].tolist()
-        for position in np.flatnonzero((visited[:, label_of[pair]] == pair) & (fold == UNKNOWN)).tolist():
-            held[place(position, held)] += 1
+        for row in order[(pairs[order, label_of[pair]] == pair) & (fold[order] == UNKNOWN)].tolist():
+            held[place(row, held)] += 1
         left = left[remaining[left] > 0]
-    for position in np.flatnonzero(fold == UNKNOWN).tolist():
-        place(position, sizes)
-    result = np.empty(n_rows, dtype=np.int64)
-    result[order] = fold
-    return result
+    for row in order[fold[order] == UNKNOWN].tolist():
+        place(row, sizes)
+    return fold
 
 
 def _label_class_pairs(y: Any) -> tuple[np.ndarray, int]:

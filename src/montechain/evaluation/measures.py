@@ -3,56 +3,46 @@
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterable
+from functools import cache
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-import psutil
-import scipy.sparse as sp
-from sklearn.base import clone
 
 from montechain._compilation import watch_compilation
 from montechain._messages import nearest
 from montechain.datasets import Dataset
+from montechain.estimators import ChainClassifier
 from montechain.metrics import SCORERS
 from montechain.targets import factorise
 
-__all__ = ["MEASURES", "FoldWork", "Measure", "check_measures", "warm_up"]
+__all__ = ["MEASURES", "Measure", "check_measures", "measure_fold"]
 
 
 class Measure(NamedTuple):
-    """What a measure means; `scorer` names one of `montechain.metrics`; times and memory are not `repeatable`."""
+    """What a measure means; `scorer` names one of `montechain.metrics`."""
 
-    greater_is_better: bool
     description: str
     scorer: str = ""
-    repeatable: bool = True
+    greater_is_better: bool = True
 
 
 MEASURES: dict[str, Measure] = {
-    "exact_match": Measure(True, "share of rows whose known labels are all correct", "exact_match"),
-    "hamming_score": Measure(True, "share of known labels that are correct", "hamming"),
-    "f1_instance": Measure(True, "F1 of the relevant labels, mean over rows", "f1_instance"),
-    "f1_micro": Measure(True, "F1 of the relevant labels, over all cells", "f1_micro"),
-    "f1_macro": Measure(True, "F1 of the relevant labels, mean over labels", "f1_macro"),
-    "f1_class": Measure(True, "F1 of each class, mean over the classes of a label, then over labels", "f1_class"),
-    "jaccard": Measure(True, "Jaccard index of the relevant labels, mean over rows", "jaccard"),
-    "joint_log_likelihood": Measure(True, "mean log p(true label vector | x)", "joint_log_loss"),
+    "exact_match": Measure("share of rows whose known labels are all correct", "exact_match"),
+    "hamming_score": Measure("share of known labels that are correct", "hamming"),
+    "f1_instance": Measure("F1 of the relevant labels, mean over rows", "f1_instance"),
+    "f1_micro": Measure("F1 of the relevant labels, over all cells", "f1_micro"),
+    "f1_macro": Measure("F1 of the relevant labels, mean over labels", "f1_macro"),
+    "f1_class": Measure("F1 of each class, mean over the classes of a label, then over labels", "f1_class"),
+    "jaccard": Measure("Jaccard index of the relevant labels, mean over rows", "jaccard"),
+    "joint_log_likelihood": Measure("mean log p(true label vector | x)", "joint_log_loss"),
     "set_calibration_error": Measure(
-        False, "distance between confidence in whole vectors and exact match", "set_calibration_error"
+        "distance between confidence in whole vectors and exact match", "set_calibration_error", False
     ),
-    "certified": Measure(True, "share of rows whose prediction is proven optimal under the model"),
-    "fit_seconds": Measure(False, "wall-clock time of fit, with the encoding of the inputs", repeatable=False),
-    "predict_seconds": Measure(False, "wall-clock time of predicting all test rows", repeatable=False),
-    "fit_cpu_seconds": Measure(False, "CPU time of fit, over all threads", repeatable=False),
-    "predict_cpu_seconds": Measure(False, "CPU time of predicting, over all threads", repeatable=False),
-    "peak_memory_mb": Measure(False, "peak memory of the process in MiB, data included", repeatable=False),
+    "certified": Measure("share of rows whose prediction is proven optimal under the model"),
+    "fit_seconds": Measure("wall-clock time of fit, with the encoding of the inputs", greater_is_better=False),
+    "predict_seconds": Measure("wall-clock time of predicting all test rows", greater_is_better=False),
 }
 """Every measure by name."""
 
@@ -60,16 +50,10 @@ MEASURES: dict[str, Measure] = {
 def check_measures(measures: Iterable[str] | None) -> list[str]:
     """Return the requested measures in the order of `MEASURES`; all of them for None.
 
-    Examples
-    --------
     >>> check_measures(["jaccard", "exact_match"])
     ['exact_match', 'jaccard']
-    >>> check_measures(["exact"])
-    Traceback (most recent call last):
-        ...
-    ValueError: there is no measure 'exact'; did you mean 'exact_match'? There are 'exact_match', ...
     """
-    wanted = list(MEASURES) if measures is None else [measures] if isinstance(measures, str) else list(measures)
+    wanted = list(MEASURES if measures is None else [measures] if isinstance(measures, str) else measures)
     for name in wanted:
         if name not in MEASURES:
             known = ", ".join(map(repr, MEASURES))
@@ -79,74 +63,72 @@ def check_measures(measures: Iterable[str] | None) -> list[str]:
     return [name for name in MEASURES if name in wanted]
 
 
-@dataclass(frozen=True)
-class FoldWork:
-    """Train a model, which is not fitted, on one part of a data set and test it on another."""
+def measure_fold(model: Any, dataset: Dataset, parts: tuple[Any, Any]) -> dict[str, Any]:
+    """Train a model on one part of a data set and test it on the other.
 
-    model: Any
-    train: Dataset
-    test: Dataset
-    measures: list[str]
+    `parts` are two data sets, or two arrays of positions in `dataset`. The prediction is that of `decide` where the
+    model has it, else that of `predict`.
 
-    def prepare(self) -> None:
-        """Compile what will be called, so that it is not timed."""
-        multi_class = any(len(classes) > 2 for classes in self.train.classes)
-        method = getattr(self.model, "classifier", self.model)
-        warm_up(method, sparse=sp.issparse(self.train.X), multi_class=multi_class)
-
-    def run(self) -> dict[str, Any]:
-        """Return ``values``, None where a measure is not defined, and ``notes`` that say why.
-
-        The prediction is that of `decide` where the model has it, else that of `predict`.
-        """
-        with suppress(OSError):
-            Path("/proc/self/clear_refs").write_text("5")  # resets the high-water mark below
-        values: dict[str, float | None] = {}
-        model, values["fit_seconds"], values["fit_cpu_seconds"] = _timed(self.model.fit, self.train.X, self.train.Y)
-        ask = model.decide if hasattr(model, "decide") else model.predict
-        answer, values["predict_seconds"], values["predict_cpu_seconds"] = _timed(ask, self.test.X)
-        values["peak_memory_mb"] = _peak_memory_mb()
-        predictions = _cached(model, answer, self.test.classes)
-        notes: dict[str, str] = {}
-        for name in self.measures:
-            if name not in values:
-                try:
-                    values[name], notes[name] = self._measured(name, predictions)
-                except Exception as error:  # this method or these labels do not have this measure
-                    values[name], notes[name] = None, f"{type(error).__name__}: {error}"
-        return {
-            "values": {name: values[name] for name in self.measures},
-            "notes": {name: note for name, note in notes.items() if note},
-        }
-
-    def _measured(self, name: str, predictions: SimpleNamespace) -> tuple[float | None, str]:
-        test, note = self.test, ""
-        if name == "certified":
-            if not hasattr(predictions, "decide"):
-                raise TypeError("this method certifies nothing: it has no method decide")
-            return float(np.mean(predictions.decide(test.X).certified)), note
-        if name == "joint_log_likelihood" and hasattr(predictions, "log_joint"):
-            rows = _rows_with_seen_classes(self.train.Y, test.Y)
-            if not rows.any():
-                raise ValueError("every test row has a class that the training part lacks")
-            if not rows.all():
-                note = f"over the {rows.sum()} of {len(rows)} rows whose classes all occur in the training part"
-                test = test.take(np.flatnonzero(rows))
-        measure = MEASURES[name]
-        # Scorers turn every measure into "greater is better", but a log-likelihood already is.
-        sign = 1.0 if measure.greater_is_better else -1.0
-        value = sign * SCORERS[measure.scorer](predictions, test.X, test.Y)
-        return (None, note or "the value is not a number") if np.isnan(value) else (float(value) + 0.0, note)
+    Returns
+    -------
+    dict
+        ``values``, None where a measure is not defined, and ``notes`` that say why.
+    """
+    if type(getattr(model, "classifier", model)).__module__.startswith("montechain."):
+        _warm_up()
+    train, test = (part if isinstance(part, Dataset) else dataset.take(part) for part in parts)
+    values: dict[str, float | None] = {}
+    model, values["fit_seconds"] = _timed(model.fit, train.X, train.Y)
+    answer, values["predict_seconds"] = _timed(getattr(model, "decide", model.predict), test.X)
+    predictions = _cached(model, answer, test)
+    notes: dict[str, str] = {}
+    for name in MEASURES:
+        if name not in values:
+            try:
+                values[name] = _measured(name, predictions, train, test, notes)
+            except Exception as error:  # this method or these labels do not have this measure
+                values[name], notes[name] = None, f"{type(error).__name__}: {error}"
+    return {"values": values, "notes": notes}
 
 
-def _cached(model: Any, answer: Any, classes: Sequence[Sequence[Any]]) -> SimpleNamespace:
+@cache
+def _warm_up() -> None:
+    """Load the kernels that most methods use, once per process, so that no method's time includes it."""
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    ChainClassifier(random_state=0).fit(X, (X[:, :3] > 0).astype(int)).decide(X)
+
+
+def _measured(name: str, predictions: Any, train: Dataset, test: Dataset, notes: dict[str, str]) -> float:
+    if name == "certified":
+        if not hasattr(predictions, "decide"):
+            raise TypeError("this method certifies nothing: it has no method decide")
+        return float(np.mean(predictions.decide(test.X).certified))
+    if name == "joint_log_likelihood" and hasattr(predictions, "log_joint"):
+        # No method has a probability for a class that the training part lacks.
+        known = [test.Y[label].isna() | test.Y[label].isin(train.Y[label].dropna().unique()) for label in test.Y]
+        rows = np.logical_and.reduce([column.to_numpy(dtype=bool) for column in known])
+        if not rows.any():
+            raise ValueError("every test row has a class that the training part lacks")
+        if not rows.all():
+            notes[name] = f"over the {rows.sum()} of {len(rows)} rows whose classes all occur in the training part"
+            test = test.take(np.flatnonzero(rows))
+    measure = MEASURES[name]
+    # Scorers turn every measure into "greater is better", but a log-likelihood already is.
+    sign = 1.0 if measure.greater_is_better else -1.0
+    value = sign * SCORERS[measure.scorer](predictions, test.X, test.Y)
+    if np.isnan(value):
+        raise ValueError("the value is not a number")
+    return float(value) + 0.0
+
+
+def _cached(model: Any, answer: Any, test: Dataset) -> SimpleNamespace:
     """Return what scorers take for a classifier, whose answers are those of the one prediction."""
     inner = getattr(model, "classifier_", model)
     found = SimpleNamespace(
         predict=lambda X: getattr(answer, "labels", answer),
         unknown=getattr(inner, "unknown", None),
         loss=getattr(inner, "loss", None),
-        classes_=[factorise(np.array([*own, None], dtype=object)[:-1])[0] for own in classes],
+        classes_=[factorise(np.array([*own, None], dtype=object)[:-1])[0] for own in test.classes],
     )
     if hasattr(model, "decide"):
         found.decide = lambda X: answer
@@ -155,57 +137,9 @@ def _cached(model: Any, answer: Any, classes: Sequence[Sequence[Any]]) -> Simple
     return found
 
 
-def _timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float, float]:
-    """Return a result and the time it took, wall-clock and CPU, without the compilation of kernels."""
-    wall, cpu = time.perf_counter(), time.process_time()
+def _timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+    """Return a result and the seconds it took, without the compilation of kernels."""
+    started = time.perf_counter()
     with watch_compilation() as compilation:
         result = function(*arguments)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    return result, wall - compilation.seconds, cpu - compilation.cpu_seconds
-
-
-def _peak_memory_mb() -> float:
-    """Return the kernel's high-water mark, or, on systems without one, the memory held now."""
-    with suppress(OSError):
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 1024.0
-    return psutil.Process().memory_info().rss / 2**20
-
-
-def _rows_with_seen_classes(train: pd.DataFrame, test: pd.DataFrame) -> np.ndarray:
-    """Return which test rows have only classes that occur in training: of others no method has a probability."""
-    seen = [test[name].isna() | test[name].isin(train[name].dropna().unique()) for name in test]
-    return np.logical_and.reduce([column.to_numpy(dtype=bool) for column in seen])
-
-
-_WARM: set[tuple[str, bool, bool]] = set()
-
-
-def warm_up(method: Any, *, sparse: bool = False, multi_class: bool = False) -> None:
-    """Fit a clone to a tiny problem, once per process and method, so that compilation is not timed later.
-
-    `sparse` says whether inputs are a CSR array, `multi_class` whether some label has more than two classes. Only
-    methods of this package, or ones that contain a part of it, have anything to compile.
-    """
-    parts = [method, *(method.get_params(deep=True).values() if hasattr(method, "get_params") else ())]
-    key = repr(method), sparse, multi_class
-    if key in _WARM or not any(type(part).__module__.split(".")[0] == "montechain" for part in parts):
-        return
-    _WARM.add(key)
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(30, 4))
-    Y = (X[:, :3] + rng.normal(size=(30, 3)) > 0).astype(int)
-    if multi_class:
-        Y[:, 0] += X[:, 3] > 0.5
-    X = sp.csr_array(X) if sparse else X
-    # Whatever fails here, the real problem will tell.
-    with warnings.catch_warnings(), suppress(Exception):
-        warnings.simplefilter("ignore")
-        tiny = clone(method)
-        known = tiny.get_params(deep=False)
-        fixed = {"random_state": 0, "verbose": False}
-        tiny.set_params(**{name: value for name, value in fixed.items() if name in known}).fit(X, Y)
-        labels = tiny.decide(X).labels if hasattr(tiny, "decide") else tiny.predict(X)
-        if hasattr(tiny, "log_joint"):
-            tiny.log_joint(X, labels)
+    return result, time.perf_counter() - started - compilation.seconds
