@@ -1,24 +1,31 @@
-"""The real command, in a process of its own: with pipes, or in a terminal."""
+"""The real command, in a process of its own: with pipes, or in a terminal.
+
+``python command.py`` runs commands again and again without loading the libraries again: it reads one JSON line per
+request, with the arguments, the folder, the environment and three files, and answers with the exit code.
+"""
 
 from __future__ import annotations
 
 import atexit
+import importlib
 import json
 import os
 import pty
 import re
 import select
+import shlex
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 SOURCE = Path(__file__).parents[1] / "src"
+PRELOADED = ["cli.app", "datasets", "estimators.table", "evaluation", "inspection", "methods", "persistence"]
+STREAMS = {"stdin": os.O_RDONLY, "stdout": os.O_WRONLY, "stderr": os.O_WRONLY}
 
 
 class Answer(NamedTuple):
@@ -30,29 +37,32 @@ class Answer(NamedTuple):
 
 
 def environment(**changes: str) -> dict[str, str]:
-    values = {**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": "150", **changes}
+    values = {**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": "150"}
     for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "GITHUB_ACTIONS", "MONTECHAIN_DATA"):
-        if name not in changes:
-            values.pop(name, None)
-    return values
+        values.pop(name, None)
+    return values | changes
 
 
-def run(*arguments: object, folder: Path, **changes: str) -> Answer:
-    """Run ``montechain`` with these arguments in a folder; standard output and error are no terminals.
+def run(command: str, *more: object, folder: Path, code: int | None = 0) -> Answer:
+    """Run ``montechain`` in a folder; standard output and error are no terminals.
+
+    `more` are arguments that are taken as they are. `code` is the exit code it must have; None for any.
 
     Each run is a process of its own, forked from one that has loaded the libraries: see `run_from_nothing`.
     """
+    arguments = [*shlex.split(command), *map(str, more)]
     with tempfile.TemporaryDirectory() as place:
-        files = {name: str(Path(place) / name) for name in ("stdin", "stdout", "stderr")}
+        files = {name: str(Path(place) / name) for name in STREAMS}
         for name in files.values():
             Path(name).touch()
-        request = {"arguments": [*map(str, arguments)], "folder": str(folder), "environment": environment(**changes)}
+        request = {"arguments": arguments, "folder": str(folder), "environment": environment(), **files}
         server = _server()
-        server.stdin.write(json.dumps({**request, **files}) + "\n")
+        server.stdin.write(json.dumps(request) + "\n")
         server.stdin.flush()
-        code = int(server.stdout.readline())
+        found = int(server.stdout.readline())
         out, err = (Path(files[name]).read_text(encoding="utf-8") for name in ("stdout", "stderr"))
-        return Answer(code, out, err)
+    assert code in (None, found), (found, err)
+    return Answer(found, out, err)
 
 
 def run_from_nothing(*arguments: object, folder: Path, **changes: str) -> Answer:
@@ -64,55 +74,72 @@ def run_from_nothing(*arguments: object, folder: Path, **changes: str) -> Answer
 
 @cache
 def _server() -> subprocess.Popen:
-    server = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("command_server.py"))], env=environment(), text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
+    command = [sys.executable, __file__]
+    server = subprocess.Popen(command, env=environment(), text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     atexit.register(server.communicate)
     return server
 
 
-def run_in_terminal(
-    arguments: Sequence[object],
-    *,
-    folder: Path,
-    interrupt_at: str | None = None,
-    timeout: float = 240.0,
-    **changes: str,
-) -> tuple[int, str]:
+def run_in_terminal(command: str, *, folder: Path, interrupt_at: str | None = None) -> tuple[int, str]:
     """Run the command in a terminal of its own and return its exit code and all that appeared there.
 
     `interrupt_at`: press Ctrl-C when a text that matches this pattern has appeared.
     """
-    command = [sys.executable, "-m", "montechain", *map(str, arguments)]
     controller, terminal = pty.openpty()
     process = subprocess.Popen(
-        command, cwd=folder, env=environment(TERM="xterm-256color", **changes), stdin=terminal, stdout=terminal,
-        stderr=terminal, start_new_session=True,
+        [sys.executable, "-m", "montechain", *shlex.split(command)], cwd=folder, start_new_session=True,
+        env=environment(TERM="xterm-256color"), stdin=terminal, stdout=terminal, stderr=terminal,
     )  # fmt: skip
     os.close(terminal)
-    shown, deadline, interrupted = b"", time.monotonic() + timeout, False
+    shown, deadline = b"", time.monotonic() + 240.0
     try:
-        while time.monotonic() < deadline:
-            ready, _, _ = select.select([controller], [], [], 0.1)
-            if ready:
+        while process.poll() is None or select.select([controller], [], [], 0)[0]:
+            assert time.monotonic() < deadline, f"{command} took too long; it showed {shown[-2000:]!r}"
+            if select.select([controller], [], [], 0.1)[0]:
                 try:
-                    part = os.read(controller, 65536)
+                    shown += os.read(controller, 65536)
                 except OSError:  # the other end was closed
                     break
-                if not part:
-                    break
-                shown += part
-            elif process.poll() is not None:
-                break
-            if interrupt_at is not None and not interrupted and re.search(interrupt_at.encode(), shown):
+            if interrupt_at is not None and re.search(interrupt_at.encode(), shown):
                 os.killpg(process.pid, signal.SIGINT)
-                interrupted = True
-        else:
-            process.kill()
-            raise TimeoutError(f"{arguments} took more than {timeout} s; it showed {shown[-2000:]!r}")
+                interrupt_at = None
         return process.wait(timeout=30), shown.decode("utf-8", errors="replace")
     finally:
         process.kill()
         process.wait()
         os.close(controller)
+
+
+def _execute(request: dict) -> None:
+    """Become the command; does not return."""
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    for number, (name, flags) in enumerate(STREAMS.items()):
+        os.dup2(os.open(request[name], flags), number)
+    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
+    sys.argv = ["montechain", *request["arguments"]]
+    code = 1
+    try:
+        from montechain.cli import main
+
+        main()
+    except SystemExit as end:
+        code = end.code
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    for name in PRELOADED:
+        importlib.import_module(f"montechain.{name}")
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            _execute(json.loads(line))
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)

@@ -31,7 +31,7 @@ class Dependency(NamedTuple):
     log_odds: float
 
 
-def label_dependencies(model: Any, k: int | None = None) -> list[Dependency]:
+def label_dependencies(model: Any) -> list[Dependency]:
     """Return the strongest dependencies between labels in a model's chains, strongest first.
 
     For each link and each of its parents, the class of the parent and the class of the label are taken for which the
@@ -42,8 +42,6 @@ def label_dependencies(model: Any, k: int | None = None) -> list[Dependency]:
     ----------
     model : fitted ChainClassifier or ChainPopulationClassifier
         Also within a `TableClassifier`, a pipeline or a search. Other models have no chains, and so no dependencies.
-    k : int, optional
-        How many; all by default.
 
     Examples
     --------
@@ -59,7 +57,8 @@ def label_dependencies(model: Any, k: int | None = None) -> list[Dependency]:
     """
     model = _checked(model)
     effects: dict[tuple[int, int], np.ndarray] = {}
-    for weight, chain in _chains(model):
+    chains = [model.chain_] if hasattr(model, "chain_") else getattr(model, "chains_", [])
+    for weight, chain in zip(getattr(model, "weights_", np.ones(1)), chains, strict=False):
         for parent, label, effect in _effects(chain):
             effects[parent, label] = effects.get((parent, label), 0.0) + weight * effect
     names, classes = _label_names(model), model.classes_ if isinstance(model.classes_, list) else [model.classes_]
@@ -70,8 +69,7 @@ def label_dependencies(model: Any, k: int | None = None) -> list[Dependency]:
             a = b = 1  # all four cells say the same: speak of the second classes, such as "yes"
         strength = float(effect[a, b])
         found.append(Dependency(names[parent], classes[parent][a], names[label], classes[label][b], strength))
-    found.sort(key=lambda one: -abs(one.log_odds))
-    return found if k is None else found[:k]
+    return sorted(found, key=lambda one: -abs(one.log_odds))
 
 
 def inspect_model(model: Any) -> dict[str, Any]:
@@ -150,13 +148,6 @@ def _checked(model: Any) -> Any:
     within = learned_classifier(model)
     check_is_fitted(within)
     return within
-
-
-def _chains(model: Any) -> Iterator[tuple[float, Chain]]:
-    if hasattr(model, "chain_"):
-        yield 1.0, model.chain_
-    elif hasattr(model, "chains_"):
-        yield from zip(model.weights_.tolist(), model.chains_, strict=True)
 
 
 def _effects(chain: Chain) -> Iterator[tuple[int, int, np.ndarray]]:

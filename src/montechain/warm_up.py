@@ -19,8 +19,6 @@ from montechain.population.pool import candidate_log_proba
 
 __all__ = ["warm_up"]
 
-STRATEGIES = ("greedy", "exhaustive", "beam", "epsilon_approximate", "monte_carlo", "branch_and_bound")
-
 
 def warm_up() -> float:
     """Compile all kernels, or load them from the cache, by learning and asking small models.
@@ -47,7 +45,7 @@ def warm_up() -> float:
             ChainClassifier(random_state=0).fit(inputs, (many[:, :2] > rng.normal(size=(1200, 2))).astype(int))
         for Y in (binary, several):
             known = np.where(rng.random(Y.shape) < 0.3, Y.astype(float), np.nan)
-            for inference in STRATEGIES:
+            for inference in ("greedy", "exhaustive", "beam", "epsilon_approximate", "monte_carlo"):
                 ChainClassifier(inference=inference, random_state=0).fit(X, Y).predict(X)
             for loss in ("hamming", F1(negative=0), Jaccard(negative=0)):
                 for inference in ("exhaustive", "monte_carlo", "branch_and_bound"):

@@ -45,7 +45,7 @@ def _run() -> int:
     except KeyboardInterrupt:
         code = INTERRUPTED
     except Exception as error:
-        if output.settings.traceback:
+        if output.asked("--traceback"):
             raise
         code = exit_code(error)
         if code == OUTPUT and not isinstance(error, OutputError):
@@ -62,8 +62,7 @@ def exit_code(error: Exception) -> int:
     >>> exit_code(DataError("no rows.", path="songs.csv")), exit_code(ValueError("`k=0` must be positive."))
     (3, 2)
     """
-    kinds: dict[type[Exception], int] = {DataError: DATA, ModelFileError: MODEL, OSError: OUTPUT}
-    for kind, code in kinds.items():
+    for kind, code in ((DataError, DATA), (ModelFileError, MODEL), (OSError, OUTPUT)):
         if isinstance(error, kind):
             return code
     misuse = isinstance(error, ValueError | TypeError | ImportError) or output.is_usage_error(error)

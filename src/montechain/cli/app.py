@@ -55,14 +55,11 @@ def montechain(
       montechain fit bridges.csv --targets type,material,span -o bridges.mchain
       montechain predict bridges.mchain new.csv -o predicted.csv
     """  # noqa: D301
-    output.settings.quiet = quiet
-    output.settings.traceback = traceback
-    if context.invoked_subcommand is None:
-        print(context.get_help())
+    _help_without_command(context)  # `output.asked` looks for the options
 
 
 @data.callback()
-def data_help(context: typer.Context) -> None:
+def _help_without_command(context: typer.Context) -> None:
     """List the data sets that have a name, or write one as a table."""
     if context.invoked_subcommand is None:
         print(context.get_help())
@@ -102,9 +99,9 @@ def export_command(
     with output.progress("exporting"):
         dataset = mc.load_dataset(name, data=data)
         write_table(dataset.to_frame(), file)
-    names = shlex.quote(",".join(f'"{label}"' if "," in label else label for label in dataset.label_names))
+    targets = shlex.quote(",".join(f'"{label}"' if "," in label else label for label in dataset.label_names))
     source, model = shlex.quote(str(file)), shlex.quote(f"{file.stem}.mchain")
-    output.note(f"Wrote {len(dataset.Y)} rows to {file}. Next: montechain fit {source} --targets {names} -o {model}")
+    output.note(f"Wrote {len(dataset.Y)} rows to {file}. Next: montechain fit {source} --targets {targets} -o {model}")
 
 
 def methods(as_json: options.Json = False) -> None:

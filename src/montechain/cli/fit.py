@@ -21,11 +21,8 @@ from montechain.cli.tables import read_training_table
 
 __all__ = ["fit"]
 
-N_DEPENDENCIES = 30
-"""Pairs of targets whose dependence in the training data is recorded with the model."""
 N_SHOWN = 20
 """Maximum number of targets in the report."""
-
 ORDER_HELP = "Order of the targets: random (the default), given, their names, or e.g. 'search(n_iterations=200)'."
 PARENTS_HELP = "Earlier targets that a target depends on: all (the default), none, tree, or the number of the best."
 TIME_HELP = "Seconds that learning may take, roughly; for the default model only."
@@ -49,9 +46,7 @@ def fit(
     loss: options.Loss = None,
     chains: Annotated[int | None, typer.Option(help="Number of chains that answer together.")] = None,
     seed: options.Seed = 0,
-    time_limit: Annotated[
-        float | None, typer.Option(help="Seconds to learn for, roughly; the default model only.")
-    ] = None,
+    time_limit: Annotated[float | None, typer.Option(help=TIME_HELP)] = None,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Processor cores to use; -1 for all.")] = None,
     reading: options.Reading,
     data: options.Data = None,
@@ -92,7 +87,7 @@ def fit(
         _learn(table, dataset)
     seconds = time.perf_counter() - started - compilation.seconds
     about = _record(table, dataset, file, columns)
-    about |= {"method": method or "", "fit_seconds": round(seconds, 3), "dependencies": _dependencies(dataset)}
+    about |= {"method": method or "", "fit_seconds": round(seconds, 3)}
     with output.progress("saving"):
         mc.save(table, model, about=about)
     for remark in [*dataset.notes, *table.encoder_.notes_]:
@@ -126,22 +121,23 @@ def _choose_classifier(method: str | None, estimator: Any, **choices: Any) -> An
 def _learn(table: Any, dataset: mc.Dataset) -> None:
     """Fit; an order search draws its own progress bar."""
     inner = table.classifier
-    if isinstance(inner, mc.AutoChainClassifier):
-        with output.progress("learning") as advance:
-            table.set_params(classifier__verbose=advance.describe).fit(dataset.X, dataset.Y)
-        for one in (inner, table.classifier_):
-            one.set_params(verbose=False)
-        return
-    searches = isinstance(getattr(inner, "order", None), mc.OrderSearch)
-    if not (searches and sys.stderr.isatty() and not output.settings.quiet):
-        with output.progress("learning"):
+    on_terminal = sys.stderr.isatty() and not output.asked("--quiet", "-q")
+    if on_terminal and isinstance(getattr(inner, "order", None), mc.OrderSearch):
+        inner.set_params(verbose=True)
+        with redirect_stdout(StringIO()):  # `verbose` also prints a line for every link
             table.fit(dataset.X, dataset.Y)
-        return
-    inner.set_params(verbose=True)
-    with redirect_stdout(StringIO()):  # `verbose` also prints a line for every link
-        table.fit(dataset.X, dataset.Y)
+    else:
+        with output.progress("learning") as advance:
+            if isinstance(inner, mc.AutoChainClassifier):
+                inner.set_params(verbose=lambda step, left: advance(what=_step(step, left)))
+            table.fit(dataset.X, dataset.Y)
     for one in (inner, table.classifier_):
-        one.set_params(verbose=False)
+        if "verbose" in one.get_params(deep=False):
+            one.set_params(verbose=False)
+
+
+def _step(name: str, seconds_left: float | None) -> str:
+    return f"learning: {name}" + ("" if seconds_left is None else f", at most {seconds_left:.0f} s left")
 
 
 def _record(table: Any, dataset: mc.Dataset, source: str, columns: options.Columns) -> dict[str, Any]:
@@ -167,22 +163,6 @@ def _record(table: Any, dataset: mc.Dataset, source: str, columns: options.Colum
         "dropped": left_out,
         "fitted": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-
-
-def _dependencies(dataset: mc.Dataset) -> list[dict[str, Any]]:
-    """Return the pairs of targets with the largest mutual information, in nats."""
-    from itertools import combinations
-
-    from montechain.parents import mutual_information
-    from montechain.targets import TargetCodec
-
-    codec, codes = TargetCodec.fit_encode(dataset.Y)
-    information = mutual_information(codes, codec.n_classes)
-    pairs = sorted(combinations(range(len(information)), 2), key=lambda pair: -information[pair])
-    return [
-        {"targets": [dataset.label_names[label] for label in pair], "information": round(float(information[pair]), 6)}
-        for pair in pairs[:N_DEPENDENCIES]
-    ]
 
 
 def _report(model: Path, about: dict[str, Any]) -> None:

@@ -12,6 +12,9 @@ from montechain.cli.tables import Model, open_model
 
 __all__ = ["inspect"]
 
+DEPENDENCY = ("{parent} = {parent_class}", "{label} = {label_class}", "x {odds_ratio:.3g}")
+BOARD = {"log_likelihood": "log-likelihood", "exact_match": "exact match", "weight": "weight", "seconds": "seconds"}
+
 
 def inspect(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model that `fit` or `montechain.save` wrote.")],
@@ -27,42 +30,23 @@ def inspect(
         output.print_json({"file": str(model), "manifest": opened.manifest, "model": facts})
         return
     output.print_table(str(model), ["", ""], _summary(opened, facts, n_shown), left=(0, 1))
-    if board := facts["leaderboard"][:n_shown]:
-        rows = [
-            [one["model"], *(_number(one.get(key)) for key in ("log_likelihood", "exact_match", "weight", "seconds"))]
-            for one in board
-        ]
-        headings = ["model", "log-likelihood", "exact match", "weight", "seconds"]
+    if facts["leaderboard"]:
         caption = "Scores of rows that were held out of learning. The pool counts only label vectors seen elsewhere."
-        output.print_table("What was learned", headings, rows, caption=caption)
+        rows = [
+            [one["model"], *("" if one.get(key) is None else f"{one[key]:.3f}" for key in BOARD)]
+            for one in facts["leaderboard"]
+        ]
+        output.print_table("What was learned", ["model", *BOARD.values()], rows[:n_shown], caption=caption)
     for number, order in enumerate(facts["orders"][:n_shown], start=1):
         title = "Order" if len(facts["orders"]) == 1 else f"Order {number}, weight {order['weight']:.3f}"
         output.print_line(f"{title}: {' → '.join(order['order'])}")
     if facts["parents"] and facts["parents_are"] != "all":
         rows = [[label, ", ".join(parents) or "none"] for label, parents in facts["parents"].items()]
         output.print_table("Parents", ["target", "depends on"], rows[:n_shown], left=(0, 1))
-    if found := facts["dependencies"][:n_shown]:
-        rows = [
-            [
-                f"{one['parent']} = {one['parent_class']}",
-                f"{one['label']} = {one['label_class']}",
-                f"{one['log_odds']:+.2f}",
-                f"x {one['odds_ratio']:.3g}",
-            ]
-            for one in found
-        ]
+    if facts["dependencies"]:
         caption = "How the first changes the odds of the second, for the same inputs."
-        headings = ["if", "then", "log-odds", "odds"]
-        output.print_table("Strongest dependencies in the model", headings, rows, left=(0, 1), caption=caption)
-    if pairs := opened.about.get("dependencies", [])[:n_shown]:
-        rows = [[*one["targets"], f"{one['information']:.3f}"] for one in pairs]
-        output.print_table(
-            "Strongest dependencies in the training data", ["", "", "mutual information"], rows, left=(0, 1)
-        )
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
+        rows = [[template.format(**one) for template in DEPENDENCY] for one in facts["dependencies"][:n_shown]]
+        output.print_table("Strongest dependencies", ["if", "then", "odds"], rows, left=(0, 1), caption=caption)
 
 
 def _summary(model: Model, facts: dict[str, Any], n_shown: int) -> list[list[str]]:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import ast
 import csv
-import importlib
 import inspect
 import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import partial, wraps
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-import montechain as mc
 from montechain._messages import nearest
-from montechain.cli import output
 
 __all__ = [
     "Columns", "Data", "Estimator", "Force", "Json", "Loss", "Reading", "Seed", "Source", "flag", "grouped",
@@ -28,11 +26,6 @@ flag = partial(typer.Option, metavar="")
 """An option without a value."""
 names = partial(typer.Option, metavar="A,B")
 """An option whose value is a list of column names."""
-
-
-def _set_json(value: bool) -> bool:
-    output.settings.as_json = value
-    return value
 
 
 TABLE_HELP = "A CSV, TSV, Excel, Parquet, Feather, ARFF or LIBSVM file, openml:NAME, or a name of `data list`."
@@ -53,7 +46,7 @@ Estimator = Annotated[str | None, typer.Option("--estimator", "-e", help=ESTIMAT
 Loss = Annotated[str | None, typer.Option("--loss", "-l", help=LOSS_HELP)]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
 Force = Annotated[bool, flag("--force", "-f", help="Replace the output file if it exists; never an input.")]
-Json = Annotated[bool, flag("--json", callback=_set_json, is_eager=True, help="Print JSON, for programs.")]
+Json = Annotated[bool, flag("--json", help="Print JSON, for programs.")]
 
 
 @dataclass(frozen=True)
@@ -130,45 +123,31 @@ def parse_targets(text: str | None) -> Any:
     return text if text.lower().endswith(".xml") else split_names(text)
 
 
-def _allowed(option: str) -> dict[str, type]:
-    """Return the classes that an option may name."""
-    from sklearn import ensemble
-
-    from montechain.inference import STRATEGIES
-
-    return {
-        "--inference": dict(STRATEGIES),
-        "--loss": {"exact_match": mc.ExactMatch, "hamming": mc.Hamming, "f1": mc.F1, "jaccard": mc.Jaccard},
-        "--estimator": {
-            "logistic": mc.LogisticLink,
-            "svm": mc.SVMLink,
-            "random_forest": ensemble.RandomForestClassifier,
-            "extra_trees": ensemble.ExtraTreesClassifier,
-            "hist_gradient_boosting": ensemble.HistGradientBoostingClassifier,
-        },
-        "--order": {
-            "search": mc.OrderSearch,
-            "all_orders": mc.AllOrders,
-            "beam_order": mc.BeamOrder,
-        },
-    }[option]
-
-
-OTHERS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "lightgbm": ("lightgbm", "LGBMClassifier", {"verbose": -1}),
-    "xgboost": ("xgboost", "XGBClassifier", {}),
-    "catboost": ("catboost", "CatBoostClassifier", {"verbose": False, "allow_writing_files": False}),
+CHOICES = {
+    option: {name: f"montechain.{name.title().replace('_', '')}" for name in known.split()}
+    for option, known in {
+        "--inference": "branch_and_bound greedy beam monte_carlo exhaustive epsilon_approximate",
+        "--loss": "exact_match hamming f1 jaccard",
+        "--order": "all_orders beam_order",
+    }.items()
 }
-"""Estimators of other libraries: where to find them, and what keeps them quiet."""
-
-
-def _of_other_library(name: str, arguments: dict[str, Any]) -> Any:
-    module, class_name, quiet = OTHERS[name]
-    try:
-        kind = getattr(importlib.import_module(module), class_name)
-    except ImportError:
-        raise ValueError(f"`--estimator {name}` needs {module}: pip install {module}") from None
-    return kind(**{**quiet, **arguments})
+CHOICES["--order"]["search"] = "montechain.OrderSearch"
+CHOICES["--estimator"] = {
+    "logistic": "montechain.LogisticLink",
+    "svm": "montechain.SVMLink",
+    "random_forest": "sklearn.ensemble.RandomForestClassifier",
+    "extra_trees": "sklearn.ensemble.ExtraTreesClassifier",
+    "hist_gradient_boosting": "sklearn.ensemble.HistGradientBoostingClassifier",
+    "lightgbm": "lightgbm.LGBMClassifier",
+    "xgboost": "xgboost.XGBClassifier",
+    "catboost": "catboost.CatBoostClassifier",
+}
+"""The classes that an option may name."""
+QUIET: dict[str, dict[str, Any]] = {
+    "lightgbm": {"verbose": -1},
+    "catboost": {"verbose": False, "allow_writing_files": False},
+}
+"""What keeps an estimator from printing."""
 
 
 def parse_choice(text: str | None, option: str) -> Any:
@@ -186,22 +165,24 @@ def parse_choice(text: str | None, option: str) -> Any:
     if text is None:
         return None
     name, arguments = _split_call(text, option)
-    kinds = _allowed(option)
-    if option == "--estimator" and name in OTHERS:
-        return _of_other_library(name, arguments)
-    if name not in kinds:
-        allowed = [*kinds, *(OTHERS if option == "--estimator" else ())]
-        raise ValueError(
-            f"`{option} {text}` is not known{nearest(name, allowed) or '.'} Allowed: {', '.join(allowed)}."
-        )
-    parameters = inspect.signature(kinds[name]).parameters
+    allowed = CHOICES[option]
+    if name not in allowed:
+        hint = nearest(name, allowed) or "."
+        raise ValueError(f"`{option} {text}` is not known{hint} Allowed: {', '.join(allowed)}.")
+    module, _, class_name = allowed[name].rpartition(".")
+    try:
+        kind = getattr(import_module(module), class_name)
+    except ImportError:
+        raise ValueError(f"`{option} {name}` needs {module}: pip install {module}") from None
+    parameters = inspect.signature(kind).parameters
+    takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
     for argument in arguments:
-        if argument not in parameters:
+        if argument not in parameters and not takes_any:
             raise ValueError(
                 f"`{option} {text}`: {name} has no parameter {argument!r}{nearest(argument, parameters) or '.'} "
                 f"Its parameters: {', '.join(parameters) or 'none'}."
             )
-    return kinds[name](**arguments)
+    return kind(**{**QUIET.get(name, {}), **arguments})
 
 
 def parse_order(text: str, targets: list[str]) -> Any:
@@ -220,10 +201,7 @@ def parse_order(text: str, targets: list[str]) -> Any:
             f"`--order {text}` names {unknown[0]!r}, which is not a target{nearest(unknown[0], targets) or '.'} "
             f"The targets are {', '.join(targets)}."
         )
-    try:
-        return parse_choice(text, "--order")
-    except ValueError as error:
-        raise ValueError(f"{error} Or: given, random, or all targets joined by commas.") from None
+    return parse_choice(text, "--order")
 
 
 def _split_call(text: str, option: str) -> tuple[str, dict[str, Any]]:

@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import ast
 import json
-import math
 import re
 import shlex
 import sys
-import threading
-import traceback
 import unicodedata
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -25,21 +21,17 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = [
-    "clean", "encodes", "failure", "in_options", "is_usage_error", "note", "print_json", "print_line", "print_table",
-    "progress", "settings", "warnings_as_notes",
+    "asked", "clean", "failure", "in_options", "is_usage_error", "note", "print_json", "print_line", "print_table",
+    "progress", "warnings_as_notes",
 ]  # fmt: skip
 
-DELAY = 2.0
-"""Seconds before a progress bar appears."""
 PIPE_WIDTH = 200
 """Width of a table that is not printed to a terminal."""
-NAME_OPTIONS = {"-t", "--targets", "--drop", "--text", "--nominal", "--keep"}
-"""Options that take several names."""
 SAME = "decimal delimiter drop encoding estimator format header inference loss nominal order parents stray targets text"
 OPTIONS = {name: f"--{name}" for name in [*SAME.split(), "thousands"]}
 OPTIONS |= {"folds": "--cv", "n_chains": "--chains", "n_jobs": "--jobs", "n_splits": "--cv", "random_state": "--seed"}
+OPTIONS |= {"time_limit": "--time-limit"}
 """Parameters of the library, and the options that set them."""
-
 NAMES = "|".join(OPTIONS)
 ASSIGNMENT = re.compile(rf"(?<![\w(.])({NAMES})=(\[[^\]]*\]|'[^']*'|\"[^\"]*\"|-?\d+|True|False)")
 EXAMPLE_CALL = re.compile(rf"\b[A-Z]\w+\((({NAMES})=[^(),]+)\)")
@@ -47,16 +39,9 @@ PARAMETER = re.compile(rf"`({NAMES})`")
 ASIDE = re.compile(r" \(on the command line: [^)]*\)")
 
 
-@dataclass
-class Settings:
-    """Options that hold for the whole command."""
-
-    as_json: bool = False
-    quiet: bool = False
-    traceback: bool = False
-
-
-settings = Settings()
+def asked(*options: str) -> bool:
+    """Return whether one of these options was typed."""
+    return any(option in sys.argv for option in options)
 
 
 @cache
@@ -83,29 +68,28 @@ def clean(text: str) -> str:
 
 
 def print_json(value: Any) -> None:
-    """Print a result for programs."""
-    sys.stdout.write(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    """Print a result for programs; what JSON cannot hold becomes null if it is NaN or infinite, else a text."""
+    text = json.dumps(value, default=lambda one: one.tolist() if hasattr(one, "tolist") else str(one))
+    plain = json.loads(text, parse_constant=lambda constant: None)
+    sys.stdout.write(json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
 
 
 def note(text: str) -> None:
     """Print a remark to standard error, with options in place of Python."""
-    if not settings.quiet:
+    if not asked("--quiet", "-q"):
         console(stderr=True).print(clean(in_options(text)), markup=False, soft_wrap=True, style="dim")
 
 
 def failure(error: Exception, code: int) -> None:
-    """Print an error to standard error, and for a bug of ours where it arose."""
-    usage = is_usage_error(error)
-    text = _usage_message(error) if usage else in_options(str(error) or type(error).__name__)
-    if settings.as_json or (usage and "--json" in sys.argv):
+    """Print an error to standard error."""
+    text = _usage_message(error) if is_usage_error(error) else in_options(str(error) or type(error).__name__)
+    if asked("--json"):
         sys.stderr.write(json.dumps({"error": type(error).__name__, "message": text, "exit_code": code}) + "\n")
         return
     console(stderr=True).print("error:", style="bold red", end=" ")
     console(stderr=True).print(clean(text), markup=False, soft_wrap=True)
     if code == 1:
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"({type(error).__name__} in {place.name}, line {place.lineno} of {place.filename.rsplit('/', 1)[-1]}.)"
-        note(f"{where} This is a bug in montechain: please report it with the output of `montechain --traceback ...`.")
+        note(f"{type(error).__name__}: a bug. Please report it with the output of `montechain --traceback ...`.")
 
 
 def is_usage_error(error: Exception) -> bool:
@@ -118,7 +102,7 @@ def is_usage_error(error: Exception) -> bool:
 def _usage_message(error: Any) -> str:
     """Return what is wrong with the arguments, and where to look."""
     text, context = error.format_message().rstrip("."), error.ctx
-    if "extra argument" in text and NAME_OPTIONS & set(sys.argv):
+    if "extra argument" in text:
         text += ". Put commas, without spaces, between the names of several columns: --targets species,sex"
     return f"{text}{'' if text.endswith('?') else '.'} See {context.command_path if context else 'montechain'} --help."
 
@@ -126,17 +110,11 @@ def _usage_message(error: Any) -> str:
 @contextmanager
 def warnings_as_notes() -> Iterator[None]:
     """Show each warning once, as a note without file and code."""
-    shown: set[str] = set()
-
-    def show(message: Any, *_: Any, **__: Any) -> None:
-        if str(message) not in shown:
-            shown.add(str(message))
-            note(f"note: {message}")
-
+    show = cache(lambda text: note(f"note: {text}"))
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         warnings.filterwarnings("ignore", category=DeprecationWarning)
-        warnings.showwarning = show
+        warnings.showwarning = lambda message, *_, **__: show(str(message))
         yield
 
 
@@ -150,41 +128,18 @@ def print_table(
 
     table = Table(
         title=clean(title), title_justify="left", title_style="bold", caption=caption or None, caption_justify="left",
-        box=box.SIMPLE_HEAD if encodes("─") else box.ASCII2, show_header=any(columns),
+        box=box.SIMPLE_HEAD, show_header=any(columns),
     )  # fmt: skip
     for number, name in enumerate(columns):
         table.add_column(Text(clean(name)), justify="left" if number in left else "right", overflow="fold")
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(clean(str(cell))) for cell in row))
-    if sys.stdout.isatty():
-        console().print(table)
-        return
-    with console().capture() as captured:
-        console().print(table)
-    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
-
-
-class Advance:
-    """Moves a progress bar, or does nothing where there is none."""
-
-    def __init__(self, bar: Any = None, task: Any = None):
-        self.bar, self.task = bar, task
-
-    def __call__(self, steps: int) -> None:
-        """Count steps that are done."""
-        if self.bar is not None:
-            self.bar.advance(self.task, steps)
-
-    def describe(self, what: str, seconds_left: float | None = None) -> None:
-        """Say what is going on, and for how long at most."""
-        if self.bar is not None:
-            left = "" if seconds_left is None else f", at most {seconds_left:.0f} s left"
-            self.bar.update(self.task, description=f"learning: {what}{left}")
+    console().print(table)
 
 
 @contextmanager
-def progress(what: str, total: int | None = None) -> Iterator[Advance]:
-    """Show a bar once the work has taken two seconds; yields what to call with the number of steps done since.
+def progress(what: str, total: int | None = None) -> Iterator[Callable[..., None]]:
+    """Show a bar while something is done; yields a function ``advance(n_steps, what)`` that moves it.
 
     Without a total the bar only shows that something is going on, and for how long. A note says when kernels are
     compiled.
@@ -192,23 +147,15 @@ def progress(what: str, total: int | None = None) -> Iterator[Advance]:
     from montechain._compilation import watch_compilation
 
     with watch_compilation(_note_compilation):
-        if settings.quiet or settings.as_json or not sys.stderr.isatty():
-            yield Advance()
+        if asked("--quiet", "-q", "--json") or not sys.stderr.isatty():
+            yield lambda n_steps=0, what=what: None
             return
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
         columns = [TextColumn("{task.description}"), BarColumn(), *([] if total is None else [MofNCompleteColumn()])]
-        bar = Progress(*columns, TimeElapsedColumn(), console=console(stderr=True), transient=True)
-        task = bar.add_task(what, total=total)
-        timer = threading.Timer(DELAY, bar.start)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield Advance(bar, task)
-        finally:
-            timer.cancel()
-            timer.join()
-            bar.stop()
+        with Progress(*columns, TimeElapsedColumn(), console=console(stderr=True), transient=True) as bar:
+            task = bar.add_task(what, total=total)
+            yield lambda n_steps=0, what=what: bar.update(task, advance=n_steps, description=what)
 
 
 @cache
@@ -216,30 +163,8 @@ def _note_compilation() -> None:
     """Tell the user, once, why the first use takes longer."""
     from montechain._compilation import NOTICE
 
-    if not settings.as_json:
+    if not asked("--json"):
         note(f"note: {NOTICE}")
-
-
-def encodes(text: str) -> bool:
-    """Return whether standard output can show a text."""
-    try:
-        text.encode(sys.stdout.encoding or "ascii")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON can hold it: numpy's types as Python's, and NaN and infinity as null."""
-    if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
 def in_options(message: str) -> str:
@@ -253,15 +178,15 @@ def in_options(message: str) -> str:
     '`--chains 0` must be positive, e.g. --chains 10.'
     """
     message = EXAMPLE_CALL.sub(r"\1", ASIDE.sub("", message))
-    message = ASSIGNMENT.sub(lambda match: _option(match[1], match[0], match[2]), message)
+    message = ASSIGNMENT.sub(lambda match: _option(match[1], match[2]), message)
     return PARAMETER.sub(lambda match: f"`{OPTIONS[match[1]]}`", message)
 
 
-def _option(name: str, written: str, literal: str) -> str:
+def _option(name: str, literal: str) -> str:
     try:
         value: Any = ast.literal_eval(literal)
     except (SyntaxError, ValueError):  # such as drop=[...]
-        return f"{OPTIONS[name]} {'A,B' if literal.startswith('[') else literal}"
+        return f"{OPTIONS[name]} A,B"
     if name == "header":
         return "--header" if value else "--no-header"
     if name == "targets" and isinstance(value, int):

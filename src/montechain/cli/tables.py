@@ -25,7 +25,6 @@ DATE = re.compile(r"\d{4}-\d\d?-\d\d?([T ].*)?|\d{4}/\d\d?/\d\d?( .*)?|\d\d?[./]
 """How dates are written in tables of text."""
 MANY_CLASSES = 20
 """A target with more classes than this, and hardly two rows of each, gets a note."""
-OPENML = "openml:"
 
 
 def read_training_table(source: str, columns: Columns, reading: Reading, data: Path | None) -> mc.Dataset:
@@ -43,7 +42,7 @@ def read_training_table(source: str, columns: Columns, reading: Reading, data: P
             raise ValueError(f"`--{given}` does not apply to {source!r}, which is one of `montechain data list`.")
         with output.progress("reading"):
             return mc.load_dataset(source, data=data)
-    if not source.startswith(OPENML):
+    if not source.startswith("openml:"):
         if not Path(source).exists() and not Path(source).suffix:
             listed = ", ".join(DATASETS)
             raise DataError(f"there is no such file, and no data set of this name. By name: {listed}.", path=source)
@@ -80,16 +79,7 @@ def _check_targets(dataset: mc.Dataset, file: str, nominal: list[str]) -> None:
 
 @dataclass(frozen=True)
 class Model:
-    """A fitted classifier, and what its file says about it.
-
-    Attributes
-    ----------
-    classifier : fitted classifier
-    manifest : dict
-        What `montechain.persistence.describe` returns.
-    about : dict
-        What `montechain fit` recorded; empty for a model that was saved in Python.
-    """
+    """A fitted classifier, the manifest of its file, and what `montechain fit` recorded about it, if it made it."""
 
     classifier: Any
     manifest: dict[str, Any]
@@ -127,17 +117,13 @@ class Model:
         return [str(name) for name in names if name not in self.recorded("dropped")]
 
 
-def open_model(path: Path, beside: str = "") -> Model:
-    """Return a model; `beside` is the other file of the command."""
+def open_model(path: Path) -> Model:
+    """Return a model."""
     from montechain.persistence import describe
 
     try:
         with output.progress("loading"):
             classifier, manifest = mc.load(path), describe(path)
-    except ModelFileError as error:
-        if beside.endswith(".mchain") and path.suffix != ".mchain":
-            raise ModelFileError(f"{error} The model comes first: montechain predict {beside} {path}") from error
-        raise
     except FileNotFoundError:
         raise ModelFileError(f"there is no file {path}{similar_file(path, '*.mchain')}") from None
     except OSError as error:
@@ -151,28 +137,22 @@ def open_model(path: Path, beside: str = "") -> Model:
 def _is_sound(about: Any) -> bool:
     """Return whether a record could be one of `montechain fit`: nothing vouches for this part of a file."""
     try:
-        texts = []
-        for key in ("inputs", "nominal", "numeric", "text", "dropped"):
-            texts += [*about.get(key, [])]
-        for pair in about.get("dependencies", []):
-            one, other = pair["targets"]
-            texts += [one, other, f"{pair['information']:.3f}"]
-        return all(isinstance(kinds, list) for kinds in about.get("targets", {}).values()) and all(
-            isinstance(text, str) for text in texts
-        )
-    except (AttributeError, KeyError, TypeError, ValueError):
+        lists = [about.get(key, []) for key in ("inputs", "nominal", "numeric", "text", "dropped")]
+        lists += about.get("targets", {}).values()
+        return all(isinstance(own, list) and all(isinstance(text, str) for text in own) for own in lists)
+    except AttributeError:
         return False
 
 
 def read_new_rows(
-    file: str, model: Model, reading: Reading, *, given: bool, key: str | None, keep: Sequence[str]
+    file: str, model: Model, reading: Reading, *, given: bool, keep: Sequence[str]
 ) -> tuple[mc.Dataset, pd.DataFrame]:
     """Return the rows to predict, and the columns to copy into the result, the key first.
 
     Columns that are neither inputs nor needed otherwise are not looked at: whatever they hold, the rows can be
-    predicted. With `given`, the targets in the file become the labels of the data set; otherwise it has none. `key` is
-    the column that identifies a row. None: the first column left out when the model was fitted that has a different
-    value in every row; otherwise row numbers. `keep` names other columns to copy.
+    predicted. With `given`, the targets in the file become the labels of the data set; otherwise it has none. The key
+    is the first column left out when the model was fitted that has a different value in every row; otherwise the row
+    number. `keep` names other columns to copy.
     """
     import pandas as pd
 
@@ -185,18 +165,15 @@ def read_new_rows(
         output.note(f"note: the targets {listed} in {file} are ignored; --given conditions on them.")
     frame = dataset.X if isinstance(dataset.X, pd.DataFrame) else pd.DataFrame(index=range(len(dataset.Y)))
     frame = pd.concat([frame, dataset.Y], axis=1)
-    if key is None:  # an identifier is not an input, so it was left out when the model was fitted
-        left_out = [name for name in model.recorded("dropped") if name in frame]
-        key = next((name for name in left_out if frame[name].is_unique and not frame[name].hasnans), None)
-    names = list(dict.fromkeys([*([] if key is None else [key]), *keep]))
-    for name in names:
+    for name in keep:
         if name not in frame:
-            option = "--key" if name == key else "--keep"
-            raise ValueError(f"`{option} {name}`: {file} has no such column{nearest(name, frame.columns) or '.'}")
-    copied = pd.DataFrame({name: _as_written(frame[name]) for name in names}, index=frame.index)
-    if key is None:
+            raise ValueError(f"`--keep {name}`: {file} has no such column{nearest(name, frame.columns) or '.'}")
+    # An identifier is not an input, so it was left out when the model was fitted.
+    left_out = [name for name in model.recorded("dropped") if name in frame]
+    key = next(([name] for name in left_out if frame[name].is_unique and not frame[name].hasnans), [])
+    copied = frame[list(dict.fromkeys([*key, *keep]))].copy()
+    if not key:
         copied.insert(0, "row", range(1, len(copied) + 1), allow_duplicates=True)
-    _note_strangers(dataset, model, file)
     inputs = model.input_names or [name for name in dataset.feature_names if name not in model.target_names]
     return replace(dataset, name=file).with_inputs(inputs), copied
 
@@ -208,7 +185,7 @@ def _read_known_columns(file: str, model: Model, targets: list[str], reading: di
     from montechain.datasets.files import find_format
     from montechain.datasets.libsvm import read_libsvm
 
-    if not file.startswith(OPENML):
+    if not file.startswith("openml:"):
         check_input_path(file)
         if find_format(file, reading["format"]) == "libsvm":
             # Such a file does not say how many inputs there are, nor whether they are counted from 0: the model does.
@@ -224,21 +201,3 @@ def _read_known_columns(file: str, model: Model, targets: list[str], reading: di
     Y = dataset.Y
     numbers = [name for name in model.word_targets if name in Y and pd.api.types.is_numeric_dtype(Y[name])]
     return replace(dataset, Y=Y.assign(**{name: Y[name].astype("string").astype(object) for name in numbers}))
-
-
-def _as_written(column: pd.Series) -> pd.Series:
-    """Return a column to copy: whole numbers with gaps stay 7, not 7.0."""
-    import pandas as pd
-
-    whole = pd.api.types.is_float_dtype(column) and (column.dropna() % 1 == 0).all()
-    return column.astype("Int64") if whole else column
-
-
-def _note_strangers(dataset: mc.Dataset, model: Model, file: str) -> None:
-    """Tell which columns of words hold nothing that the model knows."""
-    for column in getattr(getattr(model.classifier, "encoder_", None), "columns_", ()):
-        if column.kind == "nominal" and column.categories and column.name in dataset.feature_names:
-            cells = dataset.X[column.name].dropna().astype(str)
-            if len(cells) and not cells.isin(column.categories).any():
-                few = ", ".join(map(repr, cells.unique()[:3]))
-                output.note(f"note: no value of {column.name!r} in {file} ({few}) occurred in training.")
