@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.datasets import make_multilabel_classification
 
 from montechain import ChainClassifier, OrderSearch
 from montechain.metrics import set_calibration_error
-from montechain.plotting import plot_reliability, plot_search_trace, reliability_curve, search_curve
+from montechain.plotting import plot_reliability, plot_search_trace, reliability_curve
 
 
 @pytest.fixture(scope="module")
@@ -27,25 +26,23 @@ def agg():
     matplotlib.pyplot.close("all")
 
 
-def test_the_curve_holds_the_payoff_after_each_iteration_and_is_drawn(trace, agg):
-    curve = search_curve(trace)
-    assert curve["iteration"].tolist() == list(range(13))
-    assert (np.diff(curve["payoff"]) >= 0).all()
-    assert set(np.flatnonzero(np.diff(curve["payoff"]) > 0) + 1) <= set(np.flatnonzero(curve["accepted"]))
-    assert len(search_curve(pd.DataFrame(trace), "J_EM_prod", restart=1)) == 13
+def test_the_course_of_a_search_is_drawn(trace, agg):
     axes = plot_search_trace(trace, "payoff", "J_EM_prod", title="two restarts")
     assert (axes.get_xscale(), len(axes.figure.axes)) == ("log", 2)
-    np.testing.assert_array_equal(axes.get_lines()[0].get_ydata(), curve["payoff"])
+    for side, name in zip(axes.figure.axes, ("payoff", "J_EM_prod"), strict=True):
+        first = side.get_lines()[0]
+        np.testing.assert_array_equal(first.get_xdata(), np.arange(1, 14))
+        np.testing.assert_array_equal(first.get_ydata(), [row[name] for row in trace if row["restart"] == 0])
+        assert len(side.get_lines()) == 2 * 2
 
 
 def test_what_cannot_be_drawn_is_refused(trace):
-    for call, error, message in (
-        (lambda: search_curve(trace, "J_Ham"), ValueError, r"OrderSearch\(record=\['J_Ham'\]\)"),
-        (lambda: search_curve(trace, restart=7), ValueError, "restart=7"),
-        (lambda: search_curve([1, 2]), TypeError, "search_trace_"),
+    for wrong, payoff, message in (
+        (trace, "J_Ham", r"OrderSearch\(record=\['J_Ham'\]\)"),
+        ([1, 2], "payoff", "search_trace_"),
     ):
-        with pytest.raises(error, match=message):
-            call()
+        with pytest.raises(ValueError, match=message):
+            plot_search_trace(wrong, payoff)
 
 
 def test_reliability_is_drawn_from_its_bins(agg):

@@ -83,9 +83,8 @@ def inspect_model(model: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        With ``model``; ``choices``, the parameters that are set and what else there is to tell, such as the number of
-        label vectors that a label powerset knows; ``orders`` (each with its weight, the heaviest first), ``parents``,
-        ``parents_are``, ``dependencies`` and ``leaderboard``.
+        With ``model``; ``choices``, the parameters that are set and what else there is to tell; ``orders`` (each with
+        its weight, the heaviest first), ``parents``, ``parents_are``, ``dependencies`` and ``leaderboard``.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["plot_reliability", "plot_search_trace", "reliability_curve", "search_curve"]
+__all__ = ["plot_reliability", "plot_search_trace", "reliability_curve"]
 
 LABELS = {
     "J_EM": r"$J_{\mathrm{EM}}$",
@@ -17,30 +17,6 @@ LABELS = {
     "J_Ham_prod": r"log $J_{\mathrm{Ham-prod}}$",
 }
 COLOURS = ("#0b5394", "#b45f06")
-
-
-def search_curve(trace: Any, payoff: str = "payoff", restart: int = 0) -> pd.DataFrame:
-    """Return the numbers behind `plot_search_trace`: the columns `iteration`, `payoff` held after it, and `accepted`.
-
-    `trace` is the `search_trace_` of an estimator, `payoff` the one that was maximised or a recorded one, `restart` the
-    number of the search, if there were several.
-
-    Examples
-    --------
-    >>> steps = [{"restart": 0, "iteration": t, "payoff": p, "accepted": p > 1} for t, p in enumerate([1, 3, 3])]
-    >>> search_curve(steps)["payoff"].tolist()
-    [1.0, 3.0, 3.0]
-    """
-    steps = _steps(trace)
-    own = steps[steps["restart"] == restart]
-    if own.empty:
-        raise ValueError(f"`restart={restart}` is not in the trace: it has {steps['restart'].nunique()}.")
-    if payoff not in own:
-        known = [name for name in own if name == "payoff" or name in LABELS]
-        raise ValueError(
-            f"`payoff={payoff!r}` was not recorded; the trace has {known}. Use OrderSearch(record=[{payoff!r}])."
-        )
-    return own[["iteration", payoff, "accepted"]].rename(columns={payoff: "payoff"}).reset_index(drop=True)
 
 
 def reliability_curve(proba: Any, correct: Any, n_bins: int = 10) -> pd.DataFrame:
@@ -107,21 +83,28 @@ def plot_search_trace(
     -------
     matplotlib axes
     """
-    restarts = sorted(_steps(trace)["restart"].unique())
-    sides = [(name, [search_curve(trace, name, restart) for restart in restarts]) for name in (left, right) if name]
+    steps = pd.DataFrame(trace)
+    shown = [left] if right is None else [left, right]
+    if missing := [name for name in ["restart", "iteration", "accepted", *shown] if name not in steps]:
+        raise ValueError(
+            f"`trace` has no {missing[0]!r}. It must be the `search_trace_` of an estimator with OrderSearch; payoffs "
+            f"other than the one that was maximised must be recorded: OrderSearch(record=[{missing[0]!r}])."
+        )
     ax = _axes(ax, (5.5, 3.6))
     lines = []
-    for side, (name, curves) in enumerate(sides):
-        axes, colour, label = ax.twinx() if side else ax, COLOURS[side], LABELS.get(name, name)
-        for i, curve in enumerate(curves):
+    for name, axes, colour, style in zip(
+        shown, (ax, ax.twinx() if right else None), COLOURS, ("-", "--"), strict=False
+    ):
+        label = LABELS.get(name, name)
+        for number, (_, own) in enumerate(steps.groupby("restart")):
             # A logarithmic axis has no place for iteration 0, so everything moves on by one.
             (line,) = axes.step(
-                curve["iteration"] + 1, curve["payoff"], where="post", color=colour, linestyle="--" if side else "-",
-                linewidth=1.4, alpha=0.35 if i else 1.0, label=label,
+                own["iteration"] + 1, own[name], where="post", color=colour, linestyle=style, linewidth=1.4,
+                alpha=0.35 if number else 1.0, label=label,
             )  # fmt: skip
-            accepted = curve[curve["accepted"]]
-            axes.plot(accepted["iteration"] + 1, accepted["payoff"], ".", color=colour, markersize=5)
-            lines += [line] if i == 0 else []
+            accepted = own[own["accepted"].astype(bool)]
+            axes.plot(accepted["iteration"] + 1, accepted[name], ".", color=colour, markersize=5)
+            lines += [line] if number == 0 else []
         axes.set_ylabel(label, color=colour)
         axes.tick_params(axis="y", labelcolor=colour)
     ax.set(xscale="log", xlabel="iteration + 1", title=title or "")
@@ -139,13 +122,3 @@ def _axes(ax: Any, size: tuple[float, float]) -> Any:
     except ImportError as error:
         raise ImportError('Drawing needs matplotlib: pip install "montechain[plot]".') from error
     return plt.subplots(figsize=size, layout="constrained")[1]
-
-
-def _steps(trace: Any) -> pd.DataFrame:
-    """Return the trace of a search as a data frame."""
-    try:
-        steps = pd.DataFrame(trace)
-        return steps.astype({"restart": int, "iteration": int, "payoff": float, "accepted": bool})
-    except (KeyError, TypeError, ValueError):
-        message = "`trace` must be the `search_trace_` of an estimator whose `order` is an OrderSearch."
-        raise TypeError(message) from None

@@ -75,13 +75,6 @@ def test_rare_labels_are_balanced_better_than_by_plain_folds():
     assert deviation(Y, fold, 5) < 0.5 * deviation(Y, plain_folds(400, 5, 0), 5)
 
 
-def test_a_label_with_as_many_rows_as_folds_has_one_in_each():
-    Y = np.zeros((50, 2), dtype=int)
-    Y[[3, 4, 5, 6, 7], 0] = Y[[3, 14, 25, 36, 47], 1] = 1
-    fold = LabelStratifiedKFold(5, random_state=0).assign(Y)
-    assert [Y[fold == j].sum(axis=0).tolist() for j in range(5)] == [[1, 1]] * 5
-
-
 def test_classes_of_any_kind_are_balanced_and_unknown_cells_ignored():
     rng = np.random.default_rng(0)
     colours = np.array(["red", "tan", "tan", "blue", None], dtype=object)[rng.integers(5, size=200)]
@@ -129,16 +122,3 @@ def test_it_is_a_splitter_of_scikit_learn():
     assert folds.get_n_splits() == 3
     assert repr(folds) == "LabelStratifiedKFold(n_splits=3, random_state=0)"
     assert cross_val_score(DecisionTreeClassifier(), X, Y, cv=folds).min() > 0.8
-
-
-@pytest.mark.real_data
-@pytest.mark.parametrize("name", ["music", "yeast", "medical", "enron"])
-def test_real_labels_are_balanced_better_than_by_plain_folds(name, data_folder):
-    from tests.real_data import load_split
-
-    split = load_split(name, data_folder)
-    Y = np.vstack([split.Y_train, split.Y_test])
-    fold = LabelStratifiedKFold(5, random_state=0).assign(Y)
-    sizes = np.bincount(fold)
-    assert sizes.max() - sizes.min() <= 1
-    assert deviation(Y, fold, 5) < 0.4 * deviation(Y, plain_folds(len(Y), 5, 0), 5)

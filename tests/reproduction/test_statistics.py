@@ -89,16 +89,6 @@ def test_the_bayesian_test_counts_draws_as_its_definition_says():
     assert bayesian_signed_rank(np.array(z[1:]), rope, n) == [count / n for count in wins]
 
 
-def test_the_bayesian_test_of_one_observation_by_integration():
-    # d far above: the means of (d, d) and (0, d) lie above, only (0, 0) within, so above = 1 - w0².
-    better, _, worse = bayesian_signed_rank(np.array([1.0]), 0.1, 200_000)
-    assert better == pytest.approx(stats.beta(0.5, 1.0).cdf(math.sqrt(0.5)), abs=0.005)
-    assert worse == 0.0
-    # d slightly above the bound: the mean of (0, d) lies within, so above = w1².
-    better, _, _ = bayesian_signed_rank(np.array([0.15]), 0.1, 200_000)
-    assert better == pytest.approx(stats.beta(1.0, 0.5).sf(math.sqrt(0.5)), abs=0.005)
-
-
 def test_methods_that_did_not_finish_have_no_rank_and_too_few_data_sets_no_test():
     scores = pd.DataFrame({"CC": [0.5, 0.5, 0.4], "IC": [0.4, 0.5, 0.3], "PCC": [0.6, np.nan, 0.5]}, index=list("abc"))
     found = significance(scores, "exact_match")
