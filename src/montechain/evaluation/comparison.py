@@ -197,10 +197,8 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
     where = ["dataset", "protocol", "measure"]
     key = [*where, "method", "parameters"]
     found = results.groupby(key, sort=False)["value"].agg(["mean", "std", "count"])
-    by_severity = results.sort_values(
-        "status", key=lambda status: status.map([OK, "undefined", DNF].index), kind="stable"
-    )
-    found[["status", "reason"]] = by_severity.groupby(key, sort=False)[["status", "reason"]].last()
+    worst_last = results.sort_values("status", key=lambda status: status.map([OK, "undefined", DNF].index))
+    found[["status", "reason"]] = worst_last.groupby(key)[["status", "reason"]].last()
     found = found.rename(columns={"count": "n"}).reset_index()
     finished = found["status"] == OK
     found.loc[~finished, ["mean", "std"]] = np.nan
@@ -237,12 +235,6 @@ def describe_parameters(model: Any) -> str:
 
     Functions are described by their code, so a changed function of the same name gives another text. Parameters
     that do not change predictions, `n_jobs` and `verbose`, are left out.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import Ridge
-    >>> describe_parameters(Ridge(alpha=2, random_state=0))  # doctest: +ELLIPSIS
-    '{"alpha": 2, ..., "random_state": 0, "solver": "auto", "tol": 0.0001, "type": "Ridge"}'
     """
     parameters = model.get_params(deep=True).items()
     told = {name: value for name, value in parameters if name.rsplit("__", 1)[-1] not in ("n_jobs", "verbose")}
