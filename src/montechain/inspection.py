@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -15,28 +15,20 @@ from montechain.links.linear import ONE_VERSUS_REST, FittedLinearLink
 from montechain.links.pairwise import FittedPairwiseLink
 from montechain.targets import named_labels, plain
 
-__all__ = ["Dependency", "inspect_model", "label_dependencies"]
+__all__ = ["inspect_model", "label_dependencies"]
 
 ASIDE = ("n_jobs", "random_state", "unknown", "verbose")
 """Parameters that say nothing about what was learned."""
 
 
-class Dependency(NamedTuple):
-    """How a class of one label changes the odds of a class of another, the inputs being the same."""
-
-    parent: Any
-    parent_class: Any
-    label: Any
-    label_class: Any
-    log_odds: float
-
-
-def label_dependencies(model: Any) -> list[Dependency]:
+def label_dependencies(model: Any) -> list[dict[str, Any]]:
     """Return the strongest dependencies between labels in a model's chains, strongest first.
 
     For each link and each of its parents, the class of the parent and the class of the label are taken for which the
     log-odds differ most between this class of the parent and the mean of its others. In a population, effects are
     averaged with the chains' weights. Links that are not label-linear have no such effects, and are left out.
+    Each dependency is a dict with ``parent``, ``parent_class``, ``label``, ``label_class``, ``log_odds`` and
+    ``odds_ratio``.
 
     Parameters
     ----------
@@ -52,13 +44,12 @@ def label_dependencies(model: Any) -> list[Dependency]:
     >>> Y = np.column_stack([np.where(wet, "rain", "sun"), np.where(wet ^ (rng.random(200) < 0.1), "boots", "shoes")])
     >>> model = ChainClassifier(order=[0, 1]).fit(X, Y)
     >>> strongest = label_dependencies(model)[0]
-    >>> strongest.parent_class == "sun" and strongest.label_class == "shoes" and strongest.log_odds > 2
-    True
+    >>> strongest["parent_class"], strongest["label_class"], strongest["log_odds"] > 2
+    ('sun', 'shoes', True)
     """
     model = _checked(model)
     effects: dict[tuple[int, int], np.ndarray] = {}
-    chains = [model.chain_] if hasattr(model, "chain_") else getattr(model, "chains_", [])
-    for weight, chain in zip(getattr(model, "weights_", np.ones(1)), chains, strict=False):
+    for weight, chain in _chains(model):
         for parent, label, effect in _effects(chain):
             effects[parent, label] = effects.get((parent, label), 0.0) + weight * effect
     names, classes = _label_names(model), model.classes_ if isinstance(model.classes_, list) else [model.classes_]
@@ -67,9 +58,10 @@ def label_dependencies(model: Any) -> list[Dependency]:
         a, b = (int(place) for place in np.unravel_index(np.argmax(np.abs(effect)), effect.shape))
         if len(classes[parent]) == 2 and len(classes[label]) == 2:
             a = b = 1  # all four cells say the same: speak of the second classes, such as "yes"
-        strength = float(effect[a, b])
-        found.append(Dependency(names[parent], classes[parent][a], names[label], classes[label][b], strength))
-    return sorted(found, key=lambda one: -abs(one.log_odds))
+        one = {"parent": names[parent], "parent_class": classes[parent][a], "label": names[label]}
+        one |= {"label_class": classes[label][b], "log_odds": effect[a, b], "odds_ratio": np.exp(effect[a, b])}
+        found.append({key: plain(value) for key, value in one.items()})
+    return sorted(found, key=lambda one: -abs(one["log_odds"]))
 
 
 def inspect_model(model: Any) -> dict[str, Any]:
@@ -100,10 +92,6 @@ def inspect_model(model: Any) -> dict[str, Any]:
     if hasattr(model, "chain_"):
         order = model.order_.tolist()
         of_label = [(names[j], [names[k] for k in sorted(model.parents_[j], key=order.index)]) for j in order]
-    dependencies = [
-        {**{key: plain(value) for key, value in one._asdict().items()}, "odds_ratio": float(np.exp(one.log_odds))}
-        for one in label_dependencies(model)
-    ]
     return {
         "model": type(model).__name__,
         "choices": _choices(model),
@@ -113,7 +101,7 @@ def inspect_model(model: Any) -> dict[str, Any]:
         ],
         "parents_are": parents if parents is None or isinstance(parents, str) else "given",
         "parents": dict(of_label),
-        "dependencies": dependencies,
+        "dependencies": label_dependencies(model),
         "leaderboard": getattr(model, "leaderboard_", []),
     }
 
@@ -147,6 +135,13 @@ def _checked(model: Any) -> Any:
     within = learned_classifier(model)
     check_is_fitted(within)
     return within
+
+
+def _chains(model: Any) -> Iterator[tuple[float, Chain]]:
+    if hasattr(model, "chain_"):
+        yield 1.0, model.chain_
+    elif hasattr(model, "chains_"):
+        yield from zip(model.weights_.tolist(), model.chains_, strict=True)
 
 
 def _effects(chain: Chain) -> Iterator[tuple[int, int, np.ndarray]]:

@@ -93,9 +93,10 @@ class Model:
     def target_names(self) -> list[str]:
         """Names of the targets."""
         from montechain.estimators.checks import innermost
-        from montechain.estimators.summary import label_names_of
+        from montechain.targets import named_labels
 
-        return [str(name) for name in label_names_of(innermost(self.classifier))]
+        names = getattr(innermost(self.classifier), "target_names_", None)
+        return [str(name) for name in named_labels(names, len(self.classes))]
 
     @property
     def classes(self) -> list[Any]:
