@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 
 import numpy as np
 import pandas as pd
@@ -213,6 +214,24 @@ def test_dates_written_as_strings(dates, first):
     expected = (pd.Timestamp(first) - pd.Timestamp(0)) / pd.Timedelta(days=1)
     np.testing.assert_allclose(encoder.transform(X)[0, 0], expected)
     np.testing.assert_allclose(encoder.transform(X.iloc[[0]])[0, 0], expected)
+
+
+@pytest.mark.parametrize(
+    ("dates", "said"),
+    [
+        (["05/05/2024", "01/02/2024", None], True),
+        (["1.2.2024 10:00", "3.4.2024 11:30"], True),
+        (["01/02/2024", "31/01/2024"], False),
+        (["01/02/2024", "01/31/2024"], False),
+        (["05/05/2024", "06/06/2024"], False),
+        (["2024-01-02", "2024-02-03"], False),
+    ],
+)
+def test_dates_that_may_have_the_day_first_are_read_month_first_with_a_note(dates, said):
+    encoder = TableEncoder(**PLAIN).fit(pd.DataFrame({"when": dates}))
+    message = r"'when' holds dates such as .0?1.*no cell tells.*month first\. .*to_datetime\(\.\.\., dayfirst=True"
+    assert len(encoder.notes_) == said
+    assert all(re.search(message, note) for note in encoder.notes_)
 
 
 def test_what_only_looks_like_dates_stays_words():

@@ -85,6 +85,9 @@ def compare(Y_true: Any, Y_pred: Any, unknown: Any, sample_weight: Any) -> Cells
     if not kept.any():
         raise ValueError("no label of Y_true is known in any row that counts: there is nothing to score.")
     columns = list(zip(true.columns, predicted.columns, strict=True))
+    if all(type(side) is np.ndarray and side.ndim == 2 and side.dtype.kind in "biu" for side in (Y_true, Y_pred)):
+        # Column by column takes five times as long.
+        return Cells(((Y_true == Y_pred) & known)[kept], known[kept], weight[kept], kept, columns)
     equal = np.zeros(known.shape, dtype=bool)
     for j, (own, other) in enumerate(columns):
         if own.dtype.kind in "biuf" and other.dtype.kind in "biuf":

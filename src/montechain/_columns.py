@@ -18,7 +18,10 @@ from sklearn.pipeline import make_pipeline
 
 from montechain._savable import savable
 
-__all__ = ["Column", "as_series", "describe_strays", "identifier", "learn_categories", "learn_kind", "to_words"]
+__all__ = [
+    "Column", "ambiguous_date", "as_series", "describe_strays", "identifier", "learn_categories", "learn_kind",
+    "to_words",
+]  # fmt: skip
 
 BOOLEAN = ("False", "True")
 """Categories of a boolean column."""
@@ -261,6 +264,23 @@ def _date_format(present: pd.Series) -> str:
         if candidate and pd.to_datetime(present, format=candidate, errors="coerce", utc=True).notna().all():
             return candidate
     return ""
+
+
+def ambiguous_date(column: Column, cells: pd.Series) -> str:
+    """Return a date of the column that would be another with the day first, "" if the format is certain.
+
+    >>> cells = pd.Series(["05/05/2024", "01/02/2024"])
+    >>> ambiguous_date(learn_kind(cells, "when", 0), cells)
+    '01/02/2024'
+    """
+    if column.kind != "date" or not column.format.startswith("%m"):
+        return ""
+    day_first = column.format.translate(str.maketrans("md", "dm"))
+    as_read, otherwise = (
+        pd.to_datetime(cells, format=one, errors="coerce", utc=True) for one in (column.format, day_first)
+    )
+    differs = (as_read != otherwise) & cells.notna()
+    return "" if otherwise[differs].isna().any() or not differs.any() else str(cells[differs].iloc[0])
 
 
 def learn_categories(column: Column, cells: pd.Series, max_categories: int) -> Column:

@@ -92,7 +92,9 @@ def as_pandas(frame: Any, names: list[Any]) -> list[pd.Series]:
     found = read(chosen.to_native()) or {}
     series = []
     for column, known, dtype in zip(found["columns"], found["known"].T, found["dtypes"], strict=True):
-        one = pd.Series(column).where(known)
+        # With NaN, pandas would make floats of whole numbers, and not all of them are floats.
+        is_whole = column.dtype.kind in "iu" and not known.all()
+        one = pd.Series(pd.arrays.IntegerArray(column, ~known)) if is_whole else pd.Series(column).where(known)
         is_enumeration = str(dtype).startswith("Enum(")
         series.append(one.astype(pd.CategoricalDtype(list(dtype.categories))) if is_enumeration else one)
     return series

@@ -96,7 +96,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     columns_ : list of Column
         What each column holds: its name, its kind, its categories.
     notes_ : list of str
-        What you should know about the table: columns that are left out, stray words.
+        What you should know about the table: columns that are left out, stray words, ambiguous dates.
     limits_, pipeline_ : tuple of two arrays, Pipeline
         The numbers are clipped to these limits, and the pipeline does the rest.
     is_sparse_ : bool
@@ -282,6 +282,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return Column(name, place, "text", vectorizer=vectorizer.fit(np.array([*texts, ""], dtype=object)[codes]))
         if column.repaired:
             self.notes_.append(f"{_columns.describe_strays(column, cells)} The words count as missing.")
+        if date := _columns.ambiguous_date(column, cells):
+            self.notes_.append(
+                f"column {name!r} holds dates such as {date!r}, and no cell tells whether the day or the month comes "
+                "first: they are read month first. If the day comes first, write dates as 2024-12-31, or convert the "
+                "column with pandas.to_datetime(..., dayfirst=True)."
+            )
         if self._named and self.identifiers == "drop" and (why := _columns.identifier(column, cells)):
             return self._left_out(column, "identifier", f"looks like an identifier ({why})")
         if column.kind == "nominal":

@@ -285,6 +285,14 @@ def test_declared_values_of_other_libraries(tmp_path):
     assert read_inputs(tmp_path / "a.parquet")["a"].cat.categories.tolist() == ["z", "y"]
 
 
+@pytest.mark.parametrize("library", [pa.table, pl.DataFrame])
+def test_large_whole_numbers_beside_missing_ones_stay_exact(library):
+    cells = [2**53 + 1, None, 2**53 + 2, 2**53 + 1]
+    data = read_dataset(library({"x": [1, 2, 3, 4], "y": cells}), targets=["y"])
+    assert data.classes == [[2**53 + 1, 2**53 + 2]]
+    assert data.Y["y"].tolist() == [cell for cell in cells if cell is not None]
+
+
 @pytest.mark.parametrize(
     ("frame", "message"),
     [

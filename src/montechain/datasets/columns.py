@@ -95,6 +95,8 @@ class ColumnTyper:
             return self._from_words(cells, name, kind)
         if types.is_bool_dtype(dtype):
             return _truths(cells.astype("boolean").array, kind)
+        if kind == "label" and types.is_integer_dtype(dtype):
+            return cells.array  # exact beside missing cells, too
         if types.is_numeric_dtype(dtype):
             return self._finite(_numpy(cells), name)
         if is_date:
