@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
-import io
 import json
 import math
 import tempfile
 import warnings
-import zipfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -18,14 +15,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.lib import format as npy_format
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
     ExtraTreesClassifier,
-    GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
     VotingClassifier,
@@ -33,11 +28,9 @@ from sklearn.ensemble import (
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
-from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from montechain import (
@@ -73,7 +66,7 @@ from montechain.estimators import (
     MajorityClassifier,
 )
 from montechain.estimators.table import TableClassifier
-from montechain.persistence import load, save
+from montechain.persistence import MAGIC, load, save
 
 
 @cache
@@ -110,21 +103,18 @@ def table() -> tuple[pd.DataFrame, pd.DataFrame]:
 
 ESTIMATORS: dict[str, Any] = {
     "AdaBoost": AdaBoostClassifier(n_estimators=2),
+    "CalibratedClassifierCV": CalibratedClassifierCV(DecisionTreeClassifier(max_depth=2), method="isotonic", cv=2),
     "Bagging": BaggingClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=2),
-    "CalibratedClassifierCV": CalibratedClassifierCV(SVC(), cv=2),
     "DecisionTree": DecisionTreeClassifier(max_depth=3),
     "ExtraTrees": ExtraTreesClassifier(2, max_depth=3),
     "FunctionTransformer": make_pipeline(FunctionTransformer(np.abs), DecisionTreeClassifier(max_depth=2)),
     "GaussianNB": GaussianNB(),
-    "GradientBoosting": GradientBoostingClassifier(n_estimators=2, max_depth=2),
     "HistGradientBoosting": HistGradientBoostingClassifier(max_iter=1, max_leaf_nodes=4, max_bins=8),
-    "KNeighbors": KNeighborsClassifier(algorithm="brute"),
     "LogisticLink": LogisticLink(C=2.0),
     "LogisticRegression": LogisticRegression(),
     "MLP": MLPClassifier((3,), max_iter=300, tol=0.1),
     "RandomForest": RandomForestClassifier(2, max_depth=3),
     "SGD": SGDClassifier(loss="modified_huber"),
-    "SVC": CalibratedClassifierCV(SVC(kernel="poly", degree=2), method="isotonic", cv=2),
     "SVMLink": SVMLink(),
     "SelectKBest": make_pipeline(SelectKBest(k=2), PolynomialFeatures(2), LogisticRegression(max_iter=500)),
     "Voting": VotingClassifier([("a", GaussianNB()), ("b", DecisionTreeClassifier(max_depth=1))], voting="soft"),
@@ -175,97 +165,88 @@ def unfitted() -> Iterator[tuple[str, Any]]:
 
 
 class Opened:
-    """A model file taken apart: change its nodes and arrays, and get a file with the right checksum."""
+    """A model file taken apart: change its parts and arrays, and get a file with the right checksum."""
 
     def __init__(self, content: bytes):
-        self.entries = entries_of(content)
-        self.nodes: list[Any] = json.loads(self.entries["structure.json"])
-        self.root = len(self.nodes) - 1
+        self.manifest, parts, arrays = unpacked(content)
+        self.parts: list[Any] = json.loads(parts)
+        self.root = len(self.parts) - 1
         self.arrays: dict[int, np.ndarray] = {}
         position = 0
-        for place, node in enumerate(self.nodes):
-            for descr, shape, is_fortran in (node[kind] for kind in ("array", "scalar") if kind in node):
-                dtype = npy_format.descr_to_dtype(descr if isinstance(descr, str) else list(map(tuple, descr)))
-                flat = np.frombuffer(self.entries["arrays.bin"], dtype, math.prod(shape), position).copy()
-                self.arrays[place] = flat.reshape(shape, order="F" if is_fortran else "C")
+        for place, (kind, *about) in enumerate(self.parts):
+            if kind == "array":
+                flat = np.frombuffer(arrays, about[0], math.prod(about[2:]), position).copy()
+                self.arrays[place] = flat.reshape(about[2:], order=about[1])
                 position += flat.nbytes
 
-    def _slot(self, place: int, step: Any) -> tuple[list[Any], int]:
-        """Return where a node holds a part: a list, and the index in it."""
-        ((kind, content),) = self.nodes[place].items()
-        if kind in ("object", "dict"):
-            return next(pair for pair in content[1] if pair[0] == step), 1
-        return content[-1], step
+    def _step(self, place: int, step: Any) -> tuple[int, int]:
+        """Return the part that holds an attribute, a value or an item of a part, and the index in it."""
+        if self.parts[place][0] in ("object", "record"):
+            place = self.parts[place][2][0]
+        kind, *content = self.parts[place]
+        return place, 2 * content[::2].index(step) + 2 if kind == "dict" else step + 1
 
-    def places(self, *path: Any) -> list[int]:
-        """Return the places of the nodes on a path through attributes, keys and indices, beginning with the model."""
-        found = [self.root]
+    def find(self, *path: Any) -> int:
+        """Return the place of the part at the end of a path from the model."""
+        place = self.root
         for step in path:
-            parts, index = self._slot(found[-1], step)
-            found += parts[index]
-        return found
+            holder, index = self._step(place, step)
+            (place,) = self.parts[holder][index]
+        return place
 
-    def add(self, kind: str, *content: Any) -> list[int]:
-        self.nodes.append({kind: list(content)})
-        return [len(self.nodes) - 1]
+    def add(self, *part: Any) -> list[int]:
+        """Add a part, and return the reference to it."""
+        self.parts.append(list(part))
+        return [len(self.parts) - 1]
 
     def replace(self, child: Any, *path: Any) -> Opened:
-        """Put another part at the end of a path. Nodes refer backwards, so those on the path are repeated."""
+        """Put something else at the end of a path. References go backwards, so the parts on the path are repeated."""
         if not isinstance(child, list):
-            parts, index = self._slot(self.places(*path[:-1])[-1], path[-1])
-            parts[index] = child
+            holder, index = self._step(self.find(*path[:-1]), path[-1])
+            self.parts[holder][index] = child
             return self
-        for place, step in zip(reversed(self.places(*path[:-1])), reversed(path), strict=True):
-            self.root = len(self.nodes)
-            self.nodes.append(copy.deepcopy(self.nodes[place]))
-            parts, index = self._slot(self.root, step)
-            parts[index], child = child, [self.root]
+        for depth in reversed(range(len(path))):
+            place = self.find(*path[:depth])
+            holder, index = self._step(place, path[depth])
+            child = self.add(*self.parts[holder][:index], child, *self.parts[holder][index + 1 :])
+            if holder != place:
+                child = self.add(*self.parts[place][:2], child)
+        (self.root,) = child
         return self
 
     def attach(self, child: Any) -> Opened:
         """Give the model an attribute named "extra"."""
-        name, pairs = self.nodes[self.root]["object"]
-        (self.root,) = self.add("object", name, [*pairs, ["extra", child]])
+        kind, name, (state,) = self.parts[self.root]
+        (self.root,) = self.add(kind, name, self.add(*self.parts[state], "extra", child))
         return self
 
     def change(self, change: Callable[[np.ndarray], Any], *path: Any) -> Opened:
         """Change an array in place, or put what `change` returns in its place."""
-        place = self.places(*path)[-1]
+        place = self.find(*path)
         changed = change(self.arrays[place])
         self.arrays[place] = self.arrays[place] if changed is None else changed
         return self
 
-    def content(self) -> bytes:
-        block = b""
-        for place, node in enumerate(self.nodes):
-            if place in self.arrays:
-                array = self.arrays[place]
-                node[next(iter(node))] = [npy_format.dtype_to_descr(array.dtype), list(array.shape), False]
-                block += array.tobytes()
-        return packed({**self.entries, "structure.json": json.dumps(self.nodes).encode(), "arrays.bin": block})
+    def content(self, more: bytes = b"") -> bytes:
+        """Return the file, with some bytes after the arrays."""
+        for place, array in self.arrays.items():
+            self.parts[place] = ["array", array.dtype.str, "C", *array.shape]
+        block = b"".join(self.arrays[place].tobytes() for place in sorted(self.arrays))
+        return packed(self.manifest, json.dumps(self.parts).encode(), block + more)
 
 
-def entries_of(content: bytes) -> dict[str, bytes]:
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def zipped(entries: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in entries.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
-
-
-def packed(entries: dict[str, bytes], **changes: Any) -> bytes:
+def packed(manifest: dict[str, Any], parts: bytes, arrays: bytes, **changes: Any) -> bytes:
     """Return a model file with the right checksum, and with changes of its manifest."""
-    manifest = json.loads(entries["manifest.json"])
-    digest = hashlib.sha256()
-    for name in sorted(entries.keys() - {"manifest.json"}):
-        digest.update(f"{name} {len(entries[name])}\n".encode() + entries[name])
-    manifest |= {"sha256": digest.hexdigest(), **changes}
-    return zipped({**entries, "manifest.json": json.dumps(manifest).encode()})
+    digest = hashlib.sha256(parts + arrays).hexdigest()
+    header = json.dumps({**manifest, "size": len(parts), "sha256": digest, **changes}).encode()
+    return MAGIC + header + b"\n" + parts + arrays
+
+
+def unpacked(content: bytes) -> tuple[dict[str, Any], bytes, bytes]:
+    """Return the manifest, the parts and the arrays of a model file."""
+    _, header, body = content.split(b"\n", 2)
+    manifest = json.loads(header)
+    return manifest, body[: manifest["size"]], body[manifest["size"] :]
 
 
 def write(path: Path, content: bytes) -> Path:
@@ -303,9 +284,6 @@ NETWORK = DependencyNetworkClassifier(n_iterations=3, n_collected=2, random_stat
 FOREST = ClusteringForestClassifier(2, max_depth=2, random_state=0)
 TREES = ChainClassifier(DecisionTreeClassifier(max_depth=2), order=None, random_state=0)
 FORESTS = ChainClassifier(RandomForestClassifier(2, max_depth=2), order=None, random_state=0)
-BOOSTING = ChainClassifier(GradientBoostingClassifier(n_estimators=2, max_depth=1), order=[1, 0, 2], random_state=0)
 HISTOGRAMS = ChainClassifier(
     HistGradientBoostingClassifier(max_iter=1, max_leaf_nodes=3, max_bins=8), order=None, random_state=0
 )
-MACHINES = ChainClassifier(CalibratedClassifierCV(SVC(), cv=2, ensemble=False), order=None)
-NEIGHBORS = ChainClassifier(KNeighborsClassifier(algorithm="brute"), order=None)

@@ -25,13 +25,19 @@ from sklearn.naive_bayes import GaussianNB
 import montechain
 from montechain import ChainClassifier
 from montechain.errors import ModelFileError, OutputError
-from montechain.persistence import FORMAT, describe, load, save
-from tests.saved_models import CHAIN, POPULATION, Opened, data, entries_of, fitted, packed, saved, write, zipped
+from montechain.persistence import FORMAT, MAGIC, describe, load, save
+from tests.saved_models import CHAIN, POPULATION, Opened, data, fitted, packed, saved, unpacked, write
+
+
+def refused(path: Path, content: bytes, message: str) -> None:
+    for read in (load, describe):
+        with pytest.raises(ModelFileError, match=message):
+            read(write(path, content))
 
 
 def test_the_manifest_tells_what_the_file_is(tmp_path):
     path = tmp_path / "model.mchain"
-    about = {"source": "müsic.arff", "rows": 593, "targets": {"a": [0, 1]}, "none": None}
+    about = {"source": "müsic.arff\n", "rows": 593, "targets": {"a": [0, 1]}, "none": None}
     save(fitted(CHAIN), path, about=about)
     facts = describe(path)
     assert facts["format"] == FORMAT
@@ -40,10 +46,7 @@ def test_the_manifest_tells_what_the_file_is(tmp_path):
     assert facts["untrusted"] == []
     assert facts["versions"]["montechain"] == montechain.__version__
     assert set(facts["versions"]) == {"python", "montechain", "numpy", "scipy", "scikit-learn", "skops"}
-    assert len(facts["sha256"]) == 64
-    with zipfile.ZipFile(path) as archive:
-        assert archive.namelist() == ["manifest.json", "structure.json", "arrays.bin"]
-        assert {info.compress_type for info in archive.infolist()} == {zipfile.ZIP_STORED}
+    assert json.loads(path.read_bytes().splitlines()[1]) == facts
 
 
 def test_a_large_chain_takes_little_more_than_its_numbers(tmp_path):
@@ -59,9 +62,9 @@ def test_a_large_chain_takes_little_more_than_its_numbers(tmp_path):
 
 
 def with_manifest(**changes) -> bytes:
-    manifest = json.loads(entries_of(saved(CHAIN))["manifest.json"])
+    manifest, parts, arrays = unpacked(saved(CHAIN))
     versions = {**manifest["versions"], **changes.pop("versions", {})}
-    return packed(entries_of(saved(CHAIN)), versions=versions, **changes)
+    return packed(manifest, parts, arrays, versions=versions, **changes)
 
 
 def test_an_older_montechain_of_the_same_format_is_read(tmp_path):
@@ -70,43 +73,34 @@ def test_an_older_montechain_of_the_same_format_is_read(tmp_path):
     np.testing.assert_array_equal(load(path).predict(data()[0]), fitted(CHAIN).predict(data()[0]))
     # If such a file cannot be rebuilt, the versions are part of the explanation.
     broken = Opened(content).replace(None, "chain_", "order").content()
-    with pytest.raises(ModelFileError, match=r"It was saved with montechain 0\.0\.1 \(here "):
+    with pytest.raises(ModelFileError, match=r"cannot be rebuilt.* It was saved with montechain 0\.0\.1"):
         load(write(path, broken))
 
 
 @pytest.mark.parametrize(
-    ("number", "version", "advice"),
-    [(FORMAT + 1, "9.1", "Upgrade it: pip install"), (1, "0.1.0", "Fit the model again and save it")],
+    ("number", "version", "advice"), [(FORMAT + 1, "9.1", "Upgrade it: pip install"), (1, "0.2", "Fit the model again")]
 )
 def test_another_format_is_refused(number, version, advice, tmp_path):
-    path = write(tmp_path / "other.mchain", with_manifest(format=number, versions={"montechain": version}))
-    for read in (load, describe):
-        with pytest.raises(ModelFileError, match=rf"saved by montechain {version} in format {number}.*{advice}"):
-            read(path)
+    content = with_manifest(format=number, versions={"montechain": version})
+    refused(tmp_path / "other", content, rf"saved by montechain {version} in format {number}.*{advice}")
 
 
 def test_a_file_of_version_0_1_0_says_to_fit_again(tmp_path):
-    manifest = {
-        "format": 1,
-        "class": "montechain.estimators.chain.ChainClassifier",
-        "versions": {"python": "3.11.7", "montechain": "0.1.0", "skops": "0.16.0"},
-        "payload": {"name": "model.skops", "size": 3, "sha256": "0" * 64},
-        "untrusted": [],
-        "about": {},
-    }
-    content = zipped({"manifest.json": json.dumps(manifest).encode(), "model.skops": b"old"})
-    with pytest.raises(ModelFileError, match=r"saved by montechain 0\.1\.0.*Fit the model again"):
-        load(write(tmp_path / "old.mchain", content))
+    with zipfile.ZipFile(tmp_path / "old.mchain", "w") as archive:
+        archive.writestr("manifest.json", json.dumps({"format": 1, "versions": {"montechain": "0.1.0"}}))
+        archive.writestr("model.skops", b"old")
+    content = (tmp_path / "old.mchain").read_bytes()
+    refused(tmp_path / "old.mchain", content, r"saved by montechain 0\.1\.0. Fit the model again")
 
 
 def test_another_scikit_learn_is_warned_about(tmp_path):
-    entries = entries_of(saved(ChainClassifier(GaussianNB())))
-    older = entries["structure.json"].replace(f'"{sklearn.__version__}"'.encode(), b'"0.1"')
+    manifest, parts, arrays = unpacked(saved(ChainClassifier(GaussianNB())))
+    older = parts.replace(f'"{sklearn.__version__}"'.encode(), b'"0.1"')
     with pytest.warns(InconsistentVersionWarning):
-        load(write(tmp_path / "old.mchain", packed({**entries, "structure.json": older})))
+        load(write(tmp_path / "old.mchain", packed(manifest, older, arrays)))
 
 
-@pytest.mark.parametrize("way", [*range(6), "gzip", "zlib", "bz2", "lzma", "xz"])
+@pytest.mark.parametrize("way", [0, 2, 5, "gzip", "zlib", "bz2", "lzma", "xz"])
 def test_pickles_are_not_opened(way, tmp_path):
     class Trap:
         def __reduce__(self):
@@ -117,56 +111,29 @@ def test_pickles_are_not_opened(way, tmp_path):
         path.write_bytes(pickle.dumps([Trap()], protocol=way))
     else:
         joblib.dump(fitted(CHAIN), path, compress=way)
-    for read in (load, describe):
-        with pytest.raises(ModelFileError, match=r"is not a model.*A pickle.* is not opened, because it can run any"):
-            read(path)
+    refused(path, path.read_bytes(), r"is not a model.*A pickle.* is not opened, because it can run any")
     assert not (tmp_path / "sprung").exists()
 
 
-def test_other_kinds_of_files_are_named(tmp_path):
-    def refused(content: bytes, message: str):
-        for read in (load, describe):
-            with pytest.raises(ModelFileError, match=message):
-                read(write(tmp_path / "model.mchain", content))
-
+def test_other_files_and_damage_are_found(tmp_path):
+    path, content = tmp_path / "model.mchain", saved(CHAIN)
     buffer = io.BytesIO()
     np.savez(buffer, a=np.arange(3))
-    refused(b"", "is not a model")
-    refused(b"@relation music", "is not a model. Give a file written by")
-    refused(buffer.getvalue(), "is not a model but is a zip file")
-    refused(skops.io.dumps(fitted(CHAIN)), r"written by skops.*skops\.io\.load")
-    refused(b"PK\x03\x04 and nothing else", "cannot be read .* damaged")
-    refused(saved(CHAIN)[:-10], "cannot be read .* damaged")
-    refused(saved(CHAIN)[: len(saved(CHAIN)) // 2], "cannot be read .* damaged")
-
-
-def test_a_stream_that_cannot_be_searched_is_refused():
-    reading, writing = os.pipe()
-    try:
-        os.write(writing, saved(CHAIN)[:1000])
-        os.close(writing)
-        with pytest.raises(ModelFileError, match="cannot be read"):
-            load(f"/dev/fd/{reading}")
-    finally:
-        os.close(reading)
-
-
-def test_damage_is_found(tmp_path):
-    path = tmp_path / "model.mchain"
-    entries = entries_of(saved(CHAIN))
-    for name in ("structure.json", "arrays.bin"):
-        flipped = bytearray(entries[name])
-        flipped[len(flipped) // 2] ^= 1
-        for other in (bytes(flipped), entries[name] + b"x", entries[name][:-1]):
-            with pytest.raises(ModelFileError, match="checksum is wrong: it is damaged or was manipulated"):
-                load(write(path, zipped({**entries, name: other})))
-        with pytest.raises(ModelFileError, match="does not hold the entries of a model file"):
-            load(write(path, zipped({key: value for key, value in entries.items() if key != name})))
-    with pytest.raises(ModelFileError, match="does not hold the entries of a model file"):
-        load(write(path, zipped({**entries, "extra.txt": b"x"})))
-    for manifest in (b"[]", b"{}", b'{"format": "2"}', b'{"format": true}', b'{"format": 2}', b"\xff", b"[" * 100_000):
-        with pytest.raises(ModelFileError, match=r"manifest|cannot be read"):
-            describe(write(path, zipped({**entries, "manifest.json": manifest})))
+    for other in (b"", b"@relation music", buffer.getvalue(), skops.io.dumps(GaussianNB()), content[1:]):
+        refused(path, other, "is not a model. Give a file written by")
+    headers = [b"", b"[]", b"{}", b'{"format": "2"}', b'{"format": true}', b'{"format": 2}', b"\xff", b"[" * 100_000]
+    for header in headers:
+        refused(path, MAGIC + header + b"\n" + content[-1000:], "cannot be read .*: it is damaged or was manipulated")
+    for key, value in {"size": -1, "about": None, "untrusted": None, "versions": 3, "format": 2.0}.items():
+        refused(path, packed(*unpacked(content), **{key: value}), "cannot be read")
+    start = len(content) - len(b"".join(unpacked(content)[1:]))
+    flipped = [content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :] for place in (start, -9)]
+    for damaged in (*flipped, content + b"x", content[:-1], content[: start + 9]):
+        with pytest.raises(ModelFileError, match="checksum is wrong: it is damaged or was manipulated"):
+            load(write(path, damaged))
+    for size in (0, 1, 10**12):
+        with pytest.raises(ModelFileError, match="cannot be rebuilt"):
+            load(write(path, packed(*unpacked(content), size=size)))
 
 
 # -- writing ---------------------------------------------------------------------------------------
@@ -177,7 +144,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path):
     model = fitted(POPULATION)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4000, limits[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
     try:
         with pytest.raises(OutputError, match=r"model\.mchain cannot be written: File too large"):
             save(model, path)
@@ -188,15 +155,8 @@ def test_a_full_disk_leaves_the_old_file(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["model.mchain"]
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
-def test_a_full_device():
-    with pytest.raises(OutputError, match="No space left"):
-        save(fitted(CHAIN), "/dev/full")
-
-
 def test_ctrl_c_at_any_moment(tmp_path):
-    path = tmp_path / "model.mchain"
-    path.write_bytes(saved(CHAIN))
+    path = write(tmp_path / "model.mchain", saved(CHAIN))
     code = """
 import signal
 import sys

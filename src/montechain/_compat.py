@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils._set_output import _get_output_config as get_output_config
 from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
-
-
-def tree_type() -> Any:
-    """Return the compiled class of scikit-learn's trees. Loaded when needed, because it is slow to load."""
-    from sklearn.tree._tree import Tree
-
-    return Tree
-
 
 __all__ = [
     "BaseComposition",
@@ -26,5 +16,4 @@ __all__ = [
     "check_method_params",
     "check_sample_weight",
     "get_output_config",
-    "tree_type",
 ]
