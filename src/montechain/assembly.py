@@ -1,4 +1,4 @@
-"""From chains and forests, judged on held-out rows, to one mixture."""
+"""From chains and forests, judged on held-out rows, to one mixture over the features that they need."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from montechain._savable import require, savable
 from montechain.chain import Chain
+from montechain.features import OutOfBagForestFeatures
 from montechain.inference import BranchAndBound
 from montechain.joint import ChainModel, JointModel
-from montechain.mapped_model import FeatureMaps, MappedModel
 from montechain.population import Population
 from montechain.population.pool import VectorPool, log_shares, mixture_log_proba, pool_weights, stacking_weights
 from montechain.population.search import log_sum
 
-__all__ = ["Block", "HeldOutRows", "Part", "Weights", "assemble", "leaderboard", "weigh"]
+__all__ = ["Block", "HeldOutRows", "MappedModel", "Part", "Weights", "assemble", "leaderboard", "side_by_side", "weigh"]
 
 SMALL_WEIGHT = 0.01
 """Weight in the mixture or the pool below which a chain is left out."""
@@ -30,6 +32,8 @@ MAX_NODES = 4000
 """Prefixes expanded for a row in each chain, at most."""
 RESIDUAL = 0.01
 """Probability mass of the mixture that may be left out when marginals and losses are computed."""
+LARGEST_DENSE = 3000
+"""Number of columns up to which features of a dense X are dense."""
 
 
 @dataclass
@@ -40,7 +44,6 @@ class Block:
     out-of-bag shares of the label vectors.
     """
 
-    name: str
     transformer: Any
     values: Any
     scale: float
@@ -73,20 +76,10 @@ class Part:
 
 @dataclass(frozen=True)
 class HeldOutRows:
-    """The held-out rows and the label vectors that they might have.
+    """The held-out rows, by their number, and the label vectors that they might have.
 
-    Attributes
-    ----------
-    rows : int ndarray of shape (n,)
-        Among the training rows.
-    candidates : int ndarray of shape (n, S)
-        Numbers of the vectors that are considered in each row.
-    target : int ndarray of shape (n,)
-        Number of the true vector, -1 if it is not among the vectors.
-    vectors, counts : ndarrays of shape (V, L) and (V,)
-    kept : int ndarray of shape (V,)
-        Which of the vectors that the forests know these are.
-    weight : ndarray of shape (n,) or None
+    `candidates`, of shape (n, S), has the numbers of the vectors that are considered in each row, and `target` that of
+    the true one, -1 if it is not among the `vectors`. `kept` says which of the forests' vectors these are.
     """
 
     rows: np.ndarray
@@ -108,15 +101,8 @@ class HeldOutRows:
     @cached_property
     def counts_elsewhere(self) -> np.ndarray:
         """How many other rows have each candidate, of shape (n, S): a row must not count itself as seen before."""
-        counts = self.counts[self.candidates]
-        own = np.flatnonzero(self.place >= 0)
-        counts[own, self.place[own]] -= 1.0
-        return counts
-
-    @property
-    def is_seen(self) -> np.ndarray:
-        """Whether another row has the true vector of each row."""
-        return (self.place >= 0) & (self.counts_elsewhere[np.arange(len(self.rows)), self.place] > 0.0)
+        own = self.candidates == self.target[:, None]
+        return self.counts[self.candidates] - own
 
     def log_shares(self, block: Block) -> np.ndarray:
         """Return the logarithms of a forest's shares of the candidates, of shape (n, S)."""
@@ -129,14 +115,8 @@ class HeldOutRows:
 class Weights:
     """Weights by the likelihood of held-out rows.
 
-    Attributes
-    ----------
-    mixture : ndarray of shape (P + 1,)
-        Of the parts and, last, of the pool.
-    pool : ndarray
-        Of the parts, of the forests, and of the logarithm of the counts, inside the pool.
-    log_proba : ndarray of shape (n, P + 1)
-        Of the true label vectors of the held-out rows.
+    `mixture` has those of the P parts and, last, of the pool; `pool` those of the parts, of the forests, and of the
+    logarithm of the counts, inside the pool; `log_proba`, of shape (n, P + 1), is that of the true label vectors.
     """
 
     mixture: np.ndarray
@@ -165,42 +145,34 @@ def assemble(
     parts: Sequence[Part], blocks: Sequence[Block], held_out: HeldOutRows, weights: Weights, n_classes: Sequence[int]
 ) -> MappedModel:
     """Return the mixture of the parts and their pool. Chains and feature maps without weight are left out."""
-    forests = [block for block in blocks if block.shares is not None]
-    has_pool, in_pool = weights.mixture[-1] > 0.0, weights.in_pool
+    has_pool, in_pool, vectors = weights.mixture[-1] > 0.0, weights.in_pool, held_out.vectors
+    forests = [block for block in blocks if block.shares is not None and has_pool]
     used = [part for part, own in zip(parts, weights.of_parts, strict=True) if own > 0.0]
-    guide = next((part for part in used if not part.has_parents), used[0])
-    needed = {id(block) for part in used for block in part.blocks} | {id(block) for block in forests if has_pool}
+    needed = {id(block) for block in (*forests, *(block for part in used for block in part.blocks))}
     blocks = [block for block in blocks if id(block) in needed]
-    ends = np.cumsum([block.n_columns for block in blocks])
-    starts = {id(block): int(end) - block.n_columns for block, end in zip(blocks, ends, strict=True)}
-    share_starts = [int(ends[-1]) + j * len(held_out.vectors) for j in range(len(forests) if has_pool else 0)]
-    n_columns = int(ends[-1]) + len(share_starts) * len(held_out.vectors)
-    chains = {part.name: [_embedded(chain, part.blocks, starts, n_columns) for chain in part.chains] for part in used}
+    ends = np.cumsum([block.n_columns for block in blocks] + [len(vectors)] * len(forests)).tolist()
+    starts = {id(block): end - block.n_columns for block, end in zip(blocks, ends, strict=False)}
+    chains = {part.name: [_embedded(chain, part.blocks, starts, ends[-1]) for chain in part.chains] for part in used}
     models: list[JointModel] = []
     shares: list[float] = []
-    of_mixture = list(zip(parts, weights.mixture[:-1], strict=True))
-    n_open = sum(len(part.chains) for part, weight in of_mixture if weight > 0.0)
-    for part, weight in of_mixture:
-        if weight > 0.0:
-            share = weight / len(part.chains)
-            # The less a chain weighs, the more of its mass may be left out for the same error of the mixture.
-            residual = float(min(RESIDUAL / (n_open * share), 0.5))
-            inference = BranchAndBound(max_nodes=MAX_NODES, residual=residual)
-            models += [ChainModel(chain, inference) for chain in chains[part.name]]
-            shares += [share] * len(part.chains)
+    open_parts = [(part, weight) for part, weight in zip(parts, weights.mixture, strict=False) if weight > 0.0]
+    n_open = sum(len(part.chains) for part, _ in open_parts)
+    for part, weight in open_parts:
+        share = weight / len(part.chains)
+        # The less a chain weighs, the more of its mass may be left out for the same error of the mixture.
+        residual = float(min(RESIDUAL / (n_open * share), 0.5))
+        inference = BranchAndBound(max_nodes=MAX_NODES, residual=residual)
+        models += [ChainModel(chain, inference) for chain in chains[part.name]]
+        shares += [share] * len(part.chains)
     if has_pool:
+        guide = next((part for part in used if not part.has_parents), used[0])
         sources = [chains[part.name] for part, own in zip(parts, in_pool, strict=True) if own > 0.0]
         own = np.concatenate([in_pool[in_pool > 0.0], weights.pool[len(parts) :]])
-        models.append(
-            VectorPool(held_out.vectors, held_out.counts, n_classes, sources, share_starts, own, chains[guide.name][0])
-        )
+        columns = [end - len(vectors) for end in ends[len(blocks) :]]
+        models.append(VectorPool(vectors, held_out.counts, n_classes, sources, columns, own, chains[guide.name][0]))
         shares.append(float(weights.mixture[-1]))
-    maps = FeatureMaps(
-        [block.transformer for block in blocks],
-        [block.scale for block in blocks],
-        held_out.kept if has_pool else None,
-    )
-    return MappedModel(maps, Population(models, shares))
+    transformers, scales = [block.transformer for block in blocks], [block.scale for block in blocks]
+    return MappedModel(transformers, scales, held_out.kept if has_pool else None, Population(models, shares))
 
 
 def _pool(
@@ -210,7 +182,8 @@ def _pool(
 
     Rows whose vector no other row has are impossible under the pool.
     """
-    is_seen, place, counts = held_out.is_seen, held_out.place, held_out.counts_elsewhere
+    place, counts = held_out.place, held_out.counts_elsewhere
+    is_seen = (place >= 0) & (counts[np.arange(len(place)), place] > 0.0)
     log_proba = np.full(len(place), -np.inf)
     if is_seen.sum() < FEW_ROWS or len(held_out.vectors) < 2:
         return np.zeros(len(parts) + len(forests) + 1), log_proba
@@ -281,3 +254,73 @@ def _embedded(chain: Chain, blocks: Sequence[Block], starts: dict[int, int], n_c
 
     linear: Sequence[Any] = chain.links
     return Chain(chain.order, chain.parents, [replace(link, coef=spread(link.coef)) for link in linear])
+
+
+def side_by_side(blocks: Sequence[Any], *, dense: bool) -> Any:
+    """Return blocks of columns as one matrix: CSR, or dense if wanted and there are not too many columns."""
+    if dense and sum(block.shape[1] for block in blocks) <= LARGEST_DENSE:
+        parts = [block.toarray() if sp.issparse(block) else block for block in blocks]
+        return np.ascontiguousarray(np.hstack(parts), dtype=np.float64)
+    if any(sp.issparse(block) for block in blocks):
+        return sp.csr_array(sp.hstack([sp.csr_array(block) for block in blocks], dtype=np.float64))
+    return np.hstack(blocks)
+
+
+def _over_features(name: str) -> Any:
+    """Return a method that asks the inner model about the features of X."""
+
+    def query(self: MappedModel, X: Any, *parameters: Any, **options: Any) -> Any:
+        return getattr(self.model, name)(self.transform(X), *parameters, **options)
+
+    return query
+
+
+@savable
+class MappedModel(JointModel):
+    """A joint model over fitted transformers side by side; the shares of label vectors in forests come last.
+
+    Parameters
+    ----------
+    transformers : sequence of fitted transformers
+    scales : sequence of float
+        By which the columns of each are divided.
+    kept : int ndarray or None
+        The label vectors whose shares are wanted, of those that the forests have seen.
+    model : JointModel
+        Over what the transformers make of x.
+    """
+
+    def __init__(
+        self, transformers: Sequence[Any], scales: Sequence[float], kept: np.ndarray | None, model: JointModel
+    ):
+        self.transformers = list(transformers)
+        self.scales = [float(scale) for scale in scales]
+        self.kept = kept
+        self.model = model
+        self.n_classes = model.n_classes
+
+    def _check_loaded(self) -> None:
+        require(len(self.transformers) == len(self.scales), "there is not one scale for each feature map")
+        require(all(np.isfinite(scale) and scale > 0.0 for scale in self.scales), "a feature map has no scale")
+        require(all(hasattr(own, "transform") for own in self.transformers), "a feature map is something else")
+        require(isinstance(self.model, JointModel) and self.model.n_classes == self.n_classes, "a model is another")
+
+    def transform(self, X: Any) -> Any:
+        """Return the features of some rows, dense or CSR."""
+        blocks: list[Any] = []
+        shares: list[Any] = []
+        for transformer, scale in zip(self.transformers, self.scales, strict=True):
+            if isinstance(transformer, OutOfBagForestFeatures):
+                own = transformer.forest_.shares(X)
+                blocks.append(transformer.of_shares(own) / scale)
+                if self.kept is not None:
+                    shares.append(log_shares(own[:, self.kept]))
+            else:
+                blocks.append(transformer.transform(X) / scale)
+        return side_by_side(blocks + shares, dense=not sp.issparse(X))
+
+    log_joint, log_evidence = _over_features("log_joint"), _over_features("log_evidence")
+    most_probable, decide = _over_features("most_probable"), _over_features("decide")
+    top_k, marginals = _over_features("top_k"), _over_features("marginals")
+    distribution = _over_features("distribution")
+    draw, sample = _over_features("draw"), _over_features("sample")

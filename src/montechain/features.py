@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from montechain._messages import check_choice, check_positive_integer
 from montechain._rows import take_rows
 from montechain._threads import one_blas_thread, run_in_threads
 from montechain.label_forest import LabelForest, label_logits
@@ -27,63 +28,33 @@ from montechain.targets import UNKNOWN, TargetCodec
 
 __all__ = ["ClippedScaler", "CrossFittedFeatures", "OutOfBagForestFeatures"]
 
+CLIP = 5.0
 N_COUNTS = 300.0
 """Number of counts that a probability is taken to be a share of when its logarithm is taken."""
 
 
 class ClippedScaler(StandardScaler):
-    """Standardise columns, and move values beyond `limit` standard deviations to that limit.
-
-    Parameters
-    ----------
-    limit : float, default=5.0
-
-    Examples
-    --------
-    >>> ClippedScaler(limit=1.5).fit_transform(np.array([[0.0], [0.0], [0.0], [9.0]])).ravel().round(2)
-    array([-0.58, -0.58, -0.58,  1.5 ])
-    """
-
-    def __init__(self, limit: float = 5.0):
-        super().__init__()
-        self.limit = limit
+    """Standardise columns, and move values beyond five standard deviations to that limit."""
 
     def transform(self, X: Any, copy: bool | None = None) -> Any:
         """Return the scaled columns."""
-        return np.clip(super().transform(X, copy=copy), -self.limit, self.limit)
+        return np.clip(super().transform(X, copy=copy), -CLIP, CLIP)
 
 
 class _LabelFeatures(TransformerMixin, BaseEstimator):
     """What the transformers share: checking X and encoding y."""
 
-    n_jobs: int | None
     random_state: Any
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Learn from X and y.
-
-        Parameters
-        ----------
-        X : array or CSR container of shape (n, n_features)
-        y : array or data frame of shape (n, L) or (n,)
-            Labels; none may be unknown.
-        """
+        """Learn from X and from y, in which no label may be unknown."""
         self.fit_transform(X, y)
         return self
 
     def fit_transform(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:
         """Learn from X and y, and return the features of these very rows as those of new rows will look.
 
-        Parameters
-        ----------
-        X, y
-            As in `fit`.
-        sample_weight : array of shape (n,), optional
-
-        Returns
-        -------
-        ndarray of shape (n, n_columns)
-            Log-odds for labels with two classes, centred log-probabilities for others.
+        These are log-odds for labels with two classes, and centred log-probabilities for others.
         """
         X = self._check_X(X, reset=True)
         self.codec_, codes = TargetCodec.fit_encode(y, unknown=None, n_rows=X.shape[0])
@@ -101,7 +72,6 @@ class _LabelFeatures(TransformerMixin, BaseEstimator):
         return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
 
     def __sklearn_tags__(self):
-        """Return scikit-learn's description of inputs and outputs."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.required = True
@@ -162,27 +132,14 @@ class OutOfBagForestFeatures(_LabelFeatures):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    forest_: LabelForest
-    vectors_: np.ndarray
-    out_of_bag_: Any
-
     def _learn(self, X: Any, codes: np.ndarray, sample_weight: Any, seed: int) -> np.ndarray:
-        if self.split_on not in ("labels", "vectors"):
-            raise ValueError(f"`split_on={self.split_on!r}` must be 'labels' or 'vectors'.")
-        if not isinstance(self.n_estimators, Integral) or self.n_estimators < 1:
-            raise ValueError(f"`n_estimators={self.n_estimators!r}` must be a positive whole number, e.g. 300.")
+        check_choice(self, "split_on", ("labels", "vectors"))
+        check_positive_integer(self, "n_estimators", 300)
         self.vectors_, numbers, _ = count_vectors(codes, None)
         self.forest_, self.out_of_bag_ = LabelForest.grow(
-            X,
-            codes if self.split_on == "labels" else numbers[:, None],
-            numbers,
-            n_trees=self.n_estimators,
-            max_rows=self.max_rows,
-            time_limit=self.time_limit,
-            weight=sample_weight,
-            seed=seed,
-            n_jobs=self.n_jobs,
-        )
+            X, codes if self.split_on == "labels" else numbers[:, None], numbers, n_trees=self.n_estimators,
+            max_rows=self.max_rows, time_limit=self.time_limit, weight=sample_weight, seed=seed, n_jobs=self.n_jobs,
+        )  # fmt: skip
         return self.of_shares(self.out_of_bag_)
 
     def transform(self, X: Any) -> np.ndarray:
@@ -236,22 +193,21 @@ class CrossFittedFeatures(_LabelFeatures):
         n_rows, n_labels = codes.shape
         models = list(self.estimator) if isinstance(self.estimator, Sequence) else [self.estimator] * n_labels
         if len(models) != n_labels:
-            raise ValueError(
-                f"`estimator` is a list of {len(models)} classifiers for {n_labels} labels: give one each."
-            )
-        folds = self.cv
-        if isinstance(folds, Integral):
-            folds = list(KFold(min(int(folds), n_rows), shuffle=True, random_state=seed).split(codes))
+            raise ValueError(f"`estimator` lists {len(models)} classifiers for {n_labels} labels: give one each.")
+        is_number = isinstance(self.cv, Integral)
+        folds = (
+            list(KFold(min(self.cv, n_rows), shuffle=True, random_state=seed).split(codes)) if is_number else self.cv
+        )
 
-        def fit_one(task: tuple[int, int]) -> Any:
-            label, (train, _) = task[0], folds[task[1]]
+        def fit_one(task: tuple[int, np.ndarray]) -> Any:
+            label, train = task
             own = codes[train, label]
             if (own == own[0]).all():
                 return int(own[0])
             options = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
             return clone(models[label]).fit(_acceptable(take_rows(X, train), models[label]), own, **options)
 
-        tasks = [(label, fold) for label in range(n_labels) for fold in range(len(folds))]
+        tasks = [(label, train) for label in range(n_labels) for train, _ in folds]
         with one_blas_thread():  # boosting is many short loops, for which threads of OpenMP would only wait
             fitted = run_in_threads(fit_one, tasks, self.n_jobs)
         self.estimators_ = [fitted[j * len(folds) : (j + 1) * len(folds)] for j in range(n_labels)]

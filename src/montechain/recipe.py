@@ -26,13 +26,22 @@ from sklearn.preprocessing import MaxAbsScaler
 
 from montechain._rows import take_rows
 from montechain._threads import one_blas_thread, run_in_threads
-from montechain.assembly import Block, HeldOutRows, Part, Weights, assemble, leaderboard, weigh
+from montechain.assembly import (
+    Block,
+    HeldOutRows,
+    MappedModel,
+    Part,
+    Weights,
+    assemble,
+    leaderboard,
+    side_by_side,
+    weigh,
+)
 from montechain.chain import Chain
 from montechain.features import ClippedScaler, CrossFittedFeatures, OutOfBagForestFeatures
 from montechain.inference import BranchAndBound
 from montechain.joint import ChainModel
 from montechain.links import LogisticLink
-from montechain.mapped_model import MappedModel, side_by_side
 from montechain.population.pool import candidate_log_proba, shortlist
 from montechain.seen_vectors import count_vectors
 from montechain.targets import CODE, UNKNOWN
@@ -65,51 +74,38 @@ RESERVE = 2.0
 
 
 class Recipe:
-    """The training rows, and what has been learned from them so far.
-
-    Parameters
-    ----------
-    X : array or CSR container of shape (n, n_features)
-    codes : int32 ndarray of shape (n, L)
-        `UNKNOWN` where a label is not known.
-    n_classes : sequence of L ints
-    sample_weight : ndarray of shape (n,), optional
-    seed : int
-    n_jobs : int, optional
-    """
+    """The training rows, with labels in codes or `UNKNOWN`, and what has been learned from them so far."""
 
     def __init__(
-        self,
-        X: Any,
-        codes: np.ndarray,
-        n_classes: Sequence[int],
-        *,
-        sample_weight: np.ndarray | None = None,
-        seed: int = 0,
-        n_jobs: int | None = None,
+        self, X: Any, codes: np.ndarray, n_classes: Sequence[int], *, seed: int, n_jobs: int | None, sample_weight=None
     ):
         if len(codes) < 2:
             raise ValueError("`X` has only 1 row (n_samples=1): give at least 2 rows to learn from.")
         self.X, self.codes, self.n_classes = X, codes, [int(k) for k in n_classes]
         self.n_rows, self.n_labels = codes.shape
+        self.all_rows = np.arange(self.n_rows)
         self.weight, self.seed, self.n_jobs = sample_weight, seed, n_jobs
         self.rng = np.random.default_rng([seed, 7])
-        self.folds = self._folds()
+        shuffled = self.rng.permutation(self.n_rows)
+        if self.n_rows > MANY_ROWS:
+            n_out = min(self.n_rows // 5, MOST_ROWS["held out"])
+            self.folds = [(np.sort(shuffled[n_out:]), np.sort(shuffled[:n_out]))]
+        else:
+            number = np.empty(self.n_rows, dtype=np.int64)
+            number[shuffled] = np.arange(self.n_rows)
+            self.folds = _folds(number, min(N_FOLDS, self.n_rows))
         self.held_out = np.concatenate([rows for _, rows in self.folds])
         self.order = self._order()
         self.blocks: dict[str, Block] = {}
         self.parts: list[Part] = []
         self.candidates: list[np.ndarray] = []
-        self._weighed: tuple[int, Weights] | None = None
+        self._weighed: tuple[Weights, HeldOutRows] | None = None
         self._set_vectors()
 
     def steps(self, deadline: float | None = None) -> Iterator[tuple[str, Callable[[], None]]]:
-        """Yield what to do next, in order of use: a name and a function. What would end too late is left out.
+        """Yield what to do next, in order of use: a name and a function.
 
-        Parameters
-        ----------
-        deadline : float, optional
-            On the clock of `time.perf_counter`.
+        What would end after the `deadline`, on the clock of `time.perf_counter`, is left out.
         """
         yield "linear", self.add_linear
         # The time of the linear part for each of its columns predicts the time of other parts from theirs.
@@ -133,17 +129,6 @@ class Recipe:
         if is_time_for(sum(part.seconds for part in self.parts if part.has_parents) / 2.0):
             yield "orders", self.add_orders
 
-    # -- rows ----------------------------------------------------------------------------------
-
-    def _folds(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        shuffled = self.rng.permutation(self.n_rows)
-        if self.n_rows > MANY_ROWS:
-            n_out = min(self.n_rows // 5, MOST_ROWS["held out"])
-            return [(np.sort(shuffled[n_out:]), np.sort(shuffled[:n_out]))]
-        number = np.empty(self.n_rows, dtype=np.int64)
-        number[shuffled] = np.arange(self.n_rows) % min(N_FOLDS, self.n_rows)
-        return [(np.flatnonzero(number != f), np.flatnonzero(number == f)) for f in range(number.max() + 1)]
-
     def _order(self) -> list[int]:
         return self.rng.permutation(self.n_labels).tolist()
 
@@ -157,14 +142,11 @@ class Recipe:
         place[self.kept] = np.arange(len(self.kept))
         self.target = place[self.numbers[self.held_out]]
 
-    # -- blocks --------------------------------------------------------------------------------
-
-    def add_block(self, name: str, transformer: Any, values: Any, **options: Any) -> Block:
+    def add_block(self, name: str, transformer: Any, values: Any, **options: Any) -> None:
         """Keep the columns of a feature map, scaled so that rows have a mean squared length of one."""
         squares = values.multiply(values).sum() if sp.issparse(values) else np.square(values).sum()
         scale = float(np.sqrt(squares / self.n_rows)) or 1.0
-        self.blocks[name] = Block(name, transformer, values / scale, scale, **options)
-        return self.blocks[name]
+        self.blocks[name] = Block(transformer, values / scale, scale, **options)
 
     def add_linear(self) -> None:
         """Scale the inputs, fill in unknown labels by a first chain, and add chains over the inputs."""
@@ -172,9 +154,8 @@ class Recipe:
         scaler = MaxAbsScaler() if is_sparse else ClippedScaler()
         self.add_block("linear", scaler, scaler.fit_transform(self.X))
         if is_sparse and self.X.nnz and self.X.data.min() >= 0.0:
-            counter = TfidfTransformer(sublinear_tf=bool(self.X.data.max() > 1.0))
-            if counter.sublinear_tf and self.X.data.min() < 1.0:
-                counter.sublinear_tf = False  # not counts
+            are_counts = self.X.data.max() > 1.0 and self.X.data.min() >= 1.0
+            counter = TfidfTransformer(sublinear_tf=bool(are_counts))
             self.add_block("tf-idf", counter, sp.csr_array(counter.fit_transform(self.X)))
         self._fill_in_unknown_labels()
         self.add_part("linear", ["linear"])
@@ -182,14 +163,12 @@ class Recipe:
     def _fill_in_unknown_labels(self) -> None:
         if (self.codes != UNKNOWN).all():
             return
-        values = self.blocks["linear"].values
-        chain = self._chain([self.blocks["linear"]], np.arange(self.n_rows), self.order, 4.0, 4.0, True)
+        chain = self._chain([self.blocks["linear"]], self.all_rows, self.order, 4.0, 4.0, True)
         rows = np.flatnonzero((self.codes == UNKNOWN).any(axis=1))
-        model = ChainModel(chain, BranchAndBound())
-        rng = np.random.default_rng([self.seed, 8])
-        drawn = model.sample(take_rows(values, rows), 1, given=self.codes[rows], rng=rng)[:, 0]
+        inputs, rng = take_rows(self.blocks["linear"].values, rows), np.random.default_rng([self.seed, 8])
+        drawn = ChainModel(chain, BranchAndBound()).sample(inputs, 1, given=self.codes[rows], rng=rng)
         self.codes = self.codes.copy()
-        self.codes[rows] = drawn
+        self.codes[rows] = drawn[:, 0]
         self._set_vectors()
 
     def add_forests(self, deadline: float | None) -> None:
@@ -214,16 +193,16 @@ class Recipe:
     def add_kernel(self) -> None:
         """Approximate a Gaussian kernel, and add chains over the map."""
         source = self.blocks.get("tf-idf", self.blocks["linear"])
-        rows = np.sort(self.rng.choice(self.n_rows, min(self.n_rows, 500), replace=False))
-        width = np.median(pairwise_distances(take_rows(source.values, rows)) ** 2)
-        kernel = Nystroem(
-            gamma=1.0 / max(width, 1e-12) / source.scale**2,
-            n_components=max(1, min(N_KERNEL, self.n_rows // 2)),
-            random_state=self.seed,
-        )
+
+        def some_rows(n_rows: int) -> Any:
+            return take_rows(
+                source.values, np.sort(self.rng.choice(self.n_rows, min(self.n_rows, n_rows), replace=False))
+            )
+
+        gamma = 1.0 / max(np.median(pairwise_distances(some_rows(500)) ** 2), 1e-12) / source.scale**2
+        kernel = Nystroem(gamma=gamma, n_components=max(1, min(N_KERNEL, self.n_rows // 2)), random_state=self.seed)
         pipeline = make_pipeline(source.transformer, kernel)
-        some = np.sort(self.rng.choice(self.n_rows, min(self.n_rows, KERNEL_ROWS), replace=False))
-        kernel.fit(take_rows(source.values, some) * source.scale)
+        kernel.fit(some_rows(KERNEL_ROWS) * source.scale)
         self.add_block("kernel", pipeline, pipeline.transform(self.X))
         self.add_part("kernel", ["kernel"])
 
@@ -243,8 +222,7 @@ class Recipe:
     def add_boosting(self, n_rounds: int, n_folds: int) -> None:
         """Boost trees for each label, as many rounds as held-out rows want, and add chains over their log-odds."""
         X = self.X.toarray() if sp.issparse(self.X) else self.X
-        shuffled = np.random.default_rng([self.seed, 9]).permutation(self.n_rows) % n_folds
-        folds = [(np.flatnonzero(shuffled != f), np.flatnonzero(shuffled == f)) for f in range(n_folds)]
+        folds = _folds(np.random.default_rng([self.seed, 9]).permutation(self.n_rows), n_folds)
 
         def raced(codes: np.ndarray) -> HistGradientBoostingClassifier:
             return _raced_boosting(X, codes, folds[0], n_rounds, self.weight, self.seed)
@@ -258,8 +236,6 @@ class Recipe:
         self.add_part("boosting", ["boosting"])
         self.add_part("union with boosting", [name for name in self.blocks if name != "kernel"])
 
-    # -- parts ---------------------------------------------------------------------------------
-
     def add_part(self, name: str, names: Sequence[str], *, has_parents: bool = True) -> None:
         """Learn chains over some blocks: how strong the penalty should be, held-out predictions, the final chain."""
         started = time.perf_counter()
@@ -270,10 +246,12 @@ class Recipe:
             if f > 0:
                 chain = self._chain(blocks, train, self.order, C, parent_C, has_parents)
             Z = self._matrix(blocks, rows)
-            log_proba.append(chain.log_joint(Z, self._by_position(rows)))
-            tables.append(candidate_log_proba(chain, Z, self.vectors, self._candidates(f, Z, chain)))
+            log_proba.append(self._log_joint(chain, Z, rows))
+            if len(self.candidates) <= f:  # chosen once, by the first chain
+                self.candidates.append(shortlist(chain, Z, self.vectors, np.log(self.counts)))
+            tables.append(candidate_log_proba(chain, Z, self.vectors, self.candidates[f]))
         part = Part(name, blocks, C, parent_C, has_parents, np.concatenate(log_proba), np.concatenate(tables))
-        part.chains.append(self._chain(blocks, self._all_rows(), self.order, C, parent_C, has_parents, tol=1e-5))
+        part.chains.append(self._chain(blocks, self.all_rows, self.order, C, parent_C, has_parents, tol=1e-5))
         part.seconds = time.perf_counter() - started
         self.parts.append(part)
 
@@ -281,19 +259,19 @@ class Recipe:
         """Learn the chains that weigh much again, with other orders."""
         if self.n_labels < 2:
             return
-        for part, weight in zip(self.parts, self._weights().of_parts, strict=True):
+        for part, weight in zip(self.parts, self._weigh()[0].of_parts, strict=True):
             while weight > MUCH and part.has_parents and len(part.chains) < N_ORDERS:
-                chain = self._chain(part.blocks, self._all_rows(), self._order(), part.C, part.parent_C, True, tol=1e-5)
+                chain = self._chain(part.blocks, self.all_rows, self._order(), part.C, part.parent_C, True, tol=1e-5)
                 part.chains.append(chain)
 
     def _penalty(self, blocks: list[Block], has_parents: bool) -> tuple[float, float, Chain]:
         """Return the strengths of the penalties that are best for the first held-out rows, and the chain."""
         train, rows = self.folds[0]
-        Z, codes = self._matrix(blocks, rows), self._by_position(rows)
+        Z = self._matrix(blocks, rows)
 
         def tried(C: float, parent_C: float) -> tuple[float, float, float, Chain]:
             chain = self._chain(blocks, train, self.order, C, parent_C, has_parents)
-            return float(chain.log_joint(Z, codes).mean()), C, parent_C, chain
+            return float(self._log_joint(chain, Z, rows).mean()), C, parent_C, chain
 
         best: Any = None
         for C in CS[any(block.is_stacked for block in blocks)]:
@@ -323,55 +301,43 @@ class Recipe:
         n_stacked = sum(block.is_stacked for block in blocks)
         if n_stacked == 0:
             return None
-        widths = [1 if k == 2 else k for k in self.n_classes]
-        starts = np.concatenate([[0], np.cumsum(widths)])
-        centres = []
-        for label, k in enumerate(self.n_classes):
-            parts = []
-            for block in blocks:
-                own = np.zeros((block.n_columns, k))
-                if block.is_stacked and k == 2:
-                    own[starts[label], 1] = block.scale / n_stacked
-                elif block.is_stacked:
-                    own[starts[label] : starts[label + 1]] = np.eye(k) * (block.scale / n_stacked)
-                parts.append(own)
+        centres, start = [], 0
+        for k in self.n_classes:
+            own_odds = np.array([[0.0, 1.0]]) if k == 2 else np.eye(k)
+            parts = [np.zeros((block.n_columns, k)) for block in blocks]
+            for part, block in zip(parts, blocks, strict=True):
+                if block.is_stacked:
+                    part[start : start + len(own_odds)] = own_odds * (block.scale / n_stacked)
             centres.append(np.concatenate(parts))
+            start += len(own_odds)
         return centres
 
     def _matrix(self, blocks: list[Block], rows: np.ndarray) -> Any:
         return side_by_side([take_rows(block.values, rows) for block in blocks], dense=not sp.issparse(self.X))
 
-    def _by_position(self, rows: np.ndarray) -> np.ndarray:
-        return np.ascontiguousarray(self.codes[rows][:, self.order])
-
-    def _all_rows(self) -> np.ndarray:
-        return np.arange(self.n_rows)
-
-    def _candidates(self, fold: int, Z: Any, chain: Chain) -> np.ndarray:
-        """Return the candidates of the held-out rows of a fold, chosen once, by the first chain."""
-        if len(self.candidates) <= fold:
-            self.candidates.append(shortlist(chain, Z, self.vectors, np.log(self.counts)))
-        return self.candidates[fold]
-
-    # -- the model -----------------------------------------------------------------------------
+    def _log_joint(self, chain: Chain, Z: Any, rows: np.ndarray) -> np.ndarray:
+        return chain.log_joint(Z, np.ascontiguousarray(self.codes[rows][:, self.order]))
 
     def model(self) -> tuple[MappedModel, list[dict[str, Any]]]:
         """Return the mixture of what has been learned so far, and how its parts did on held-out rows."""
-        weights = self._weights()
-        rows, blocks = self._held_out_rows(), list(self.blocks.values())
+        weights, rows = self._weigh()
+        blocks = list(self.blocks.values())
         return assemble(self.parts, blocks, rows, weights, self.n_classes), leaderboard(self.parts, rows, weights)
 
-    def _weights(self) -> Weights:
-        """Return the weights of the parts learned so far, computed once for them."""
-        if self._weighed is None or self._weighed[0] != len(self.parts):
-            found = weigh(self.parts, list(self.blocks.values()), self._held_out_rows(), seed=self.seed)
-            self._weighed = len(self.parts), found
-        return self._weighed[1]
+    def _weigh(self) -> tuple[Weights, HeldOutRows]:
+        """Return the weights of the parts learned so far, computed once for them, and the rows that they come from."""
+        if self._weighed is None or len(self._weighed[0].mixture) != len(self.parts) + 1:
+            weight = None if self.weight is None else self.weight[self.held_out]
+            candidates = np.concatenate(self.candidates)
+            rows = HeldOutRows(self.held_out, candidates, self.target, self.vectors, self.counts, self.kept, weight)
+            self._weighed = weigh(self.parts, list(self.blocks.values()), rows, seed=self.seed), rows
+        return self._weighed
 
-    def _held_out_rows(self) -> HeldOutRows:
-        weight = None if self.weight is None else self.weight[self.held_out]
-        candidates = np.concatenate(self.candidates)
-        return HeldOutRows(self.held_out, candidates, self.target, self.vectors, self.counts, self.kept, weight)
+
+def _folds(numbers: np.ndarray, n_folds: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the other rows and the rows of each fold; a row's number says which fold it is in."""
+    numbers = numbers % n_folds
+    return [(np.flatnonzero(numbers != f), np.flatnonzero(numbers == f)) for f in range(n_folds)]
 
 
 def _raced_boosting(X, codes, fold, n_rounds, weight, seed) -> HistGradientBoostingClassifier:

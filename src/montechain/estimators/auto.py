@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from contextlib import contextmanager
 from numbers import Real
 from typing import Any
 
@@ -105,45 +104,31 @@ class AutoChainClassifier(JointClassifier):
     def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
         X, codes, options = informative_rows(X, codes, options)
         recipe = Recipe(X, codes, self.codec_.n_classes, seed=seed, n_jobs=self.n_jobs, **options)
-        deadline = None if self.time_limit is None else time.perf_counter() + float(self.time_limit)
-        with self._progress(deadline) as report, self._interruptible(recipe):
-            for name, step in recipe.steps(deadline):
-                report(name)
-                step()
+        started = time.perf_counter()
+        deadline = None if self.time_limit is None else started + float(self.time_limit)
+        notice = (lambda: print(f"[AutoChainClassifier] {NOTICE}")) if self.verbose is True else None
+        try:
+            with watch_compilation(notice):
+                for name, step in recipe.steps(deadline):
+                    self._report(name, started, deadline)
+                    step()
+        except KeyboardInterrupt:
+            if not recipe.parts:
+                raise
+            learned = ", ".join(part.name for part in recipe.parts)
+            message = f"The fit was interrupted. The model is made of what had been learned by then: {learned}."
+            warnings.warn(message, InterruptedFitWarning, stacklevel=3)
         self.model_, self.leaderboard_ = recipe.model()
 
     def _model(self) -> JointModel:
         return self.model_
 
-    @contextmanager
-    def _progress(self, deadline: float | None):
-        """Yield a function to call with the name of each step."""
-        report = self.verbose if callable(self.verbose) else None
-        started = time.perf_counter()
-
-        def tell(name: str) -> None:
-            left = None if deadline is None else max(0.0, deadline - time.perf_counter())
-            if report is not None:
-                report(name, left)
-            elif self.verbose:
-                of_limit = "" if left is None else f", at most {left:.0f} s left"
-                print(f"[AutoChainClassifier] {name} ({time.perf_counter() - started:.1f} s{of_limit})")
-
-        notice = (lambda: print(f"[AutoChainClassifier] {NOTICE}")) if self.verbose is True else None
-        with watch_compilation(notice):
-            yield tell
-
-    @contextmanager
-    def _interruptible(self, recipe: Recipe):
-        """Let Ctrl-C end the steps, as long as there is something to keep."""
-        try:
-            yield
-        except KeyboardInterrupt:
-            if not recipe.parts:
-                raise
-            learned = ", ".join(part.name for part in recipe.parts)
-            warnings.warn(
-                f"The fit was interrupted. The model is made of what had been learned by then: {learned}.",
-                InterruptedFitWarning,
-                stacklevel=5,
-            )
+    def _report(self, name: str, started: float, deadline: float | None) -> None:
+        """Tell the user which step begins."""
+        now = time.perf_counter()
+        left = None if deadline is None else max(0.0, deadline - now)
+        if callable(self.verbose):
+            self.verbose(name, left)
+        elif self.verbose:
+            of_limit = "" if left is None else f", at most {left:.0f} s left"
+            print(f"[AutoChainClassifier] {name} ({now - started:.1f} s{of_limit})")

@@ -33,12 +33,8 @@ class StackedMixtureClassifier(JointClassifier, BaseComposition):
         Classifiers of this library that have `log_joint`.
     cv : int or splitter, default=5
         How rows are held out.
-    loss : str, Loss or callable, default="exact_match"
-    unknown : scalar, default=None
-        A value in y that means "this label is not known", besides NaN and None.
-    n_jobs : int, default=None
-        Chunks of rows predicted at a time.
-    random_state : int, RandomState or None, default=None
+    loss, unknown, n_jobs, random_state
+        As in `ChainClassifier`.
 
     Attributes
     ----------
@@ -117,10 +113,7 @@ class StackedMixtureClassifier(JointClassifier, BaseComposition):
 
 
 def _held_out_log_proba(model, X, codes, train, rows, weight) -> np.ndarray:
-    """Return the log-probabilities of some rows under a classifier fitted to others.
-
-    Classes that the others lack have half a count, and so do label vectors that the classifier finds impossible.
-    """
+    """Return the log-probabilities of rows under a classifier fitted to others; unseen classes have half a count."""
     options = {} if weight is None else {"sample_weight": weight[train]}
     model.fit(take_rows(X, train), codes[train], **options)
     floor = -np.log(2.0 * len(train) + codes.shape[1])
