@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import itertools
 
 import numpy as np
@@ -13,18 +14,22 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from montechain import AutoChainClassifier, ChainClassifier, load, recipe, save
 from montechain.errors import InterruptedFitWarning
 
+SMALL = {
+    "N_TREES": 12,
+    "N_KERNEL": 15,
+    "CS": {False: (0.5, 8.0), True: (0.5, 8.0)},
+    "N_ORDERS": 2,
+    "BOOSTING_PLANS": ((6, 2, 60.0),),
+}
 
-@pytest.fixture(autouse=True)
-def small(monkeypatch):
+
+@pytest.fixture(scope="module", autouse=True)
+def small():
     """Make every step small; all of them are still taken."""
-    for name, value in {
-        "N_TREES": 12,
-        "N_KERNEL": 15,
-        "CS": {False: (0.5, 8.0), True: (0.5, 8.0)},
-        "N_ORDERS": 2,
-    }.items():
-        monkeypatch.setattr(recipe, name, value)
-    monkeypatch.setattr(recipe, "BOOSTING_PLANS", ((6, 2, 60.0),))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in SMALL.items():
+            patch.setattr(recipe, name, value)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +41,8 @@ def data():
     return X, Y
 
 
-@pytest.fixture
-def model(data):
+@pytest.fixture(scope="module")
+def model(data, small):
     X, Y = data
     return AutoChainClassifier(random_state=0).fit(X[:120], Y[:120])
 
@@ -52,7 +57,7 @@ def log_table(model, X):
 
 
 def test_all_queries_agree_with_enumeration(model, data):
-    X = data[0][120:]
+    X = data[0][140:]
     vectors, logs = every_vector(), log_table(model, X)
     np.testing.assert_allclose(logsumexp(logs, axis=1), 0.0, atol=1e-9)
     decision = model.decide(X)
@@ -72,7 +77,7 @@ def test_all_queries_agree_with_enumeration(model, data):
 
 
 def test_known_labels_condition_the_answer(model, data):
-    X = data[0][120:]
+    X = data[0][140:]
     vectors, logs = every_vector(), log_table(model, X)
     given = np.full((len(X), 3), np.nan)
     given[:, 1] = np.arange(len(X)) % 3
@@ -89,7 +94,7 @@ def test_one_fit_serves_every_loss(model, data, loss):
     vectors, proba = every_vector(), np.exp(log_table(model, X))
     score = (lambda y, y_hat: np.mean(y != y_hat)) if loss == "hamming" else loss
     cost = np.array([[score(y, y_hat) for y_hat in vectors] for y in vectors])
-    found = model.set_params(loss=loss).predict(X)
+    found = copy.copy(model).set_params(loss=loss).predict(X)
     places = [int(np.flatnonzero((vectors == labels).all(axis=1))[0]) for labels in found]
     expected = proba @ cost
     assert (expected[np.arange(10), places] <= expected.min(axis=1) + 0.011).all()
