@@ -245,8 +245,8 @@ def test_parts_cannot_multiply(kind, tmp_path):
 # -- parts that do not fit together, and would crash compiled code ------------------------------------
 
 X = data()[0]
-LINKS = ("chain_", "links")
-FIRST = ("chain_", "links", "others", 0, "estimator")
+LINK = ("chain_", "links", 1)
+FIRST = ("chain_", "links", 0, "estimator")
 """The classifier in the first link of a chain."""
 
 
@@ -268,35 +268,22 @@ def reverse(array):
 NODES = (*FIRST, "_predictors", 0, 0, "nodes")
 ARRAYS: list[tuple[Any, tuple[Any, ...], list[Any]]] = [
     (CHAIN, ("order_",), [put(0, 5), reverse]),
-    (CHAIN, ("chain_", "order"), [put(0, 1), put(0, -1), shorter, lambda a: a.astype(float)]),
-    (CHAIN, ("chain_", "parents"), [put(0, 2), put(-1, 2**40), put(0, -1), put(-1, 0)]),
-    (CHAIN, ("chain_", "n_parents"), [put(0, 1), put(0, 2**62)]),
-    (CHAIN, (*LINKS, "n_classes"), [put(0, 3), put(0, 0), put(0, 2**62), shorter]),
-    (CHAIN, (*LINKS, "response"), [put(0, 7), put(0, 1), put(0, -1)]),
-    (CHAIN, (*LINKS, "is_linear"), [put(0, False), lambda a: a.astype(int)]),
-    (CHAIN, (*LINKS, "is_weighted"), [put(0, True)]),
-    (CHAIN, (*LINKS, "coef"), [put((0, 0), np.nan), put((0, 0), np.inf), lambda a: a[:, :-1]]),
-    (CHAIN, (*LINKS, "coef"), [lambda a: a.astype(np.float32), np.ravel]),
-    (CHAIN, (*LINKS, "intercept"), [shorter, put(0, np.nan)]),
-    (CHAIN, (*LINKS, "effects"), [shorter, put(0, -np.inf)]),
-    (CHAIN, (*LINKS, "parents_n_classes"), [put(0, 3)]),
-    (CHAIN, (*LINKS, "n_parents"), [reverse]),
+    (CHAIN, (*LINK, "coef"), [put((0, 0), np.nan), put((0, 0), np.inf), lambda a: a[:, :-1]]),
+    (CHAIN, (*LINK, "coef"), [lambda a: a.astype(np.float32), np.ravel, shorter]),
+    (CHAIN, (*LINK, "intercept"), [shorter, put(0, np.nan)]),
+    (CHAIN, (*LINK, "parent_effects"), [shorter, put(0, -np.inf), np.ravel]),
     (CHAIN, ("codec_", "classes", 0), [lambda a: np.arange(9), lambda a: a[:, None], lambda a: a[:0]]),
     (CHAIN, ("codec_", "classes", 1), [lambda a: a[:2]]),
     (POPULATION, ("orders_",), [put((0, 0), 7)]),
     (POPULATION, ("weights_",), [put(0, -1.0), put(0, np.nan), lambda a: np.append(a, 0.1)]),
-    (POPULATION, ("chains_", 0, "order"), [reverse]),
-    (POPULATION, ("chains_", 0, "links", "coef"), [put((0, 0), np.nan)]),
-    (POPULATION, ("chains_", 0, "links", "n_classes"), [put(0, 3)]),
+    (POPULATION, ("chains_", 0, "links", 0, "coef"), [put((0, 0), np.nan)]),
     (POPULATION, ("codec_", "classes", 0), [lambda a: np.arange(9)]),
     (POWERSET, ("model_", "vectors"), [put((0, 0), 9), put((0, 0), -1), shorter, lambda a: a.astype(float)]),
     (POWERSET, ("model_", "counts"), [shorter]),
     (POWERSET, ("model_", "link", "coef"), [lambda a: a[:, :-1], put((0, 0), np.nan)]),
     (POWERSET, ("model_", "link", "intercept"), [lambda a: a[:, None]]),
     (MajorityClassifier(), ("model_", "vectors"), [put((0, 0), 9)]),
-    (NETWORK, ("network_", "links", "coef"), [lambda a: a[:, :-1]]),
-    (NETWORK, ("network_", "links", "n_classes"), [put(0, 3)]),
-    (NETWORK, ("network_", "links", "parents_n_classes"), [put(0, 5)]),
+    (NETWORK, ("network_", "links", 0, "coef"), [lambda a: a[:, :-1]]),
     (NETWORK, ("codec_", "classes", 0), [lambda a: np.arange(9)]),
     (FOREST, ("model_", "vectors"), [put((0, 0), 9)]),
     (FOREST, ("model_", "forest", "first_node"), [put(1, 10**6), shorter]),
@@ -314,6 +301,26 @@ ARRAYS: list[tuple[Any, tuple[Any, ...], list[Any]]] = [
 )
 def test_arrays_fit_together(model, path, change, tmp_path):
     refuse(Opened(saved(model)).change(change, *path).content(), tmp_path, "cannot be rebuilt")
+
+
+VALUES: list[tuple[Any, tuple[Any, ...], list[Any]]] = [
+    (CHAIN, ("chain_", "order", 0), [7, -1, "first", None]),
+    (CHAIN, ("chain_", "parents", 2, 0), [2, 1, -1, 2**40, "first", 0.5]),
+    (CHAIN, (*LINK, "n_classes"), [9, 0, 2**62, "two"]),
+    (CHAIN, (*LINK, "response"), [7, -1, None]),
+    (CHAIN, (*LINK, "parents_n_classes", 0), [5, 0, 2**62]),
+    (POPULATION, ("chains_", 0, "order", 0), [7]),
+    (POPULATION, ("chains_", 0, "links", 0, "n_classes"), [9]),
+    (NETWORK, ("network_", "links", 0, "n_classes"), [9]),
+    (NETWORK, ("network_", "links", 0, "parents_n_classes", 0), [5]),
+]
+
+
+@pytest.mark.parametrize(
+    ("model", "path", "value"), [(model, path, value) for model, path, values in VALUES for value in values]
+)
+def test_values_fit_together(model, path, value, tmp_path):
+    refuse(Opened(saved(model)).replace(value, *path).content(), tmp_path, "cannot be rebuilt")
 
 
 @pytest.mark.parametrize("model", dict.fromkeys(model for model, _, _ in ARRAYS))
@@ -342,15 +349,11 @@ def test_parts_of_another_type(name, other, tmp_path):
     refuse(model.replace(other, name).content(), tmp_path, "cannot be rebuilt")
 
 
-def test_a_link_does_not_come_unchecked(tmp_path):
-    """A label-linear link among those of other kinds would pass by the checks of arrays."""
+@pytest.mark.parametrize("link", [5, None, ("list",)])
+def test_what_is_no_link_is_refused(link, tmp_path):
     model = Opened(saved(CHAIN))
-    model.change(put(0, False), *LINKS, "is_linear")
-    coef = [model.find(*LINKS, "coef")]
-    state = {"n_classes": 2, "response": 0, "coef": coef, "intercept": coef, "parent_effects": coef}
-    state_part = model.add("dict", *(own for pair in state.items() for own in pair))
-    link = model.add("list", model.add("object", "montechain.links.linear.FittedLinearLink", state_part))
-    refuse(model.replace(link, *LINKS, "others").content(), tmp_path, "cannot be rebuilt")
+    link = model.add(*link) if isinstance(link, tuple) else link
+    refuse(model.replace(link, *LINK).content(), tmp_path, "cannot be rebuilt")
 
 
 TREE_PATHS = {TREES: (*FIRST, "tree_"), FORESTS: (*FIRST, "estimators_", 1, "tree_")}
