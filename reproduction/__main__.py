@@ -41,6 +41,7 @@ def main(
     estimator: Annotated[str, typer.Option(help="Base classifier: svm, as in the paper, or logistic.")] = "svm",
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="For one method on one fold.")] = None,
+    n_jobs: Annotated[int | None, typer.Option("--jobs", help="Methods and folds at a time, in processes.")] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Run again what failed in an earlier run.")] = False,
 ) -> None:
     """Run the paper's studies again and write a report that sets our figures beside the published ones.
@@ -51,7 +52,7 @@ def main(
     if estimator not in ESTIMATORS:
         raise ValueError(f"`--estimator {estimator}` is not known. Type svm or logistic.")
     setting = Setting(data, estimator, seed, output / "unfinished")
-    findings, complete = reproduce(studies, setting, output, time_limit=time_limit, retry=retry)
+    findings, complete = reproduce(studies, setting, output, time_limit=time_limit, n_jobs=n_jobs, retry=retry)
     options = ["--quick" if quick else "--full", *([f"--only {only}"] if only else [])]
     options += [f"--estimator {estimator}", f"--seed {seed}"]
     options += [f"--time-limit {time_limit:g}"] if time_limit is not None else []
@@ -76,7 +77,7 @@ def reproduce(studies: tuple[Study, ...], setting: Setting, folder: Path, **runn
     folder : Path
         Finished jobs are kept in its folder ``units``, searches that are under way in ``unfinished``.
     **running
-        For `run_jobs`: the time limit, and whether to retry.
+        For `run_jobs`: the time limit, how many at a time, and whether to retry.
     """
     store = ResultStore(folder / "units")
     if setting.unfinished is not None:

@@ -10,6 +10,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import pandas as pd
 import pytest
 from sklearn.model_selection import ShuffleSplit
 
@@ -36,6 +37,13 @@ def test_what_exceeds_the_time_limit_is_ended_and_the_others_finish(tmp_path):
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGALRM)] == handlers
     with ThreadPoolExecutor() as pool, pytest.raises(ValueError, match="only in the main thread"):
         pool.submit(run, {"a": Guess()}, time_limit=0.5).result()
+
+
+def test_processes_find_what_one_process_finds_and_keep_the_time_limit(tmp_path):
+    methods = {"late": Sleeping(), "failing": Failing(), **{str(k): Guess(strength=k) for k in range(3)}}
+    alone = run(methods, time_limit=1.0)
+    pd.testing.assert_frame_equal(run(methods, time_limit=1.0, n_jobs=2, store=tmp_path), alone)
+    assert len(list(tmp_path.glob("*.json"))) == 5
 
 
 @pytest.mark.slow

@@ -49,6 +49,9 @@ def evaluate(
     store: Annotated[Path | None, typer.Option(help="Folder of finished results, to resume from.")] = None,
     retry: Annotated[bool, options.flag("--retry", help="Run again what failed in an earlier run.")] = False,
     time_limit: Annotated[float | None, typer.Option(help="Seconds for one method on one fold.")] = None,
+    n_jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", help="Methods and folds at a time, in processes.")
+    ] = None,
     table: Annotated[Path | None, typer.Option("--output", "-o", help="Write all scores to a table.")] = None,
     seed: options.Seed = 0,
     reading: options.Reading,
@@ -97,7 +100,7 @@ def evaluate(
                 dataset, names, folds=folds, seed=seed, on_result=on_result, store=store, retry=retry,
                 estimator=parse_choice(estimator, "--estimator"), loss=parse_choice(loss, "--loss"),
                 encoder=mc.TableEncoder(text=split_names(columns.text)) if columns.text else None,
-                time_limit=time_limit,
+                time_limit=time_limit, n_jobs=n_jobs,
             )  # fmt: skip
         except KeyboardInterrupt:
             complete = False

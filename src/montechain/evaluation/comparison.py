@@ -45,6 +45,7 @@ def evaluate(
     store: ResultStore | str | Path | None = None,
     retry: bool = False,
     time_limit: float | None = None,
+    n_jobs: int | None = None,
     on_result: Callable[[pd.DataFrame], object] = lambda rows: None,
 ) -> pd.DataFrame:
     """Train and test methods on every fold of a data set.
@@ -81,6 +82,8 @@ def evaluate(
         Run again what failed before.
     time_limit : float, optional
         Seconds for one method on one fold. A method that is in compiled code is ended when that returns.
+    n_jobs : int, optional
+        Number of methods and folds that run at a time, by joblib. ``joblib.parallel_config`` chooses where.
     on_result : callable, optional
         Called with the rows of each method and fold as soon as they are known.
 
@@ -108,7 +111,7 @@ def evaluate(
     def on_done(number: int, outcome: dict[str, Any]) -> None:
         on_result(_results_table([jobs[number]], [outcome], wanted))
 
-    outcomes = run_jobs(jobs, store=store, retry=retry, time_limit=time_limit, on_done=on_done)
+    outcomes = run_jobs(jobs, store=store, retry=retry, time_limit=time_limit, n_jobs=n_jobs, on_done=on_done)
     return _results_table(jobs, outcomes, wanted)
 
 

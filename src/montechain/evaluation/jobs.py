@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import joblib
+
 import montechain
 from montechain._files import atomic_write
 from montechain.errors import DataError
@@ -86,12 +88,14 @@ def run_jobs(
     store: ResultStore | None = None,
     retry: bool = False,
     time_limit: float | None = None,
+    n_jobs: int | None = None,
     on_done: Callable[[int, dict[str, Any]], None] = lambda number, outcome: None,
 ) -> list[dict[str, Any]]:
     """Run jobs and return their outcomes; those that finished before come from the store.
 
-    A job that takes longer than `time_limit` seconds is ended. `retry` runs again what failed before. `on_done` is
-    called with the position and the outcome of each job once it is stored.
+    A job that takes longer than `time_limit` seconds is ended. `retry` runs again what failed before. joblib runs
+    `n_jobs` of them at a time, on whichever backend it is told to use. `on_done` is called with the position and the
+    outcome of each job once it is stored.
 
     Returns
     -------
@@ -100,16 +104,22 @@ def run_jobs(
     """
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"`time_limit={time_limit!r}` must be a positive number of seconds, e.g. time_limit=60.")
-    outcomes = []
-    for number, job in enumerate(jobs):
-        outcome = None if store is None else store.get(job.identity)
-        if outcome is None or (retry and outcome["status"] == DNF):
-            outcome = _run(job, time_limit)
-            if store is not None:
-                store.put(job.identity, outcome)
+    outcomes: list[Any] = [None if store is None else store.get(job.identity) for job in jobs]
+    waiting = [i for i, found in enumerate(outcomes) if found is None or (retry and found["status"] == DNF)]
+    for number in set(range(len(jobs))).difference(waiting):
+        on_done(number, outcomes[number])
+    # As they come, so that a run that is killed loses nothing that has finished.
+    parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+    for number, outcome in parallel(joblib.delayed(_numbered)(i, jobs[i], time_limit) for i in waiting):
+        outcomes[number] = outcome
+        if store is not None:
+            store.put(jobs[number].identity, outcome)
         on_done(number, outcome)
-        outcomes.append(outcome)
     return outcomes
+
+
+def _numbered(number: int, job: Job, time_limit: float | None) -> tuple[int, dict[str, Any]]:
+    return number, _run(job, time_limit)
 
 
 def _run(job: Job, time_limit: float | None) -> dict[str, Any]:
