@@ -8,6 +8,7 @@ import numpy as np
 
 from montechain.chain import Chain, ChainBase
 from montechain.links.linear import ONE_VERSUS_REST, SOFTMAX, FittedLinearLink, n_scores
+from montechain.losses import check_loss
 
 RESPONSES = (SOFTMAX, ONE_VERSUS_REST)
 
@@ -109,7 +110,8 @@ def random_given(rng, n_rows, n_classes, share=0.4):
 
 def all_vectors(n_classes):
     """Return every label vector, of shape (number of vectors, L)."""
-    return np.array(list(itertools.product(*(range(k) for k in n_classes))), dtype=np.int32).reshape(-1, len(n_classes))
+    vectors = list(itertools.product(*(range(k) for k in n_classes)))
+    return np.array(vectors, dtype=np.int32).reshape(len(vectors), len(n_classes))
 
 
 def log_proba_table(chain, X, given=None):
@@ -117,12 +119,33 @@ def log_proba_table(chain, X, given=None):
 
     Only `chain.conditional` is used. Vectors that disagree with `given` get minus infinity.
     """
+    n_rows = X.shape[0]
+    table = np.zeros((n_rows, 1))
+    for k, n_own in enumerate(chain.n_classes):
+        prefixes = all_vectors(chain.n_classes[:k])
+        rows = np.repeat(np.arange(n_rows), len(prefixes))
+        steps = chain.conditional(X[rows], np.tile(prefixes, (n_rows, 1)))
+        table = (table[:, :, None] + steps.reshape(n_rows, len(prefixes), n_own)).reshape(n_rows, -1)
     vectors = all_vectors(chain.n_classes)
-    table = np.zeros((X.shape[0], len(vectors)))
-    for v, vector in enumerate(vectors):
-        repeated = np.tile(vector, (X.shape[0], 1))
-        for k, c in enumerate(vector):
-            table[:, v] += chain.conditional(X, repeated[:, :k])[:, c]
-        if given is not None:
-            table[((given >= 0) & (given != vector)).any(axis=1), v] = -np.inf
+    if given is not None:
+        disagrees = ((given[:, None] >= 0) & (given[:, None] != vectors)).any(axis=2)
+        table[disagrees] = -np.inf
     return vectors, table
+
+
+def posterior(chain, X, given=None):
+    """Return every label vector and p(y | x, what is known), of shape (n, number of vectors)."""
+    vectors, table = log_proba_table(chain, X, given)
+    return vectors, np.exp(table - np.logaddexp.reduce(table, axis=1, keepdims=True))
+
+
+def marginals_of(n_classes, vectors, proba):
+    """Return the probabilities of the classes of each label, sums over a distribution of label vectors."""
+    return [
+        np.column_stack([proba[:, vectors[:, k] == c].sum(axis=1) for c in range(n)]) for k, n in enumerate(n_classes)
+    ]
+
+
+def bind_loss(loss, n_classes):
+    """Return a loss for labels whose classes are their codes, in the order of the chain."""
+    return check_loss(loss, classes=[np.arange(k) for k in n_classes], order=range(len(n_classes)))

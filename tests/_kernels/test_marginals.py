@@ -81,7 +81,7 @@ def test_beyond_the_budget_or_with_knowledge_the_bounds_still_hold(seed, parents
 @pytest.mark.parametrize("n_labels", [9, 12, 13])
 def test_a_longer_chain_agrees_with_the_enumeration(n_labels):
     chain, X = long_chain(n_labels, 4)
-    free, arrays = no_knowledge(n_labels), (chain.scores(X).base, chain.scores(X).effects)
+    free, arrays = no_knowledge(n_labels), (chain.scores(X).base, chain.scores(X).links.effects)
     rng = np.random.default_rng(0)
     expected = by_column(Exhaustive().marginals(chain, X, rng=rng).proba)
     exact, _, unresolved, _, every = bounded_marginals(*arrays, free, 0.0, NO_LIMIT)
@@ -98,7 +98,7 @@ def test_a_longer_chain_agrees_with_the_enumeration(n_labels):
 
 def test_a_row_does_not_depend_on_its_neighbours():
     chain, X = long_chain(11, 7)
-    base, effects = chain.scores(X).base, chain.scores(X).effects
+    base, effects = chain.scores(X).base, chain.scores(X).links.effects
     together = bounded_marginals(base, effects, no_knowledge(11), 0.01, NO_LIMIT)
     for i in range(len(base)):
         alone = bounded_marginals(base[[i]], effects, no_knowledge(11), 0.01, NO_LIMIT)
