@@ -99,6 +99,16 @@ class Chain(ChainBase):
         position = {label: k for k, label in enumerate(order)}
         return cls(order, [[position[j] for j in parents[label]] for label in order], links)
 
+    def complete(self, X: Any, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return codes (one column per label) with unknown ones drawn, each given x and the labels before it."""
+        filled, rows = codes.copy(), np.flatnonzero((codes == UNKNOWN).any(axis=1))
+        if len(rows):
+            order = list(self.order)
+            known = np.ascontiguousarray(codes[rows][:, order])
+            drawn, _ = self.sample(take_rows(X, rows), rng.random((len(rows), 1, len(order))), known)
+            filled[rows[:, None], order] = drawn[:, 0]
+        return filled
+
     def __getstate__(self) -> dict[str, Any]:
         """Return what the chain is made of, for pickles and model files."""
         return {"order": self.order, "parents": self.parents, "links": self.links}

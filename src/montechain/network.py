@@ -94,13 +94,10 @@ class DependencyNetwork(JointModel):
         """
         n_labels = len(n_classes)
         filled = codes
-        rows = np.flatnonzero((codes == UNKNOWN).any(axis=1))
-        if len(rows) and n_labels > 1:
+        if (codes == UNKNOWN).any() and n_labels > 1:
             earlier = [tuple(range(label)) for label in range(n_labels)]
             chain = Chain.learn(learner, X, codes, n_classes, range(n_labels), earlier, seed=seed, **options)
-            uniforms = np.random.default_rng([seed, n_labels]).random((len(rows), 1, n_labels))
-            filled = codes.copy()
-            filled[rows] = chain.sample(take_rows(X, rows), uniforms, codes[rows])[0][:, 0]
+            filled = chain.complete(X, codes, np.random.default_rng([seed, n_labels]))
         problems = [LinkProblem(label, _all_but(label, n_labels)) for label in range(n_labels)]
         return cls(learner.fit_links(X, codes, filled, n_classes, problems, on_link=on_link, **options))
 
@@ -180,10 +177,10 @@ class DependencyNetwork(JointModel):
     def marginals(self, X, *, given=None, rng, loss=None):
         """Return the shares of the classes in the vectors collected."""
         labels = self._collect(X, given, rng)
-        proba = [
-            np.stack([(labels[:, :, k] == c).mean(axis=1) for c in range(n)], axis=1)
-            for k, n in enumerate(self.n_classes)
-        ]
+        # A product counts several times as fast as a sum over the middle axis.
+        ones = np.ones(self.n_collected, dtype=np.float32)
+        counts = np.stack([ones @ (labels == c) for c in range(max(self.n_classes))], axis=2).astype(np.float64)
+        proba = [counts[:, k, :n] / self.n_collected for k, n in enumerate(self.n_classes)]
         lower = [np.zeros_like(mass) for mass in proba]
         return Marginals(proba, lower, np.ones((len(labels), self.n_labels)), np.ones(len(labels), dtype=bool))
 

@@ -39,8 +39,6 @@ from montechain.assembly import (
 )
 from montechain.chain import Chain
 from montechain.features import ClippedScaler, CrossFittedFeatures, OutOfBagForestFeatures
-from montechain.inference import BranchAndBound
-from montechain.joint import ChainModel
 from montechain.links import LogisticLink
 from montechain.population.pool import candidate_log_proba, shortlist
 from montechain.seen_vectors import count_vectors
@@ -163,12 +161,9 @@ class Recipe:
     def _fill_in_unknown_labels(self) -> None:
         if (self.codes != UNKNOWN).all():
             return
-        chain = self._chain([self.blocks["linear"]], self.all_rows, self.order, 4.0, 4.0, True)
-        rows = np.flatnonzero((self.codes == UNKNOWN).any(axis=1))
-        inputs, rng = take_rows(self.blocks["linear"].values, rows), np.random.default_rng([self.seed, 8])
-        drawn = ChainModel(chain, BranchAndBound()).sample(inputs, 1, given=self.codes[rows], rng=rng)
-        self.codes = self.codes.copy()
-        self.codes[rows] = drawn[:, 0]
+        linear = self.blocks["linear"]
+        chain = self._chain([linear], self.all_rows, self.order, 4.0, 4.0, True)
+        self.codes = chain.complete(linear.values, self.codes, np.random.default_rng([self.seed, 8]))
         self._set_vectors()
 
     def add_forests(self, deadline: float | None) -> None:

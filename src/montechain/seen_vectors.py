@@ -30,10 +30,8 @@ __all__ = [
     "FrequencyModel",
     "PowersetModel",
     "SeenVectors",
-    "commonest_classes",
     "count_vectors",
     "informative_rows",
-    "posterior_weights",
 ]
 
 CELLS_AT_ONCE = 2**22
@@ -97,12 +95,12 @@ class SeenVectors(JointModel):
 
     def decide(self, X, *, loss, given=None, rng=None):  # noqa: D102
         log_proba = self.log_proba(X)
-        weights, agrees = posterior_weights(log_proba, self.vectors, self.counts, given)
+        weights, agrees = _posterior_weights(log_proba, self.vectors, self.counts, given)
         n_rows = len(weights)
         if loss.is_exact_match:
             best = weights.argmax(axis=1)
             expected_loss = np.maximum(1.0 - weights[np.arange(n_rows), best], 0.0)
-            labels, regret = put_in(self.vectors[best], given), np.zeros(n_rows)
+            labels, regret = _put_in(self.vectors[best], given), np.zeros(n_rows)
         elif isinstance(loss, Hamming):
             proba, unresolved = self._class_shares(weights, given), np.zeros((n_rows, self.n_labels))
             labels, expected_loss, regret = loss.decide_marginals(proba, unresolved, given=given)
@@ -129,11 +127,11 @@ class SeenVectors(JointModel):
         return TopK(labels, found, np.ones(len(found), dtype=bool))
 
     def marginals(self, X, *, given=None, rng=None, loss=None):  # noqa: D102
-        weights, _ = posterior_weights(self.log_proba(X), self.vectors, self.counts, given)
+        weights, _ = _posterior_weights(self.log_proba(X), self.vectors, self.counts, given)
         return Marginals.exact(self._class_shares(weights, given))
 
     def distribution(self, X, *, given=None, rng=None, residual=None):  # noqa: D102
-        weights, _ = posterior_weights(self.log_proba(X), self.vectors, self.counts, given)
+        weights, _ = _posterior_weights(self.log_proba(X), self.vectors, self.counts, given)
         return self._weighted(weights, given)
 
     def draw(self, X, n_samples, *, rng):  # noqa: D102
@@ -154,7 +152,7 @@ class SeenVectors(JointModel):
         rows, vectors = np.nonzero(weights)
         return LabelDistribution(
             indptr=np.r_[0, np.cumsum(np.bincount(rows, minlength=len(weights)))],
-            labels=put_in(self.vectors[vectors], None if given is None else given[rows]),
+            labels=_put_in(self.vectors[vectors], None if given is None else given[rows]),
             weights=weights[rows, vectors],
             residual=np.zeros(len(weights)),
             estimated=np.zeros(len(weights), dtype=bool),
@@ -234,15 +232,7 @@ def informative_rows(X: Any, codes: np.ndarray, options: dict[str, Any]) -> tupl
     return take_rows(X, rows), codes[rows], check_method_params(X, options, rows)
 
 
-def commonest_classes(codes: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
-    """Return the class of each label that has the most weight among the known ones; of equals, the first."""
-    weight = np.ones(len(codes)) if weight is None else weight
-    known = codes != UNKNOWN
-    counts = (np.bincount(column[own], weights=weight[own]) for column, own in zip(codes.T, known.T, strict=True))
-    return np.array([count.argmax() if len(count) else 0 for count in counts], dtype=CODE)
-
-
-def posterior_weights(
+def _posterior_weights(
     log_proba: np.ndarray, vectors: np.ndarray, counts: np.ndarray, given: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return p(vector | x, given) of all vectors, and in which rows some vector agrees with everything given.
@@ -254,7 +244,7 @@ def posterior_weights(
     --------
     >>> vectors, counts = np.array([[0, 0], [0, 1], [1, 0]]), np.array([2, 1, 1])
     >>> log_proba = np.log([[0.5, 0.3, 0.2]] * 2)
-    >>> weights, agrees = posterior_weights(log_proba, vectors, counts, np.array([[0, -1], [1, 1]]))
+    >>> weights, agrees = _posterior_weights(log_proba, vectors, counts, np.array([[0, -1], [1, 1]]))
     >>> weights.round(3), agrees
     (array([[0.625, 0.375, 0.   ],
            [0.   , 0.6  , 0.4  ]]), array([ True, False]))
@@ -271,7 +261,7 @@ def posterior_weights(
     return weights / weights.sum(axis=1, keepdims=True), most == (given != UNKNOWN).sum(axis=1)
 
 
-def put_in(labels: np.ndarray, given: np.ndarray | None) -> np.ndarray:
+def _put_in(labels: np.ndarray, given: np.ndarray | None) -> np.ndarray:
     """Return the labels with the given classes put in."""
     return labels if given is None else np.where(given == UNKNOWN, labels, given).astype(CODE)
 

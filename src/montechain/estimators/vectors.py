@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from montechain._compat import check_method_params
 from montechain._messages import check_positive_integer
-from montechain._rows import take_rows
 from montechain._savable import require
+from montechain.chain import Chain
 from montechain.estimators.base import JointClassifier
 from montechain.estimators.linked import LinkedClassifier
 from montechain.label_forest import LabelForest
@@ -21,11 +20,8 @@ from montechain.seen_vectors import (
     FrequencyModel,
     PowersetModel,
     SeenVectors,
-    commonest_classes,
     count_vectors,
     informative_rows,
-    posterior_weights,
-    put_in,
 )
 from montechain.targets import CODE, UNKNOWN
 
@@ -47,24 +43,17 @@ class SeenVectorsClassifier(JointClassifier):
         """Learn from rows with complete label vectors."""
 
     def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
-        # Unknown labels are those of a complete vector that agrees with the row, or with the most of it. A first model,
-        # of the complete rows, says how probable each is.
         X, codes, options = informative_rows(X, codes, options)
-        lacks = (codes == UNKNOWN).any(axis=1)
-        complete, partly = np.flatnonzero(~lacks), np.flatnonzero(lacks)
-        if len(complete) == 0:
-            codes = put_in(commonest_classes(codes, options.get("sample_weight")), codes)
-        elif len(partly) > 0:
-            own = check_method_params(X, options, complete)
-            first = self._learn_vectors(take_rows(X, complete), codes[complete], seed, own)
-            log_proba = first.log_proba(take_rows(X, partly))
-            weights, _ = posterior_weights(log_proba, first.vectors, first.counts, codes[partly])
-            # One uniform number for each row: which vector its place among the cumulated weights falls to.
-            uniforms = np.random.default_rng([seed, 1]).random((len(partly), 1))
-            drawn = (weights.cumsum(axis=1) <= uniforms).sum(axis=1)
-            codes = codes.copy()
-            codes[partly] = put_in(first.vectors[np.minimum(drawn, len(first.vectors) - 1)], codes[partly])
+        if (codes == UNKNOWN).any():
+            (learner, inputs), n_classes = self._completing(X, seed), self.codec_.n_classes
+            earlier = [tuple(range(label)) for label in range(len(n_classes))]
+            chain = Chain.learn(learner, inputs, codes, n_classes, range(len(n_classes)), earlier, seed=seed, **options)
+            codes = chain.complete(inputs, codes, np.random.default_rng([seed, 1]))
         self.model_ = self._learn_vectors(X, codes, seed, options)
+
+    def _completing(self, X: Any, seed: int) -> tuple[LinkLearner, Any]:
+        """Return what learns the chain from which unknown labels are drawn, and what it learns from."""
+        return LogisticLink(tol=TOLERANCE), X
 
     @property
     def vectors_(self) -> np.ndarray:
@@ -85,8 +74,8 @@ class LabelPowersetClassifier(SeenVectorsClassifier, LinkedClassifier):
     vectors are seen once. As all vectors are weighed, decisions are exact: certified for exact match, Hamming
     loss and F1.
 
-    A row in which some labels are unknown gets one of the complete vectors that agree with it, drawn by a first model,
-    of the complete rows. Rows without any known label are left out. If no vector agrees with what is `given` at
+    Where some labels of a row are unknown, they are drawn from a chain over the columns of y as they stand, which is
+    learned for this purpose. Rows without any known label are left out. If no vector agrees with what is `given` at
     prediction, those that agree with the most of it stand in, with the given classes put in; the probability is then
     zero and nothing is certified.
 
@@ -147,6 +136,9 @@ class LabelPowersetClassifier(SeenVectorsClassifier, LinkedClassifier):
         vectors, numbers, counts = count_vectors(codes, options.get("sample_weight"))
         link = self._learn_link(learner, X, numbers, len(vectors), {"n_jobs": self.n_jobs, **options})
         return PowersetModel(vectors, counts, self.codec_.n_classes, link)
+
+    def _completing(self, X: Any, seed: int) -> tuple[LinkLearner, Any]:
+        return self._learner(seed), X
 
     def _learn_link(
         self, learner: LinkLearner, X: Any, numbers: np.ndarray, n_vectors: int, options: dict[str, Any]
@@ -307,6 +299,9 @@ class MajorityClassifier(SeenVectorsClassifier):
 
     def _takes(self) -> tuple[bool, bool]:
         return True, True
+
+    def _completing(self, X: Any, seed: int) -> tuple[LinkLearner, Any]:
+        return LogisticLink(), np.zeros((X.shape[0], 1))
 
     def _learn_vectors(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> FrequencyModel:
         vectors, _, counts = count_vectors(codes, options.get("sample_weight"))

@@ -154,7 +154,7 @@ class OrderEvaluator:
             if (codes == UNKNOWN).any():
                 chain = Chain.learn(learner, X_train, codes[train], self.n_classes, start, graph, seed=seed, **options)
                 self._n_links_for_filling += self.n_labels
-                filled = _fill(chain, X, codes, np.random.default_rng([seed, 1]))
+                filled = chain.complete(X, codes, np.random.default_rng([seed, 1]))
             fit_links = learner.prepared(X_train, codes[train], filled[train], self.n_classes, **options)
             cache = LinkCache(
                 learner, fit_links, self.n_labels, warm_start=warm_start, max_bytes=MAX_BYTES // len(splits)
@@ -304,14 +304,3 @@ def hold_out(codes: np.ndarray, share: float, rng: np.random.Generator) -> tuple
             if held_out.sum() > 1:
                 held_out[np.flatnonzero(held_out & (label == code))[0]] = False
     return np.flatnonzero(~held_out), np.flatnonzero(held_out)
-
-
-def _fill(chain: Chain, X: Any, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the codes (one column per label) with unknown labels drawn from the chain, each given those before it."""
-    filled = codes.copy()
-    rows = np.flatnonzero((codes == UNKNOWN).any(axis=1))
-    order = list(chain.order)
-    known = np.ascontiguousarray(codes[rows][:, order])
-    drawn, _ = chain.sample(take_rows(X, rows), rng.random((len(rows), 1, len(order))), known)
-    filled[rows[:, None], order] = drawn[:, 0]
-    return filled
