@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,10 +27,11 @@ def random_problem(seed, is_known, is_binary=False):
     return chain, X, known, no_knowledge(chain.n_labels) if known is None else known, uniforms
 
 
+@pytest.mark.parametrize("is_binary", [True, False])
 @given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans(), start_greedy=st.booleans())
 @settings(deadline=None, max_examples=100)
-def test_equals_algorithm_3(seed, is_known, start_greedy):
-    chain, X, known, known_array, uniforms = random_problem(seed, is_known, is_binary=True)
+def test_equals_algorithm_3(is_binary, seed, is_known, start_greedy):
+    chain, X, known, known_array, uniforms = random_problem(seed, is_known, is_binary)
     labels, log_proba, upper_bound = monte_carlo(*chain.scores(X).arrays, known_array, uniforms, start_greedy)
     expected_labels, expected = reference.monte_carlo(chain, X, known, uniforms, start_greedy)
     np.testing.assert_array_equal(labels, expected_labels)

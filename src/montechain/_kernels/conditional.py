@@ -11,6 +11,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numba.extending import register_jitable
 
 from montechain._kernels.compiling import inner, njit
 from montechain._kernels.ties import TIE
@@ -46,6 +47,12 @@ class Links(NamedTuple):
     def is_all_binary(self) -> bool:
         """Whether every link has one score, the log-odds of its second class."""
         return bool((self.n_classes == 2).all() and (self.response == SOFTMAX).all())
+
+
+@register_jitable
+def of_chain(links, j):
+    """Return the links of chain `j` of several stacked ones, see `montechain.population.search.stacked_scores`."""
+    return Links(links.effects, links.score_start[j], links.response[j], links.n_classes[j], links.active_start[j])
 
 
 @inner

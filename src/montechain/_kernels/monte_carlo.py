@@ -1,7 +1,9 @@
-"""The best of many draws from a chain of binary labels: Algorithm 3 of the paper.
+"""The best of many draws: Algorithm 3 of the paper, and what Algorithm 4 does with each of its chains.
 
-The most probable vector is searched for first. Where it is proven, and is the greedy one or among the draws, it is the
-answer. Other rows compare the vectors drawn one after the other.
+The conditionals along the start vector are kept. A draw follows that vector by comparisons, and is evaluated only from
+the link on at which it takes another class, as long as it can still be better. The answer is that of drawing and
+comparing the vectors one after the other. Binary chains have a kernel of their own, which takes a third of the time to
+compile.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ import math
 
 import numpy as np
 
-from montechain._kernels.compiling import njit
+from montechain._kernels.compiling import inner, njit
+from montechain._kernels.conditional import activate, draw_class, expand, most_probable_class
 from montechain._kernels.depth_first import search_depth_first
 from montechain._kernels.ties import TIE
 
@@ -41,6 +44,10 @@ def monte_carlo(base, links, given, uniforms, start_greedy):
         No vector, drawn or not, has a higher log-probability.
     """
     labels, log_proba, upper_bound, _, complete, tied = search_depth_first(base, links, given, PATIENCE)
+    if not links.is_all_binary:
+        found = (labels, log_proba, upper_bound)
+        _draw_rows(base, links, given, uniforms, start_greedy, found, new_walk(links))
+        return found
     # The most probable vector is often the greedy one, or else among the draws: then it is the answer.
     odds = base + labels @ np.tril(links.effects, -1).T
     is_known = given >= 0 if len(given) else np.zeros((1, 1), dtype=bool)
@@ -125,3 +132,128 @@ def _draw_binary_rows(base, effects, given, rows, is_best, uniforms, start_greed
                     break
         log_proba[i] = best
         upper_bound[i] = max(best, upper_bound[i])
+
+
+@njit
+def _draw_rows(base, links, given, uniforms, start_greedy, found, walk):
+    labels, log_proba, upper_bound = found
+    known = np.full(uniforms.shape[1], np.int32(-1))
+    for i in range(len(base)):
+        if len(given):
+            known = given[i]
+        follow(base[i], links, known, uniforms[0], start_greedy, labels[i], walk)
+        log_proba[i] = best_of_draws(base[i], links, known, uniforms, upper_bound[i], labels[i], walk)
+        upper_bound[i] = max(log_proba[i], upper_bound[i])
+
+
+def new_walk(links):
+    """Return the arrays in which `best_of_draws` keeps its path.
+
+    Of the start vector: the log-probability of each of its prefixes, the log-probabilities of the classes at each
+    position, between which uniform numbers its class is drawn, its classes, those active and how many each prefix has.
+    Of a draw: its classes, active classes, scores, and the log-probabilities of the classes at one position.
+    """
+    n_labels, n_classes = links.n_classes.shape[-1], links.n_classes.max(initial=1)
+    return (
+        np.zeros(n_labels + 1),
+        np.empty((n_labels, n_classes)),
+        np.empty((n_labels, 2)),
+        np.empty(n_labels, dtype=np.int32),
+        np.empty(n_labels, dtype=np.int64),
+        np.zeros(n_labels + 1, dtype=np.int64),
+        np.empty(n_labels, dtype=np.int32),
+        np.empty(n_labels, dtype=np.int64),
+        np.empty(np.diff(links.score_start).max(initial=1)),
+        np.empty(n_classes),
+    )
+
+
+@inner
+def follow(base_row, links, known, uniforms, is_greedy, labels, walk):
+    """Choose a start vector, and fill in what `walk` holds of it; it is the greedy one, or the one drawn by `uniforms`.
+
+    If `uniforms` is empty, it is the one that stands in `labels` already.
+    """
+    partial, children, bounds, start, active, n_active_at, _, _, scores, _ = walk
+    for k in range(len(labels)):
+        expand(base_row, links, k, active, n_active_at[k], scores, children[k])
+        if len(uniforms):
+            if is_greedy or known[k] >= 0:
+                labels[k] = most_probable_class(children[k], links.n_classes[k], known[k])
+            else:
+                labels[k] = draw_class(children[k], links.n_classes[k], uniforms[k])
+        start[k] = chosen = labels[k]
+        partial[k + 1] = partial[k] + children[k, chosen]
+        n_active_at[k + 1] = activate(links, k, chosen, active, n_active_at[k])
+        low, high = 0.0, np.inf
+        for c in range(chosen):
+            low += math.exp(children[k, c])
+        if chosen < links.n_classes[k] - 1:  # the last class takes what rounding leaves
+            high = low + math.exp(children[k, chosen])
+        # A known class is taken by every draw.
+        bounds[k, 0], bounds[k, 1] = (low, high) if known[k] < 0 else (-np.inf, np.inf)
+
+
+@inner
+def first_difference(uniforms, s, bounds):
+    """Return the first position at which draw `s` leaves the vector whose classes have these `bounds`, else L."""
+    k = 0
+    while k < len(bounds) and bounds[k, 0] <= uniforms[s, k] < bounds[k, 1]:
+        k += 1
+    return k
+
+
+@inner
+def best_of_draws(base_row, links, known, uniforms, upper_bound, labels, walk):
+    """Replace `labels` by the most probable draw if that is more probable, by the first of equals.
+
+    Parameters
+    ----------
+    known : int32 array of length L
+        The class of each position if it is known, else -1.
+    uniforms : ndarray of shape (S, L)
+        Draw s chooses the class of position k by ``uniforms[s, k]``.
+    upper_bound : float
+        No vector has a higher log-probability: once one is found that has this one, the other draws do not matter.
+    labels : int32 array of length L
+        The start, which `follow` has seen.
+    walk : tuple of arrays
+        See `new_walk`.
+
+    Returns
+    -------
+    float
+        The log-probability of `labels`.
+    """
+    partial, children, bounds, start, start_active, n_active_at, path, active, scores, out = walk
+    n_labels = len(labels)
+    best = partial[n_labels]
+    for s in range(len(uniforms)):
+        if best >= upper_bound - TIE:
+            break
+        k = first_difference(uniforms, s, bounds)
+        if k == n_labels:  # the start again
+            continue
+        for d in range(k):
+            path[d] = start[d]
+        chosen = draw_class(children[k], links.n_classes[k], uniforms[s, k])
+        value = partial[k] + children[k, chosen]
+        n_active = n_active_at[k]
+        for a in range(n_active):
+            active[a] = start_active[a]
+        while value > best + TIE:
+            path[k] = chosen
+            n_active = activate(links, k, chosen, active, n_active)
+            k += 1
+            if k == n_labels:
+                break
+            expand(base_row, links, k, active, n_active, scores, out)
+            chosen = known[k]
+            if chosen < 0:
+                chosen = draw_class(out, links.n_classes[k], uniforms[s, k])
+            value += out[chosen]
+        if k == n_labels and value > best + TIE:
+            best = value
+            for d in range(n_labels):
+                labels[d] = path[d]
+    return best

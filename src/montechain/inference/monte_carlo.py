@@ -28,9 +28,9 @@ class MonteCarlo(Inference):
     """Draw label vectors from p(y | x) and return the best.
 
     This is Algorithm 3 of Read, Martino and Luengo (2014), Section 5: the same draws give the same answer. Draws whose
-    prefix is no more probable than the best vector found are dropped. In a label-linear chain of binary labels, a short
-    branch and bound search bounds the probability of all vectors, and an answer that meets the bound is certified. In
-    others, the draws go through the tree of label prefixes together, and the answer is certified if no class that they
+    prefix is no more probable than the best vector found are dropped. In a label-linear chain, a short branch and bound
+    search bounds the probability of all vectors, and an answer that meets the bound is certified. With links of any
+    kind, the draws go through the tree of label prefixes together, and the answer is certified if no class that they
     left out is more probable than it, because every vector that was not drawn lies below such a class.
 
     Cost: at most ``n_samples`` conditionals per label and row, usually far fewer. Exact for exact match in the rows
@@ -68,7 +68,7 @@ class MonteCarlo(Inference):
     def search(self, tree: PrefixTree, rng: np.random.Generator) -> Decision:  # noqa: D102
         uniforms = self._uniforms(tree, rng)
         start_greedy = self.initial == "greedy"
-        if tree.scores is not None and tree.arrays[1].is_all_binary:
+        if tree.scores is not None:
             return Decision.most_probable(*monte_carlo(*tree.arrays, uniforms, start_greedy), given=tree.given)
         greedy = sweep(tree, width=1).vectors
         labels, log_proba = greedy.labels, greedy.log_mass if start_greedy else np.full(tree.n_rows, -np.inf)

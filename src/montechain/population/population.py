@@ -81,7 +81,7 @@ class Population(JointModel):
 
     @property
     def max_nodes(self) -> int:
-        """Labels listed per row, at most, in the search for the most probable vector."""
+        """Prefixes expanded, or labels listed, per row, at most, in the search for the most probable vector."""
         return getattr(self.combine, "max_nodes", MAX_NODES)
 
     @property
@@ -91,6 +91,11 @@ class Population(JointModel):
         if others:
             raise TypeError(f"this needs a population of chains, but one of its models is a {others[0]}.")
         return [model.chain for model in self.models]  # type: ignore[attr-defined]
+
+    @property
+    def orders(self) -> np.ndarray:
+        """The label at each position of each chain, int64 of shape (M, L)."""
+        return np.array([chain.order for chain in self.chains], dtype=np.int64)
 
     def log_joint(self, X, Y):  # noqa: D102
         return log_sum(self._weighted([model.log_joint(X, Y) for model in self.models]))

@@ -1,8 +1,8 @@
 """The most probable label vectors of a weighted mixture of joint models, with a proof.
 
-Each model lists its own most probable vectors; a vector that no model has listed is, under each of them, at most as
-probable as the last one listed. The lists grow until the weighted sum of these bounds cannot exceed the best vectors
-found.
+Label-linear chains are searched together by one kernel. Other models list their own most probable vectors; a vector
+that no model has listed is, under each of them, at most as probable as the last one listed. The lists grow until the
+weighted sum of these bounds cannot exceed the best vectors found.
 """
 
 from __future__ import annotations
@@ -14,21 +14,26 @@ from typing import Any
 
 import numpy as np
 
+from montechain._kernels.mixture import mixture
 from montechain._messages import check_positive_argument
 from montechain._rows import take_rows
 from montechain.distributions import LabelDistribution
 from montechain.inference.decision import TIGHT
 from montechain.inference.sweep import best_first
-from montechain.prefix_tree import distinct
+from montechain.joint import ChainModel, JointModel
+from montechain.links.linear import LinearScores, Links
+from montechain.prefix_tree import distinct, no_knowledge
 from montechain.targets import CODE
 
-__all__ = ["joined", "log_sum", "search"]
+__all__ = ["joined", "log_sum", "search", "stacked_scores"]
 
 MAX_NODES = 20_000
-"""Default number of labels listed per row, at most, over all models."""
+"""Default number of prefixes expanded, or labels listed, per row, at most, over all models."""
+FIRST_NODES = 500
+"""Nodes with which each label-linear chain alone is searched first. The same for all budgets, so that the upper bound
+never rises with the budget."""
 FIRST_LENGTH = 5
-"""Number of vectors that each model lists at first; the same for all budgets, so that the upper bound never rises with
-the budget."""
+"""Number of vectors that each model lists at first, likewise."""
 GROWTH = 8
 """Factor by which the lists grow."""
 
@@ -46,6 +51,39 @@ def search(population: Any, X: Any, k: int, given: np.ndarray | None) -> Found:
     check_positive_argument("max_nodes", population.max_nodes, "Mixture(max_nodes=20_000)")
     check_positive_argument("k", k, "k=5")
     k = int(min(k, math.prod(population.n_classes)))
+    scores = stacked_scores(population.models, X)
+    if scores is None:
+        return _search_lists(population, X, k, given)
+    known = no_knowledge(population.n_labels) if given is None else given
+    budget = (FIRST_NODES, population.max_nodes)
+    return mixture(*scores.arrays, known, population.orders, np.log(population.weights), k, *budget)[:3]
+
+
+def stacked_scores(models: tuple[JointModel, ...], X: Any) -> LinearScores | None:
+    """Return the label-linear scores of a batch under all models, or None if some model is not a label-linear chain.
+
+    The W score columns of the M chains lie side by side, so that chains with links of different kinds stack as well.
+    `score_start` and `active_start` have the shape (M, L + 1), `response` and `n_classes` (M, L): everything is in the
+    positions of each chain.
+    """
+    if not all(isinstance(model, ChainModel) and model.n_scores for model in models):
+        return None
+    parts: list[LinearScores] = [model.chain.scores(X) for model in models]  # type: ignore[attr-defined]
+    links = [part.links for part in parts]
+    first = np.cumsum([0] + [part.base.shape[1] for part in parts[:-1]])
+    return LinearScores(
+        np.concatenate([part.base for part in parts], axis=1),
+        Links(
+            effects=np.concatenate([own.effects for own in links]),
+            score_start=np.stack([own.score_start for own in links]) + first[:, None],
+            response=np.stack([own.response for own in links]),
+            n_classes=np.stack([own.n_classes for own in links]),
+            active_start=np.stack([own.active_start for own in links]),
+        ),
+    )
+
+
+def _search_lists(population: Any, X: Any, k: int, given: np.ndarray | None) -> Found:
     n_rows, n_labels = X.shape[0], population.n_labels
     labels = np.full((n_rows, k, n_labels), -1, dtype=CODE)
     log_proba = np.full((n_rows, k), -np.inf)

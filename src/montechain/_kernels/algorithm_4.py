@@ -1,0 +1,54 @@
+"""Algorithm 4 of the paper: one random search through the label vectors of several chains.
+
+The chains are stacked, see `montechain.population.search.stacked_scores`. What is known and what is returned is in the
+order of the labels. Among the draws under one order only the best counts, and only if it is better than the vector
+held, as in `montechain._kernels.monte_carlo`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from montechain._kernels.compiling import njit
+from montechain._kernels.conditional import of_chain
+from montechain._kernels.monte_carlo import best_of_draws, follow, new_walk
+
+
+def algorithm_4(base, links, given, orders, chosen_orders, uniforms, start_greedy):
+    """Return the label vectors, int32 of shape (n, L), at which Algorithm 4 ends.
+
+    Parameters
+    ----------
+    base, links
+        See `montechain.population.search.stacked_scores`.
+    given : int32 ndarray of shape (n, L) or (0, L)
+        Known classes by label, -1 elsewhere; no rows if nothing is known.
+    orders : int64 ndarray of shape (M, L)
+        The label at each position of each chain.
+    chosen_orders : int64 ndarray of shape (T,)
+        The chain that is used in each step.
+    uniforms : ndarray of shape (T, S, L)
+        Uniform numbers in [0, 1): draw s of step t chooses the class of position k by ``uniforms[t, s, k]``.
+    start_greedy : bool
+        Whether the greedy vector under the first chosen order is the start; otherwise the first draw is.
+    """
+    labels = np.empty((len(base), orders.shape[1]), dtype=np.int32)
+    known, z = np.full((2, orders.shape[1]), -1, dtype=np.int32)
+    _steps(base, links, given, orders, chosen_orders, uniforms, start_greedy, labels, known, z, new_walk(links))
+    return labels
+
+
+@njit
+def _steps(base, links, given, orders, chosen_orders, uniforms, start_greedy, labels, known, z, walk):
+    for i in range(len(base)):
+        for t in range(len(chosen_orders)):
+            order, own = orders[chosen_orders[t]], of_chain(links, chosen_orders[t])
+            for k in range(len(order)):
+                if len(given):
+                    known[k] = given[i, order[k]]
+                z[k] = labels[i, order[k]]
+            # The vector held in the positions of this chain, or the start.
+            follow(base[i], own, known, uniforms[t, 0, : len(order) if t == 0 else 0], start_greedy, z, walk)
+            best_of_draws(base[i], own, known, uniforms[t], np.inf, z, walk)
+            for k in range(len(order)):
+                labels[i, order[k]] = z[k]
