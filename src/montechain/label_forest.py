@@ -7,6 +7,7 @@ classes at every node, which takes gigabytes where there are many labels.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -117,7 +118,10 @@ class LabelForest:
             nodes = tree.feature, tree.threshold, tree.children_left, tree.children_right
             return shares, leaves, counts == 0.0, [np.array(own) for own in nodes]
 
-        grown = [tree for tree in run_in_threads(grow_one, range(n_trees), n_jobs) if tree is not None]
+        with warnings.catch_warnings():
+            # Nearly every row may have a label vector of its own.
+            warnings.filterwarnings("ignore", "The number of unique classes")
+            grown = [tree for tree in run_in_threads(grow_one, range(n_trees), n_jobs) if tree is not None]
         shares, leaves, is_out, nodes = zip(*grown, strict=True)
         first_node = np.concatenate([[0], np.cumsum([part.shape[0] for part in shares])]).astype(np.int64)
         feature, threshold, left, right = (np.concatenate(parts) for parts in zip(*nodes, strict=True))

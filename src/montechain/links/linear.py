@@ -84,7 +84,9 @@ class FittedLinearLink:
         arrays = (coef, intercept, effects)
         is_known = state["response"] in (SOFTMAX, ONE_VERSUS_REST) and state["n_classes"] >= 1
         require(is_known and all(type(k) is int and k >= 1 for k in sizes), "a link has an unknown kind")
-        require(all(type(a) is np.ndarray and a.dtype == np.float64 for a in arrays), "a link does not hold numbers")
+        # joblib loads large arrays as memory maps.
+        are_numbers = all(isinstance(a, np.ndarray) and a.dtype == np.float64 for a in arrays)
+        require(are_numbers, "a link does not hold numbers")
         require(all(np.isfinite(array).all() for array in arrays), "a link holds numbers that are not finite")
         fits = coef.ndim == 2 and coef.shape[1] == width and intercept.shape == (width,)
         require(fits and effects.shape == (sum(sizes), width), "the coefficients of a link do not match its classes")
@@ -92,8 +94,8 @@ class FittedLinearLink:
         self.__dict__.update(
             n_classes=int(state["n_classes"]),
             response=int(state["response"]),
-            coef=coef,
-            intercept=intercept,
+            coef=np.asarray(coef),
+            intercept=np.asarray(intercept),
             parent_effects=parent_effects,
         )
 

@@ -53,7 +53,7 @@ class FittedPairwiseLink:
         require(type(self.n_classes) is int and isinstance(self.odds, FittedLinearLink), "a link has an unknown kind")
         n_pairs = self.n_classes * (self.n_classes - 1) // 2
         weight = self.pair_weight
-        fits = type(weight) is np.ndarray and weight.shape == self.odds.intercept.shape == (n_pairs,)
+        fits = isinstance(weight, np.ndarray) and weight.shape == self.odds.intercept.shape == (n_pairs,)
         require(fits and (weight > 0.0).all() and np.isfinite(weight).all(), "a link has weights that do not fit")
 
     @property

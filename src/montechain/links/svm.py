@@ -32,6 +32,8 @@ __all__ = ["SVMLink", "fit_sigmoid"]
 
 RIDGE = 1e-8
 """Penalty of the logistic model, so small that it matters only if the scores separate the classes."""
+FINEST = 1e-6
+"""Tolerance to which machines are learned at most: from there on the equations of the support vectors are solved."""
 MAX_GRAM_ROWS = 4096
 """Number of rows up to which machines are given the products of all pairs of rows, which all links share."""
 
@@ -139,7 +141,7 @@ class SVMLink(OneByOne):
         machine = SVC(
             C=self.C,
             kernel="linear" if products is None else "precomputed",
-            tol=self.tol,
+            tol=max(self.tol, FINEST),
             max_iter=min(int(self.max_iter) * len(weight), 2**31 - 1),
         )
         with warnings.catch_warnings():  # ours says what to do
@@ -152,11 +154,15 @@ class SVMLink(OneByOne):
                 ConvergenceWarning,
                 stacklevel=2,
             )
+        support, intercept = machine.support_, machine.intercept_[0]
         dual = (machine.dual_coef_.toarray() if sp.issparse(machine.dual_coef_) else machine.dual_coef_)[0]
-        coef, intercept = inputs[machine.support_].T @ dual, machine.intercept_[0]
+        if products is not None and self.tol < FINEST:
+            among = products[np.ix_(support, support)]
+            dual, intercept = _polished(among, is_positive[support], dual, intercept, self.C * weight[support])
+        coef = inputs[support].T @ dual
         scores = inputs @ coef
         if products is not None:  # the products are those of centred rows
-            intercept += products[0, machine.support_] @ dual - scores[0]
+            intercept += products[0, support] @ dual - scores[0]
         scores += intercept
         losses = np.maximum(0.0, 1.0 - np.where(is_positive, scores, -scores))
         lesser = min(weight[is_positive].sum(), weight[~is_positive].sum())
@@ -194,6 +200,23 @@ class _ScaledRows(NamedTuple):
         shift = X.mean(axis=0, dtype=np.float64) if len(rows) else low
         X = (X - shift) * scale
         return cls(rows, X, shift, scale, X @ X.T if few else None)
+
+
+def _polished(gram, is_positive, dual, intercept, bounds):
+    """Return the solution for which the support vectors inside their bounds have a margin of exactly one.
+
+    If it lies outside of the bounds, the solution stays as it is.
+    """
+    free = np.flatnonzero(np.abs(dual) < bounds * (1.0 - 1e-12))
+    at_bound = np.setdiff1d(np.arange(len(dual)), free)
+    border = np.ones((len(free), 1))
+    system = np.block([[gram[np.ix_(free, free)], border], [border.T, np.zeros((1, 1))]])
+    margins = np.where(is_positive, 1.0, -1.0)[free] - gram[np.ix_(free, at_bound)] @ dual[at_bound]
+    found = np.linalg.lstsq(system, np.append(margins, -dual[at_bound].sum()), rcond=1e-13)[0]
+    polished = dual.copy()
+    polished[free] = found[:-1]
+    inside = (polished >= 0.0) == is_positive
+    return (polished, found[-1]) if (inside & (np.abs(polished) <= bounds)).all() else (dual, intercept)
 
 
 def fit_sigmoid(scores: np.ndarray, is_positive: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
