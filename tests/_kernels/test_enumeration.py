@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montechain._kernels.enumeration import lower_thresholds, vectors_above
-from montechain.chain import Chain, PrefixTree, no_knowledge
+from montechain._kernels import enumeration as kernels
+from montechain._kernels.conditional import new_path
+from montechain.chain import Chain, PrefixTree
 from montechain.inference.enumeration import Effort, distribution, evidence
 from montechain.links.linear import FittedLinearLink
 from random_chains import as_generic, random_given, random_linear_chain
@@ -131,16 +132,28 @@ def test_masses_far_below_the_smallest_number_do_not_vanish():
 @settings(deadline=None, max_examples=80)
 def test_draws_equal_those_of_the_reference(seed, parents, is_known, max_nodes, offset):
     chain, X, known, rng = make_case(seed, parents, is_known, n_rows=1)
-    uniforms = rng.random((7, chain.n_labels))
-    given_array = no_knowledge(chain.n_labels) if known is None else known
-    arrays = (*chain.scores(X).arrays, given_array, np.array([chain.n_labels]))
-    found = lower_thresholds(*arrays, 0.01, max_nodes)
-    row_known = None if known is None else known[0]
-    prefixes = reference.open_prefixes(chain, X[0], row_known, found[0][0])
-    assert found[4][0] == len(prefixes)
-    assert found[5][0] <= max_nodes
-    _, labels, log_mass = vectors_above(*arrays, found, found[4] > 0, offset, uniforms)
-    if prefixes:
-        expected = reference.draw_completions(chain, X[0], row_known, prefixes, offset, uniforms)
-        np.testing.assert_array_equal(labels[-7:], [vector for vector, _ in expected])
-        np.testing.assert_allclose(log_mass[-7:], [weight for _, weight in expected], rtol=0, atol=1e-9)
+    n_labels, row_known = chain.n_labels, None if known is None else known[0]
+    uniforms = rng.random((7, n_labels))
+    (base, links), path = chain.scores(X).arrays, new_path(chain.scores(X).links)
+    agreeing = np.empty(0, dtype=np.int32) if known is None else row_known
+    tree, frontier, _, size, _, remaining = kernels.grow_tree(
+        base[0], links, agreeing, n_labels, 0.0, max_nodes, kernels.new_tree(64), path, np.empty(64, dtype=np.int64)
+    )
+    if size == 0:
+        return
+    parent, chosen, _, log_mass = tree[:4]
+    prefixes = []
+    for node in frontier[:size]:
+        walk, prefix = node, []
+        while walk > 0:
+            prefix.insert(0, int(chosen[walk]))
+            walk = parent[walk]
+        prefixes.append((tuple(prefix), log_mass[node]))
+    labels = np.empty((7, n_labels), dtype=np.int32)
+    log_weight = np.empty(7)
+    kernels.draw_completions(
+        base[0], links, agreeing, n_labels, tree, path, frontier, size, remaining, offset, uniforms, labels, log_weight
+    )
+    expected = reference.draw_completions(chain, X[0], row_known, prefixes, offset, uniforms)
+    np.testing.assert_array_equal(labels, [vector for vector, _ in expected])
+    np.testing.assert_allclose(log_weight, [weight for _, weight in expected], rtol=0, atol=1e-9)

@@ -34,18 +34,6 @@ def log_evidence(chain, X, given):
     return [math.log(sum(map(math.exp, enumerate_vectors(chain, X, i, given).values()))) for i in range(len(X))]
 
 
-def open_prefixes(chain, x, known, threshold, prefix=(), value=0.0):
-    """Return [(prefix, log-probability)] of the incomplete prefixes not above `threshold` whose parents all are."""
-    k = len(prefix)
-    if k == chain.n_labels or (k > 0 and value <= threshold):
-        return [] if k == chain.n_labels else [(prefix, value)]
-    steps = chain.conditional(x[None], np.array([prefix], dtype=np.int32).reshape(1, k))[0]
-    allowed = [c for c in range(len(steps)) if known is None or known[k] in (-1, c)]
-    return [
-        found for c in allowed for found in open_prefixes(chain, x, known, threshold, (*prefix, c), value + steps[c])
-    ]
-
-
 def draw_completions(chain, x, known, prefixes, offset, uniforms):
     """Return (vector, log-weight) for each row of `uniforms`.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from montechain._kernels.depth_first import k_best
-from montechain._kernels.enumeration import lower_thresholds, vectors_above
+from montechain._kernels.enumeration import enumerate_vectors
 from montechain._messages import check_positive_argument
 from montechain._rows import join_rows
 from montechain.distributions import LabelDistribution
@@ -158,18 +158,14 @@ def _enumerate(
 ) -> Enumerated:
     """Enumerate prefixes of the lengths `full_depth`, and draw from the open ones where more than `residual` is left.
 
-    All prefixes above a threshold are expanded. It falls until little is left, as long as at most
-    `effort.max_nodes` prefixes are above it.
+    A label-linear chain expands the most probable prefixes first. With links of any kind, all prefixes above a
+    threshold are expanded; it falls until little is left, as long as at most `effort.max_nodes` are above it.
     """
     # All rows share the offset and the table of uniforms; a longer table begins with the shorter.
     offset, uniforms = rng.random(), rng.random((effort.n_samples, tree.chain.n_labels))
     if tree.scores is not None:
-        arrays = (*tree.arrays, full_depth)
-        found = lower_thresholds(*arrays, residual, effort.max_nodes)
-        _, complete, remaining, _, n_open, _ = found
-        is_drawn = (n_open > 0) & (_share_open(complete, remaining) > residual)
-        rows, labels, log_mass = vectors_above(*arrays, found, is_drawn, offset, uniforms)
-        return Enumerated(rows, labels, log_mass, complete, remaining)
+        indptr, *found = enumerate_vectors(*tree.arrays, full_depth, residual, effort.max_nodes, offset, uniforms)
+        return Enumerated(np.repeat(np.arange(tree.n_rows), np.diff(indptr)), *found)
     n_rows = tree.n_rows
     threshold, final, unfinished = np.zeros(n_rows), np.zeros(n_rows), np.ones(n_rows, dtype=bool)
     while unfinished.any():
