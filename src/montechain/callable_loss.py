@@ -74,7 +74,6 @@ class CallableLoss(Loss):
                 f"`{maximum=}` of CallableLoss must be a positive number, the largest value that the function can "
                 "return, e.g. CallableLoss(function, maximum=1.0)."
             )
-        bound.classes_ = [np.asarray(c) for c in classes]
         bound.position_ = np.argsort(np.asarray(order))
         return bound
 

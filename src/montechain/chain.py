@@ -96,6 +96,11 @@ class Chain(ChainBase):
                 rows = np.flatnonzero(codes[:, label] == UNKNOWN)
                 log_proba = links[-1].log_proba(take_rows(X, rows), filled[rows][:, list(parents[label])])
                 filled[rows, label] = draw_classes(log_proba, np.random.default_rng([seed, label]).random(len(rows)))
+        return cls.of_labels(order, parents, links)
+
+    @classmethod
+    def of_labels(cls, order: Sequence[int], parents: Sequence[Sequence[int]], links: Sequence[FittedLink]) -> Chain:
+        """Return the chain of some links in this order; `parents` are labels, for each label, not positions."""
         position = {label: k for k, label in enumerate(order)}
         return cls(order, [[position[j] for j in parents[label]] for label in order], links)
 

@@ -195,6 +195,8 @@ class Loss(BaseEstimator, ABC):
     worst: float = 1.0
     """Largest value that the loss can take; infinite if unknown."""
 
+    classes_: list[np.ndarray]
+    """The classes of each label, once bound."""
     n_classes_: np.ndarray
     """Number of classes at each position, once bound."""
 
@@ -224,6 +226,7 @@ class Loss(BaseEstimator, ABC):
     def bind(self, classes: Sequence[np.ndarray], order: Sequence[int] | np.ndarray) -> Loss:
         """Return a copy that knows the problem: `classes` by label, and the label at each position."""
         bound = copy.copy(self)
+        bound.classes_ = [np.asarray(own) for own in classes]
         bound.n_classes_ = np.array([len(classes[label]) for label in order], dtype=np.int64)
         return bound
 

@@ -9,7 +9,6 @@ queries it can answer, a dependency network (`montechain.network`).
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Any
@@ -202,7 +201,8 @@ class ChainModel(JointModel):
         return found.with_labels(self.by_label(found.labels))
 
     def decide(self, X, *, loss, given=None, rng):  # noqa: D102
-        own = in_order(loss, self.order)
+        # Bound to the labels in their order before, and now to the positions of the chain.
+        own = loss if loss.is_exact_match else loss.bind(loss.classes_, self.order)
         found = self.inference.decide(self.chain, X, loss=own, given=self.by_position(given), rng=rng)
         return found.with_labels(self.by_label(found.labels))
 
@@ -222,31 +222,3 @@ class ChainModel(JointModel):
     def draw(self, X, n_samples, *, rng):  # noqa: D102
         uniforms = rng.random((X.shape[0], n_samples, self.n_labels))
         return self.by_label(self.chain.sample(X, uniforms)[0])
-
-
-def in_order(loss: Loss, order: np.ndarray) -> Loss:
-    """Return a loss for the positions of a chain from one that is bound to the order of the labels."""
-    if loss.is_exact_match:
-        return loss
-    if isinstance(loss, Hamming):
-        # Strategies decide by the marginals where they recognise this loss, so it is not hidden in another one.
-        moved = copy.copy(loss)
-        if hasattr(loss, "n_classes_"):
-            moved.n_classes_ = loss.n_classes_[order]
-        return moved
-    return ReorderedLoss(loss, order)
-
-
-class ReorderedLoss(Loss):
-    """A loss bound to the order of the labels, for vectors in another: `order` is the label at each position."""
-
-    def __init__(self, loss: Loss, order: np.ndarray):
-        self.loss = loss
-        self.order = order
-
-    def decide(self, distribution, given=None):
-        position = np.argsort(self.order)
-        by_label = replace(distribution, labels=np.ascontiguousarray(distribution.labels[:, position]))
-        known = None if given is None else np.ascontiguousarray(given[:, position])
-        labels, expected_loss, regret = self.loss.decide(by_label, given=known)
-        return labels[:, self.order], expected_loss, regret

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import numpy as np
@@ -189,24 +190,14 @@ def _explicit(parents: Any, order: Sequence[int], names: Sequence[Any] | None) -
                 f"`parents` gives label {label!r} the parents {above!r}: give a list, such as [{above!r}]."
             )
         graph[label_of(label)] = tuple(sorted({label_of(parent) for parent in above}))
-    cycle = _cycle(tuple(graph))
-    if cycle:
-        path = " -> ".join(map(str, cycle))
-        raise ValueError(f"`parents` has a cycle: {path}. Remove one of these edges; a chain needs an acyclic graph.")
+    try:
+        TopologicalSorter(dict(enumerate(graph))).prepare()
+    except CycleError as error:
+        path = " -> ".join(map(str, error.args[1]))
+        raise ValueError(
+            f"`parents` has a cycle: {path}. Remove one of these edges; a chain needs an acyclic graph."
+        ) from None
     return tuple(graph)
-
-
-def _cycle(graph: Graph) -> list[int]:
-    """Return the labels along a cycle, from parent to child, or an empty list."""
-    left = set(range(len(graph))) - set(_topological(graph, range(len(graph))))
-    if not left:
-        return []
-    path = [min(left)]
-    while True:
-        above = next(parent for parent in graph[path[-1]] if parent in left)
-        if above in path:
-            return [above, *reversed(path[path.index(above) :])]
-        path.append(above)
 
 
 def _check_parents_first(graph: Graph, order: Sequence[int]) -> None:

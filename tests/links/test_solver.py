@@ -162,19 +162,6 @@ def test_inputs_that_single_precision_cannot_hold():
     np.testing.assert_allclose(solution.coefficients[:, 2:], plain.coefficients[:, 2:], atol=0.05)
 
 
-def test_a_path_of_penalties_is_the_same_as_one_by_one():
-    X, P, allowed, targets = make_problems(3)
-    Cs = [0.01, 0.1, 1.0, 10.0]
-    path = LogisticProblems(X, P, targets).solve_path(allowed, range(5), N_CLASSES, Cs=Cs, tol=1e-9)
-    n_cold = 0
-    for C, solution in zip(Cs, path, strict=True):
-        alone = solve_logistic(X, P, allowed, targets, range(5), N_CLASSES, C=C, tol=1e-9)
-        n_cold += alone.n_iter.sum()
-        assert solution.converged.all()
-        np.testing.assert_allclose(solution.coefficients, alone.coefficients, atol=1e-5)
-    assert sum(solution.n_iter.sum() for solution in path) < n_cold
-
-
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
 def test_more_columns_than_rows(container):
     X, P, allowed, targets = make_problems(6, n=30, d=80)

@@ -9,6 +9,7 @@ vectorises, take the exponentials of a line of labels at a time.
 from __future__ import annotations
 
 import math
+from functools import partial, wraps
 
 from llvmlite import ir
 from numba import types
@@ -46,6 +47,18 @@ def _pointer(context, builder, signature, arguments):
     return builder.bitcast(builder.gep(table.data, [offset]), vector.as_pointer())
 
 
+def _on_lines(build):
+    """Turn a function that builds instructions for lines, and numbers of their kind, into one that kernels can call."""
+
+    @wraps(build)
+    def typed(typing_context, *kinds):
+        lanes = next(kind for kind in kinds if isinstance(kind, Lanes))
+        signature = lanes(*(kind if kind == lanes else lanes.dtype for kind in kinds))
+        return signature, lambda context, builder, signature, arguments: build(builder, *arguments)
+
+    return intrinsic(typed)
+
+
 @intrinsic
 def load(typing_context, table, row):
     """Return a row of a C-contiguous table with one line in each row."""
@@ -73,91 +86,7 @@ def store(typing_context, table, row, lanes):
 def zeros_like(typing_context, table):
     """Return a line of zeros, of the kind of numbers of a table."""
     lanes = Lanes(table.dtype)
-
-    def generate(context, builder, signature, arguments):
-        vector = _vector(lanes)
-        return ir.Constant(vector, [0.0] * vector.count)
-
-    return lanes(table), generate
-
-
-@intrinsic
-def add(typing_context, left, right):
-    """Return the sum of two lines."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.fadd(*arguments)
-
-    return left(left, right), generate
-
-
-@intrinsic
-def multiply_add(typing_context, factor, lanes, addend):
-    """Return ``factor * lanes + addend`` for a number and two lines."""
-
-    def generate(context, builder, signature, arguments):
-        everywhere = _everywhere(builder, arguments[0], arguments[1].type)
-        product = builder.fmul(everywhere, arguments[1], flags=("contract",))
-        return builder.fadd(product, arguments[2], flags=("contract",))
-
-    return lanes(lanes.dtype, lanes, addend), generate
-
-
-@intrinsic
-def multiply(typing_context, left, right):
-    """Return the product of two lines."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.fmul(*arguments)
-
-    return left(left, right), generate
-
-
-@intrinsic
-def ratios(typing_context, odds):
-    """Return exp(-|x|) of each number x of a line of float64: the odds of the less probable class."""
-
-    def generate(context, builder, signature, arguments):
-        return _ratios(builder, arguments[0])
-
-    return odds(odds), generate
-
-
-@intrinsic
-def shares(typing_context, ratios):
-    """Return 1 / (1 + x) of each number x of a line: the probability of the more probable class."""
-
-    def generate(context, builder, signature, arguments):
-        one = _constant(arguments[0].type, 1.0)
-        return builder.fdiv(one, builder.fadd(one, arguments[0]))
-
-    return ratios(ratios), generate
-
-
-@intrinsic
-def sigmoids(typing_context, odds):
-    """Return 1 / (1 + exp(-x)) of each number x of a line of float64."""
-
-    def generate(context, builder, signature, arguments):
-        vector = arguments[0].type
-        small = _ratios(builder, arguments[0])
-        one = _constant(vector, 1.0)
-        is_positive = builder.fcmp_ordered(">", arguments[0], _constant(vector, 0.0))
-        return builder.fdiv(builder.select(is_positive, one, small), builder.fadd(one, small))
-
-    return odds(odds), generate
-
-
-@intrinsic
-def exceed(typing_context, lanes, threshold):
-    """Return 1.0 where a number of a line exceeds a constant, 0.0 elsewhere."""
-
-    def generate(context, builder, signature, arguments):
-        vector = arguments[0].type
-        above = builder.fcmp_ordered(">", arguments[0], _everywhere(builder, arguments[1], vector))
-        return builder.select(above, _constant(vector, 1.0), _constant(vector, 0.0))
-
-    return lanes(lanes, lanes.dtype), generate
+    return lanes(table), lambda context, builder, signature, arguments: _constant(_vector(lanes), 0.0)
 
 
 @intrinsic
@@ -173,8 +102,58 @@ def any_of(typing_context, lanes):
     return types.boolean(lanes), generate
 
 
+@_on_lines
+def add(builder, left, right):
+    """Return the sum of two lines."""
+    return builder.fadd(left, right)
+
+
+@_on_lines
+def multiply(builder, left, right):
+    """Return the product of two lines."""
+    return builder.fmul(left, right)
+
+
+@_on_lines
+def multiply_add(builder, factor, lanes, addend):
+    """Return ``factor * lanes + addend`` for a number and two lines."""
+    return _multiply_add(builder, _everywhere(builder, factor, lanes.type), lanes, addend)
+
+
+@_on_lines
+def ratios(builder, odds):
+    """Return exp(-|x|) of each number x of a line of float64: the odds of the less probable class."""
+    return _ratios(builder, odds)
+
+
+@_on_lines
+def shares(builder, ratios):
+    """Return 1 / (1 + x) of each number x of a line: the probability of the more probable class."""
+    one = _constant(ratios.type, 1.0)
+    return builder.fdiv(one, builder.fadd(one, ratios))
+
+
+@_on_lines
+def sigmoids(builder, odds):
+    """Return 1 / (1 + exp(-x)) of each number x of a line of float64."""
+    small, one = _ratios(builder, odds), _constant(odds.type, 1.0)
+    is_positive = builder.fcmp_ordered(">", odds, _constant(odds.type, 0.0))
+    return builder.fdiv(builder.select(is_positive, one, small), builder.fadd(one, small))
+
+
+@_on_lines
+def exceed(builder, lanes, threshold):
+    """Return 1.0 where a number of a line exceeds a constant, 0.0 elsewhere."""
+    above = builder.fcmp_ordered(">", lanes, _everywhere(builder, threshold, lanes.type))
+    return builder.select(above, _constant(lanes.type, 1.0), _constant(lanes.type, 0.0))
+
+
 def _constant(vector, value):
     return ir.Constant(vector, [value] * vector.count)
+
+
+def _multiply_add(builder, factor, other, addend):
+    return builder.fadd(builder.fmul(factor, other, flags=("contract",)), addend, flags=("contract",))
 
 
 def _everywhere(builder, number, vector):
@@ -189,13 +168,7 @@ def _ratios(builder, odds):
     """Build exp(-|odds|), by the same steps as in `montechain._kernels.elementary`."""
     vector = odds.type
     whole_numbers = ir.VectorType(ir.IntType(64), vector.count)
-
-    def constant(value):
-        return _constant(vector, value)
-
-    def multiply_add(factor, other, addend):
-        return builder.fadd(builder.fmul(factor, other, flags=("contract",)), addend, flags=("contract",))
-
+    constant, multiply_add = partial(_constant, vector), partial(_multiply_add, builder)
     is_positive = builder.fcmp_ordered(">", odds, constant(0.0))
     negative = builder.select(is_positive, builder.fsub(constant(0.0), odds), odds)
     is_low = builder.fcmp_ordered("<", negative, constant(LOWEST))

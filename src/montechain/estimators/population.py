@@ -204,9 +204,7 @@ def _learn_together(learner, X, codes, n_classes, arranged, options) -> list[Cha
     """Learn the links of several chains in one go; a link that several chains have is learned once."""
     problems = dict.fromkeys(LinkProblem(label, parents[label]) for order, parents in arranged for label in order)
     links = dict(zip(problems, learner.fit_links(X, codes, codes, n_classes, list(problems), **options), strict=True))
-    chains = []
-    for order, parents in arranged:
-        position = {label: k for k, label in enumerate(order)}
-        own = [links[LinkProblem(label, parents[label])] for label in order]
-        chains.append(Chain(order, [[position[j] for j in parents[label]] for label in order], own))
-    return chains
+    return [
+        Chain.of_labels(order, parents, [links[LinkProblem(label, parents[label])] for label in order])
+        for order, parents in arranged
+    ]

@@ -242,10 +242,8 @@ class OrderEvaluator:
     def _payoffs_on(self, fold: Fold, order: Order, payoffs: Sequence[Any]) -> list[float]:
         """Return payoffs of the chain with this order, learned from the other rows, on the rows of one fold."""
         order, graph = self.arranged(order)
-        position = {label: k for k, label in enumerate(order)}
-        problems = [LinkProblem(label, graph[label]) for label in order]
-        parents = [[position[j] for j in problem.parents] for problem in problems]
-        model = ChainModel(Chain(order, parents, fold.cache.links(problems)), self.inference)
+        links = fold.cache.links([LinkProblem(label, graph[label]) for label in order])
+        model = ChainModel(Chain.of_labels(order, graph, links), self.inference)
         candidate = Candidate(model, self.loss, self.codec, self.seed)
         wanted = {payoff.of for payoff in payoffs} - {"estimator"}
         proba = candidate.proba_of(fold.X, fold.codes if self.on == "truth" else None, wanted) if wanted else {}

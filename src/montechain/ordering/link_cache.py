@@ -12,20 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from montechain.links import (
-    EstimatorLink,
-    FittedLinearLink,
-    FittedLink,
-    LinkLearner,
-    LinkProblem,
-    LogisticLink,
-    SVMLink,
-)
+from montechain.links import FittedLinearLink, FittedLink, LinkLearner, LinkProblem, LogisticLink
+from montechain.links.base import OneByOne
 
 __all__ = ["LinkCache"]
 
-ONE_BY_ONE = (EstimatorLink, SVMLink)
-"""Learners whose links are the same alone and among others, so that they may be fitted at the same time."""
 MAX_BYTES = 2**28
 """Memory that a cache may take by default."""
 N_NEIGHBOURS = 256
@@ -74,7 +65,7 @@ class LinkCache:
     @property
     def is_exact(self) -> bool:
         """Whether a link is the same to the last bit whenever it is fitted."""
-        return not self.warm_start or isinstance(self.learner, ONE_BY_ONE)
+        return not self.warm_start or isinstance(self.learner, OneByOne)
 
     def links(self, problems: Sequence[LinkProblem]) -> list[FittedLink]:
         """Return the links of these problems; those that are missing are fitted."""
@@ -97,11 +88,11 @@ class LinkCache:
 
     def _fit(self, problems: list[LinkProblem]) -> list[FittedLink]:
         self.n_fitted += len(problems)
-        if self.warm_start and isinstance(self.learner, LogisticLink) and problems:
+        if self.is_exact and not isinstance(self.learner, OneByOne):
+            return [self.fit_links([problem])[0] for problem in problems]
+        if isinstance(self.learner, LogisticLink):
             return self.fit_links(problems, initial=[self._nearest(problem) for problem in problems])
-        if (self.warm_start or isinstance(self.learner, ONE_BY_ONE)) and problems:
-            return self.fit_links(problems)
-        return [self.fit_links([problem])[0] for problem in problems]
+        return self.fit_links(problems)
 
     def _nearest(self, problem: LinkProblem) -> tuple[LinkProblem, FittedLink] | None:
         """Return the link of the same label whose parents differ least, of those used lately."""

@@ -186,18 +186,6 @@ class LogisticProblems:
         found = self._restored(coefficients)
         return Solution(found if centre is None else found + centre, score_start, gradient, n_iter, converged)
 
-    def solve_path(self, allowed, target_row, n_classes, *, Cs: Sequence[float], **options: Any) -> list[Solution]:
-        """Solve the same problems for several strengths of the penalty, in the order of `Cs`.
-
-        Each solution starts from the one before it; so `Cs` should rise or fall. The other parameters are those of
-        `solve`.
-        """
-        solutions: list[Solution] = []
-        for C in Cs:
-            initial = solutions[-1].coefficients if solutions else None
-            solutions.append(self.solve(allowed, target_row, n_classes, C=C, initial=initial, **options))
-        return solutions
-
     def _penalty(self, C, parent_C):
         """Return the penalty of each column: none for the intercept, 1 / C for the others before they are rescaled."""
         penalty = np.full(self.inputs.n_columns, 1.0 / C)
