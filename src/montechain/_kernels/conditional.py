@@ -121,19 +121,8 @@ def _respond_rows(scores, response, n_classes, out):
 def expand(base_row, links, k, active, n_active, scores, out):
     """Write to ``out[:n_classes[k]]`` the log-probabilities of the classes at position `k`.
 
-    Parameters
-    ----------
-    base_row : array
-        One row's base scores.
-    links : Links
-    k : int
-        Position in the chain.
-    active, n_active : array of int, int
-        Columns of `effects` that the prefix of positions 0..k-1 switches on: ``active[:n_active]``.
-    scores : array of float
-        Scratch space for the scores of one link.
-    out : array of float
-        Where the log-probabilities go.
+    ``active[:n_active]`` are the columns of `effects` that the prefix of positions 0..k-1 switches on; `scores` is
+    scratch space for the scores of one link.
     """
     # Small enough to be inlined, for binary links.
     if links.response[k] == SOFTMAX and links.n_classes[k] == 2:

@@ -18,26 +18,10 @@ from montechain._kernels.conditional import SOFTMAX, draw_class, respond
 
 @njit
 def gibbs(base, links, given, uniforms, n_collected):
-    """Return the label vectors after each of the last sweeps.
+    """Return the label vectors after each of the last sweeps: see `montechain.network.DependencyNetwork.gibbs`.
 
-    Every sweep draws each label that is not known, in the order of the positions. The first one starts
-    from the first class of each.
-
-    Parameters
-    ----------
-    base, links
-        See `montechain.links.linear.LinearScores`; any position may be a parent of any other.
-    given : int32 ndarray of shape (n, L) or (0, L)
-        Known classes, -1 elsewhere; no rows if nothing is known.
-    uniforms : ndarray of shape (n, T, L) or (1, T, L)
-        Uniform numbers in [0, 1), one for each label of each of the T sweeps. With a first axis of
-        length one, all rows share one table.
-    n_collected : int
-        How many sweeps, the last ones, are collected.
-
-    Returns
-    -------
-    int32 ndarray of shape (n, n_collected, L)
+    `base` and `links` are those of `montechain.links.linear.LinearScores`, but any position may be a parent of any
+    other. `given` has no rows if nothing is known.
     """
     n_rows, n_labels = len(base), len(links.n_classes)
     n_before = uniforms.shape[1] - n_collected

@@ -97,12 +97,16 @@ class StackedMixtureClassifier(JointClassifier, BaseComposition):
         splitter = KFold(self.cv, shuffle=True, random_state=seed) if isinstance(self.cv, int) else check_cv(self.cv)
         logs = np.full((len(codes), len(self.estimators)), np.nan)
         for train, rows in splitter.split(codes):
+            own = {} if weight is None else {"sample_weight": weight[train]}
+            # A label vector that a classifier finds impossible must not rule the classifier out.
+            floor = -10.0 * np.log(2.0 * len(train) + codes.shape[1])
             for m, (_, model) in enumerate(self.estimators):
-                logs[rows, m] = _held_out_log_proba(clone(model), X, codes, train, rows, weight)
+                fitted = clone(model).fit(take_rows(X, train), codes[train], **own)
+                logs[rows, m] = np.maximum(fitted.log_joint(take_rows(X, rows), codes[rows]), floor)
         held_out = ~np.isnan(logs).any(axis=1)
-        own = None if weight is None else weight[held_out]
-        self.weights_ = stacking_weights(logs[held_out], sample_weight=own)
-        self.log_likelihoods_ = np.average(logs[held_out], axis=0, weights=own)
+        weight = None if weight is None else weight[held_out]
+        self.weights_ = stacking_weights(logs[held_out], sample_weight=weight)
+        self.log_likelihoods_ = np.average(logs[held_out], axis=0, weights=weight)
         self.estimators_ = [clone(model).fit(X, codes, **options) for _, model in self.estimators]
 
     def _model(self) -> JointModel:
@@ -110,16 +114,3 @@ class StackedMixtureClassifier(JointClassifier, BaseComposition):
             return Population([model._model() for model in self.estimators_], self.weights_)
 
         return remembered(self, "model", [self.estimators_, self.weights_], build)
-
-
-def _held_out_log_proba(model, X, codes, train, rows, weight) -> np.ndarray:
-    """Return the log-probabilities of rows under a classifier fitted to others; unseen classes have half a count."""
-    options = {} if weight is None else {"sample_weight": weight[train]}
-    model.fit(take_rows(X, train), codes[train], **options)
-    floor = -np.log(2.0 * len(train) + codes.shape[1])
-    log_proba = np.full(len(rows), floor)
-    is_known = np.all([np.isin(codes[rows, j], codes[train, j]) for j in range(codes.shape[1])], axis=0)
-    if is_known.any():
-        found = model.log_joint(take_rows(X, rows[is_known]), codes[rows[is_known]])
-        log_proba[is_known] = np.maximum(found, 10.0 * floor)
-    return log_proba

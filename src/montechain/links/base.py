@@ -68,31 +68,22 @@ class LinkLearner(BaseEstimator, ABC):
         on_link: Callable[[LinkProblem], None] | None = None,
         **options: Any,
     ) -> list[FittedLink]:
-        """Learn all `problems` on the same rows.
+        """Learn all `problems` on the same rows, and return their links in the same order.
 
         Parameters
         ----------
         X : array, CSR matrix or data frame of n rows
-        codes : int32 ndarray of shape (n, L)
-            Classes as codes 0..K-1; `UNKNOWN` where a label is not known. A link is learned from the
-            rows in which its own label is known.
-        filled : int32 ndarray of shape (n, L)
-            The same with unknown labels filled in; parents are read here.
+        codes, filled : int32 ndarrays of shape (n, L)
+            Classes as codes 0..K-1, `UNKNOWN` where a label is not known, and the same with unknown labels filled in. A
+            link is learned from the rows in which its own label is known; its parents are read in `filled`.
         n_classes : sequence of L ints
             Number of classes of every label, whether or not all occur in these rows.
         problems : sequence of LinkProblem
         on_link : callable, optional
             Called with each problem once its link is learned.
-        sample_weight : ndarray of shape (n,), optional
-        names : sequence of L names, optional
-            Names of the labels, for the parents' columns in a data frame and for messages.
-        n_jobs : int, optional
         **options
-            Others are passed on to the classifier's ``fit`` by `EstimatorLink`; the other learners take none.
-
-        Returns
-        -------
-        list of FittedLink, one for each problem, in the same order.
+            `sample_weight`, `n_jobs` and the `names` of the labels; others are passed on to the classifier's ``fit`` by
+            `EstimatorLink`, and refused by the other learners.
         """
 
     def prepared(

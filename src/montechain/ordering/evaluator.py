@@ -64,12 +64,8 @@ class OrderEvaluator:
         The chain, and how the predicted labels are found, as in `ChainClassifier`.
     classes, names : sequences, optional
         The user's classes of each label, for scorers and losses, by default the codes; and the names of the labels.
-    start : sequence of int, optional
-        By default, as the labels stand.
     sample_weight : ndarray of shape (n,), optional
         For the links, and for the rows in all payoffs but scorers.
-    seed : int, default=0
-        For the choice of validation rows, the filling, and the draws of the inference, the same for all orders.
     accuracy : float, default=2e-5
         Share by which payoffs may be off when links are fitted together and from warm starts; logistic links are
         learned as exactly as that takes. A candidate must gain more than this share to count as better.
@@ -124,6 +120,7 @@ class OrderEvaluator:
                     f"two different payoffs are called {other.name!r}: give the functions different names."
                 )
         self.recorded = list(by_name.values())
+        self.is_logarithmic = self.main.is_logarithm
         if isinstance(learner, LogisticLink):
             learner = clone(learner).set_params(tol=min(learner.tol, LINK_TOLERANCE * accuracy))
         self.accuracy = accuracy
@@ -168,11 +165,6 @@ class OrderEvaluator:
     def n_links_fitted(self) -> int:
         """How many links have been fitted so far, in all folds together."""
         return self._n_links_for_filling + sum(fold.cache.n_fitted for fold in self._folds)
-
-    @property
-    def is_logarithmic(self) -> bool:
-        """Whether `payoff` is the logarithm of what the paper calls the payoff."""
-        return self.main.is_logarithm
 
     @property
     def tolerance(self) -> float:
