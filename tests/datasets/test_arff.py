@@ -53,7 +53,7 @@ class TestHeader:
         [
             ("@attribute 'a b' numeric", "a b"),
             ('@attribute "a\'b" numeric', "a'b"),
-            (r"@attribute 'a\'b\\c\%\t\u00e9\101' numeric", "a'b\\c%\téA"),
+            (r"@attribute 'a\'b\\c\%\t\u00e9' numeric", "a'b\\c%\té"),
             ("@attribute it's numeric", "it's"),
             ("@attribute 50% numeric", "50%"),
             ("@attribute - numeric", "-"),

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import hashlib
 import json
+from dataclasses import asdict
 
 import pytest
 
@@ -88,14 +89,13 @@ def test_names_and_the_papers_figures():
     assert all(entry.citation and entry.note for entry in ENTRIES.values())
 
 
-def test_every_file_has_a_source_and_two_checksums():
+def test_every_file_has_a_source_and_a_checksum():
     files = [file for entry in ENTRIES.values() for file in entry.files]
     assert len(files) == 35
     for file in files:
         assert file.path.split("/")[0] in DATASETS
         assert "(commit " in file.source
-        assert len(file.sha256) == len(file.content_sha256) == 64
-        assert (file.sha256 == file.content_sha256) == (not file.path.endswith(".gz"))
+        assert len(file.sha256) == 64
 
 
 def test_listing_without_a_folder(no_folder):
@@ -106,8 +106,7 @@ def test_listing_without_a_folder(no_folder):
     assert states["parkinsons"] == "not public"
     assert states["solar_flare"] == "absent: solar_flare/solar_flare.arff"
     assert states["scene"] == "absent: scene/scene-train.arff.gz and 2 more"
-    assert entries[4].shown_figures() == ["–"] * 5 + list(PRINTED["music"])
-    assert json.loads(json.dumps([entry.as_dict() for entry in entries]))[4]["paper"]["LC"] == 1.87
+    assert json.loads(json.dumps([asdict(entry) for entry in entries]))[4]["paper"]["LC"] == 1.87
 
 
 def test_listing_with_a_folder(other_flares, monkeypatch):
@@ -115,7 +114,6 @@ def test_listing_with_a_folder(other_flares, monkeypatch):
     for entries in (list_datasets(), list_datasets(other_flares)):
         assert [entry.name for entry in entries if entry.present] == ["solar_flare", "digits"]
         assert entries[0].state == "present"
-        assert entries[0].shown_figures() == list(PRINTED["solar_flare"]) * 2
 
 
 def test_an_unknown_name(no_folder):
@@ -134,15 +132,17 @@ def test_an_unset_or_absent_folder(no_folder, tmp_path, monkeypatch):
     with pytest.raises(DataError, match=message):
         load_dataset("music")
     absent = tmp_path / "nowhere"
-    with pytest.raises(DataError, match=r"`data` names .*nowhere', and there is no such folder"):
+    with pytest.raises(DataError, match=r"there is no folder .*nowhere'"):
         load_dataset("music", data=absent)
     monkeypatch.setenv("MONTECHAIN_DATA", str(absent))
-    with pytest.raises(DataError, match=r"variable MONTECHAIN_DATA names .*nowhere', and there is no such folder"):
+    with pytest.raises(
+        DataError, match=r"there is no folder .*nowhere'\. Set the environment variable MONTECHAIN_DATA"
+    ):
         load_dataset("music")
 
 
 def test_an_absent_file(tmp_path):
-    message = "data/multi-label/yeast/yeast-test.arff.* as yeast/yeast-test.arff.gz in .*, compressed or not"
+    message = "data/multi-label/yeast/yeast-test.arff.* as yeast/yeast-test.arff.gz, compressed or not"
     with pytest.raises(DataError, match=message) as caught:
         load_dataset("yeast", data=tmp_path, part="test")
     assert caught.value.path == tmp_path / "yeast" / "yeast-test.arff.gz"
@@ -165,7 +165,7 @@ def test_another_file_is_refused_unless_it_is_wanted(other_flares):
 def test_how_a_file_is_packed_does_not_matter(suffix, tmp_path):
     content = FLARES.encode()
     packed = gzip.compress(content, mtime=1)
-    file = StoredFile("a/a.arff.gz", "here", hashlib.sha256(packed).hexdigest(), hashlib.sha256(content).hexdigest())
+    file = StoredFile("a/a.arff.gz", "here", hashlib.sha256(content).hexdigest())
     (tmp_path / "a").mkdir()
     path = tmp_path / "a" / f"a{suffix}"
     pack = {".arff": bytes, ".arff.gz": lambda text: gzip.compress(text, 1, mtime=2), ".arff.bz2": bz2.compress}[suffix]
@@ -188,5 +188,5 @@ def test_parts(tmp_path):
         ValueError, match=r"`part='training'` is not one of 'all', 'train', 'test'; did you mean 'train'"
     ):
         load_dataset("music", data=tmp_path, part="training")
-    with pytest.raises(ValueError, match=r"'reuters' has no official training and test part.*music, scene"):
+    with pytest.raises(ValueError, match=r"'reuters' has no official training and test part"):
         load_dataset("reuters", data=tmp_path, part="train")

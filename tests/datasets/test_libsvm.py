@@ -71,34 +71,6 @@ def test_counting_from_zero_or_one(tmp_path):
         read_libsvm(from_zero, n_features=2)
 
 
-def test_the_first_line_of_the_extreme_classification_repository(tmp_path):
-    path = write(tmp_path, "4 5 3\n0,2 1:0.5 4:2\n 2:1\n \n2 3:1\n")
-    data = read_libsvm(path)
-    assert data.label_names == ["label_0", "label_1", "label_2"]  # also the one that does not occur
-    assert data.Y.to_numpy().tolist() == [[1, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, 1]]
-    assert data.X.shape == (4, 5)
-    assert data.X.toarray()[0].tolist() == [0, 0.5, 0, 0, 2]
-    assert data.X.toarray()[2].tolist() == [0, 0, 0, 0, 0]
-
-
-@pytest.mark.parametrize(
-    ("content", "line", "message"),
-    [
-        ("5 5 3\n0 1:1\n", 1, "the first line promises 5 rows, but there are 1"),
-        ("1 5 3\n0 1:1\n1 1:1\n", 1, "the first line promises 1 rows, but there are 2"),
-        ("1 5 3\n3 1:1\n", 2, "3 is not the number of a label.*from 0 on, below 3"),
-        ("1 5 3\n0 5:1\n", None, "an input has the number 5, but there should be 5 inputs"),
-        ("1 9999999 3\n0 5:1\n", None, "there should be 9999999 inputs, at most 4194304"),
-        ("1 5 99999999\n0 4:1\n", None, "a table of 1 rows and 99999999 labels is too large; choose some"),
-        ("1 5 200000\n0 4:1\n", None, "a table of 1 rows and 200000 labels is too large; choose some"),
-    ],
-)
-def test_a_first_line_that_is_wrong(content, line, message, tmp_path):
-    with pytest.raises(DataError, match=message) as refusal:
-        read_libsvm(write(tmp_path, content))
-    assert refusal.value.line == line
-
-
 @pytest.mark.parametrize(
     ("second", "message"),
     [
@@ -142,15 +114,14 @@ def test_no_labels(tmp_path):
     assert data.X.shape == (2, 2)
 
 
-@pytest.mark.parametrize("first", ["", "3 4 8\n"])
-def test_a_label_that_no_row_has_is_known_to_be_absent(first, tmp_path):
+def test_a_label_that_no_row_has_is_known_to_be_absent(tmp_path):
     rows = ["1,7 1:1\n", "7 2:1\n", "2:1\n"]
     targets = ["label_7", "label_3", "label_12", "mood"]
-    together = read_libsvm(write(tmp_path, first + "".join(rows)), targets=targets, partial=True)
+    together = read_libsvm(write(tmp_path, "".join(rows)), targets=targets, partial=True)
     assert together.label_names == ["label_3", "label_7", "label_12"]
     assert together.Y.to_numpy().tolist() == [[0, 1, 0], [0, 1, 0], [0, 0, 0]]
     for position, row in enumerate(rows):  # what is known of a row does not depend on the others
-        alone = read_libsvm(write(tmp_path, first.replace("3 ", "1 ") + row), targets=targets, partial=True)
+        alone = read_libsvm(write(tmp_path, row), targets=targets, partial=True)
         assert alone.Y.to_numpy().tolist() == together.Y.iloc[[position]].to_numpy().tolist()
     assert read_libsvm(write(tmp_path, "1 1:1\n"), targets="label_5", partial=True).Y["label_5"].tolist() == [0]
     assert read_libsvm(write(tmp_path, "1 1:1\n"), targets=-1, partial=True).label_names == ["label_1"]

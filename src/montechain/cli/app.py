@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -127,9 +128,11 @@ def list_command(data: options.Data = None, as_json: options.Json = False) -> No
 
     entries = list_datasets(data)
     if as_json:
-        output.print_json([entry.as_dict() for entry in entries])
+        output.print_json([asdict(entry) | {"present": entry.present, "state": entry.state} for entry in entries])
         return
-    rows = [[entry.name, *entry.shown_figures(), entry.state] for entry in entries]
+    figures = [(entry.found if entry.present else None, entry.paper) for entry in entries]
+    shown = [[text for one in both for text in (one.shown() if one else ["–"] * 5)] for both in figures]
+    rows = [[entry.name, *texts, entry.state] for entry, texts in zip(entries, shown, strict=True)]
     columns = ["name", "N", "L", "K", "d", "LC", "paper: N", "L", "K", "d", "LC", "state"]
     caption = "" if data else "To use data sets that are not bundled: --data FOLDER, or MONTECHAIN_DATA=FOLDER."
     output.print_table("Data sets", columns, rows, left=(0, 11), caption=caption)

@@ -36,7 +36,7 @@ TOKEN = re.compile(
     | (?P<sign> [{},]) | (?P<end> % | $) | (?P<word> [^ \t,{}%'"][^ \t,{}]*+) )""",
     re.VERBOSE,
 )
-ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|[0-3]?[0-7]{1,2}|.)")
+ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 CONTROL = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "a": "\a", "v": "\v"}
 NUMBER = re.compile(r"[+-]?+(?:nan|(?:\d++(?:\.\d*+)?+|\.\d++)(?:e[+-]?+\d++)?+)", re.ASCII | re.IGNORECASE)
 NOT_IN_NUMBERS = re.compile(r"[^0-9+\-.enaENA\n]")
@@ -276,7 +276,8 @@ def _column(cells: Sequence[str | None], attribute: Attribute) -> Any:
 
 def _sparse(lines: list[Line], attributes: list[Attribute]) -> sp.csr_array:
     """Return rows that name only some cells, as ``{index value, index value}``."""
-    convert = [_converter(attribute) for attribute in attributes]
+    readers: dict[str, Any] = {"numeric": float, "string": lambda text: 1.0, "date": lambda text: 1.0}
+    convert = [readers.get(attribute.kind, attribute.codes.__getitem__) for attribute in attributes]
     indices: list[int] = []
     values: list[float] = []
     starts = [0]
@@ -291,12 +292,6 @@ def _sparse(lines: list[Line], attributes: list[Attribute]) -> sp.csr_array:
     array = sp.csr_array(content, shape=(len(lines), len(attributes)))
     array.eliminate_zeros()
     return array
-
-
-def _converter(attribute: Attribute) -> Callable[[str], float]:
-    if attribute.kind == "numeric":
-        return float
-    return (lambda text: 1.0) if attribute.categories is None else attribute.codes.__getitem__
 
 
 def _plain_row(text: str, convert: list[Callable[[str], float]]) -> tuple[list[int], list[float]] | None:
@@ -350,9 +345,7 @@ def _check(text: str | None, attribute: Attribute, line: Line) -> None:
 
 def _escaped(match: re.Match[str]) -> str:
     code = match.group(1)
-    if code[0] == "u" and len(code) == 5:
-        return chr(int(code[1:], 16))
-    return chr(int(code, 8)) if code[0] in "01234567" else CONTROL.get(code, code)
+    return chr(int(code[1:], 16)) if len(code) == 5 else CONTROL.get(code, code)
 
 
 def shortened(text: str) -> str:

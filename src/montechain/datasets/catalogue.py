@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files as package_files
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -40,7 +39,8 @@ DIGIT_FACTS = {
 """The classes of each fact about a digit, and the position of the right one for the digits from 0 to 9."""
 
 
-class Figures(NamedTuple):
+@dataclass(frozen=True)
+class Figures:
     """The size of a data set, in the paper's letters: N rows, L labels, d inputs.
 
     K are the smallest and the largest number of classes that are declared for a label. LC is the label cardinality, the
@@ -61,12 +61,11 @@ class Figures(NamedTuple):
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file of the catalogue: its path in the data folder, its source, its checksum and that of its content."""
+    """A file of the catalogue: its path in the data folder, its source on GitHub, the checksum of its content."""
 
     path: str
     source: str
     sha256: str
-    content_sha256: str
 
     def find(self, folder: Path) -> Path | None:
         """Return where the file is, compressed or not; None if it is absent."""
@@ -78,20 +77,14 @@ class StoredFile:
         """Return where the file is; an error if it is absent or, with `verify`, its content is another."""
         path = self.find(folder)
         if path is None:
+            message = f"there is no such file. Store {self.source}, from GitHub, as {self.path}, compressed or not."
+            raise DataError(message, path=folder / self.path)
+        if verify and (found := hashlib.sha256(read_bytes(path)).hexdigest()) != self.sha256:
             raise DataError(
-                f"there is no such file. Store {self.source}, from GitHub, as {self.path} in {folder}, compressed or "
-                "not.",
-                path=folder / self.path,
+                f"is not the file in the catalogue: the sha256 of its content is {found}, and {self.sha256} was "
+                f"expected. Fetch it again ({self.source}, on GitHub), or read it as it is with `verify=False`.",
+                path=path,
             )
-        if verify:
-            found = hashlib.sha256(read_bytes(path)).hexdigest()  # how it is compressed does not matter
-            if found != self.content_sha256:
-                raise DataError(
-                    f"is not the file in the catalogue: the sha256 of its content is {found}, and "
-                    f"{self.content_sha256} was expected. Fetch it again ({self.source}, on GitHub), or read it as it "
-                    "is with `verify=False`.",
-                    path=path,
-                )
         return path
 
 
@@ -155,22 +148,6 @@ class CatalogueEntry:
         origin = f" Files: {'; '.join(sources)}, on GitHub." if sources else ""
         return f"{self.title} ({self.field}). {self.note} Cite: {self.citation}.{origin}"
 
-    def shown_figures(self) -> list[str]:
-        """Return N, L, K, d and LC as found and as in the paper, for a table."""
-        at_hand = self.found if self.present else None
-        return [text for given in (at_hand, self.paper) for text in (given.shown() if given else ["–"] * 5)]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the entry as plain values, for a table or JSON."""
-        plain = ("name", "title", "field", "present", "state", "note", "citation", "missing")
-        return {
-            **{key: getattr(self, key) for key in plain},
-            "paper": self.paper and self.paper._asdict(),
-            "found": self.found and self.found._asdict(),
-            "official_split": self.has_split,
-            "files": [{"path": file.path, "source": file.source, "sha256": file.sha256} for file in self.files],
-        }
-
 
 @cache
 def _catalogue() -> dict[str, CatalogueEntry]:
@@ -178,7 +155,9 @@ def _catalogue() -> dict[str, CatalogueEntry]:
     entries = {}
     for given in json.loads(content):
         for key in ("paper", "found"):
-            given[key] = given[key] and Figures(*given[key])._replace(K=tuple(given[key][2]))
+            if given[key]:
+                N, L, K, d, LC = given[key]
+                given[key] = Figures(N, L, tuple(K), d, LC)
         given["parts"] = {part: [StoredFile(**file) for file in files] for part, files in given["parts"].items()}
         given["label_list"] = given["label_list"] and StoredFile(**given["label_list"])
         entries[given["name"]] = CatalogueEntry(**given, missing=[])
@@ -258,18 +237,16 @@ def load_dataset(name: str, *, data: str | Path | None = None, part: str = "all"
         close = nearest(str(name), DATASETS) or "."
         raise ValueError(f"there is no data set {name!r}{close} By name there are {', '.join(DATASETS)}.")
     if part not in PARTS:
-        allowed = ", ".join(map(repr, PARTS))
-        raise ValueError(f"`part={part!r}` is not one of {allowed}{nearest(str(part), PARTS)}")
+        raise ValueError(f"`part={part!r}` is not one of {', '.join(map(repr, PARTS))}{nearest(str(part), PARTS)}")
     if entry.found is None:
         raise DataError(
             f"{entry.title} cannot be loaded: {entry.note[0].lower()}{entry.note[1:]} See {entry.citation}. A file of "
             "your own can be read with `read_dataset`."
         )
     if part != "all" and not entry.has_split:
-        with_split = ", ".join(known.name for known in _catalogue().values() if known.has_split)
         raise ValueError(
-            f"`part={part!r}`: {name!r} has no official training and test part; leave `part` out, and split "
-            f"it as you wish. An official split exists for {with_split}."
+            f"`part={part!r}`: {name!r} has no official training and test part. Leave `part` out, and split it as you "
+            "wish."
         )
     if entry.embedded:
         return _load_digits(part)
@@ -293,16 +270,12 @@ def _data_folder(data: str | Path | None, entry: CatalogueEntry) -> Path:
     given = data if data is not None else os.environ.get(FOLDER_VARIABLE) or None
     if given is not None and Path(given).is_dir():
         return Path(given)
-    if given is None:
-        problem = f"the data set {entry.name!r} is read from files, and no data folder is named."
-    else:
-        origin = "`data`" if data is not None else f"the environment variable {FOLDER_VARIABLE}"
-        problem = f"{origin} names {str(given)!r}, and there is no such folder."
+    problem = "no data folder is named" if given is None else f"there is no folder {str(given)!r}"
     layout = "; ".join(f"{file.path} from {file.source}" for file in entry.files)
     raise DataError(
-        f"{problem} Set the environment variable {FOLDER_VARIABLE} to a folder, or pass it as `data` (on the command "
-        "line: --data). It holds one folder per data set; these files, from GitHub, compressed or not, are needed "
-        f"here: {layout}."
+        f"the data set {entry.name!r} is read from files, and {problem}. Set the environment variable "
+        f"{FOLDER_VARIABLE} to a folder, or pass it as `data` (on the command line: --data). It holds one folder per "
+        f"data set; these files, from GitHub, compressed or not, are needed here: {layout}."
     )
 
 

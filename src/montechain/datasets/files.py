@@ -45,11 +45,10 @@ def find_format(path: str | Path, format: str | None = None) -> str:
             allowed = ", ".join(map(repr, SUFFIXES))
             raise ValueError(f"`format={format!r}` is unknown{nearest(format, SUFFIXES) or '.'} Allowed: {allowed}.")
         return format
-    packed = Path(path).suffix.lower() in COMPRESSIONS
-    suffix = Path(Path(path).stem if packed else path).suffix.lower()
+    suffix, packing = _suffixes(path)
     for name, endings in SUFFIXES.items():
         if suffix in endings:
-            if packed and name in NEEDS:
+            if packing and name in NEEDS:
                 raise DataError(f"{name.capitalize()} files are already compressed; unpack this one first.", path=path)
             return name
     if Path(path).is_dir():
@@ -64,14 +63,18 @@ def find_format(path: str | Path, format: str | None = None) -> str:
     )
 
 
+def _suffixes(path: str | Path) -> tuple[str, str]:
+    """Return the suffix that tells the format of a file, and that of its compression, "" without one."""
+    path = Path(path)
+    packing = path.suffix.lower() if path.suffix.lower() in COMPRESSIONS else ""
+    return Path(path.stem if packing else path).suffix.lower(), packing
+
+
 def file_stem(path: str | Path) -> str:
     """Return the name of a data file without the suffixes of its format, such as ``yeast-train``."""
-    name = Path(path).name
-    for endings in (tuple(COMPRESSIONS), sum(SUFFIXES.values(), ())):
-        suffix = Path(name).suffix
-        if suffix.lower() in endings:
-            name = name.removesuffix(suffix)
-    return name
+    suffix, packing = _suffixes(path)
+    is_known = any(suffix in endings for endings in SUFFIXES.values())
+    return Path(path).name[: -len(packing + suffix * is_known) or None]
 
 
 def require_library(format: str) -> None:
@@ -148,15 +151,13 @@ def write_table(frame: pd.DataFrame, path: str | Path) -> None:
 
 def check_table_path(path: str | Path) -> tuple[str, Callable[..., Any] | None]:
     """Return the suffix and the compressor of a table to be written; call it before a long computation."""
-    path = Path(path)
-    compress = COMPRESSIONS.get(path.suffix.lower())
-    kind = Path(path.stem).suffix.lower() if compress else path.suffix.lower()
-    if kind not in WRITERS or (compress and kind[1:] in NEEDS):
+    kind, packing = _suffixes(path)
+    if kind not in WRITERS or (packing and kind[1:] in NEEDS):
         *some, last = WRITERS
         raise ValueError(f"`{path}`: tables can be written as {', '.join(some)} or {last}.")
     require_library(kind[1:])
     check_output_path(path)
-    return kind, compress
+    return kind, COMPRESSIONS.get(packing)
 
 
 WRITERS: dict[str, Callable[[pd.DataFrame, Any], Any]] = {

@@ -1,4 +1,4 @@
-"""LIBSVM (SVMlight) files with several labels per row, and the variant of the extreme classification repository."""
+"""LIBSVM (SVMlight) files with several labels per row."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,11 +20,10 @@ from montechain.errors import DataError
 
 __all__ = ["read_libsvm"]
 
-MOST_COLUMNS, MOST_LABELS, MOST_CELLS = 1 << 22, 100_000, 1 << 28
-"""Maximum number of inputs, of labels, and of cells of the label table."""
+MOST_COLUMNS, MOST_CELLS = 1 << 22, 1 << 28
+"""Maximum number of inputs, and of cells of the label table."""
 ODD = re.compile(r"[^\x01-\x7f]|_")
 LABEL = re.compile(r"label_(0|[1-9][0-9]{0,8})")
-HEADER = re.compile(r"\s*(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})\s*")
 
 
 def read_libsvm(
@@ -41,9 +40,8 @@ def read_libsvm(
     r"""Read a file with lines such as ``1,3,7 5:0.2 9:1``: the labels of a row, then its non-zero inputs.
 
     Labels and inputs are named after their numbers in the file: ``label_3``, ``feature_5``. Each label has the
-    classes 0 and 1. A row without labels begins with its inputs; ``#`` starts a comment. A first line of three
-    numbers, as in the extreme classification repository, gives the numbers of rows, inputs and labels, which are then
-    counted from 0 and checked; without it, the labels are those that occur.
+    classes 0 and 1; the labels are those that occur. A row without labels begins with its inputs; ``#`` starts a
+    comment.
 
     Inputs are counted from 0 if a 0 occurs; give `zero_based` and `n_features` if a file has several parts, such as
     training and test. Of a `partial` file, labels in `targets` that no row has are labels nevertheless, 0 in all rows.
@@ -56,13 +54,13 @@ def read_libsvm(
     ...     read_libsvm(path).Y.to_numpy().tolist()
     [[1, 1], [0, 0], [0, 1]]
     """
-    X, row_of, numbers, promised = _load(path, encoding)
+    X, row_of, numbers = _load(path, encoding)
     has_zero = bool((X.indices == 0).any())
     if has_zero and zero_based is False:
         raise DataError("an input has the number 0; say zero_based=True.", path=path)
-    first = int(not (has_zero or promised or not X.nnz) if zero_based is None else not zero_based)
+    first = int(not (has_zero or not X.nnz) if zero_based is None else not zero_based)
     found = X.shape[1] - first if X.nnz else 0
-    width = n_features if n_features is not None else promised[1] if promised else found
+    width = found if n_features is None else n_features
     if not found <= width <= MOST_COLUMNS:
         raise DataError(
             f"an input has the number {X.shape[1] - 1}, but there should be {width} inputs, at most {MOST_COLUMNS}.",
@@ -70,84 +68,72 @@ def read_libsvm(
         )
     X = sp.csr_array((X.data, X.indices - first, X.indptr), shape=(X.shape[0], width))
     names = [f"feature_{number}" for number in range(first, first + width)]
-    if dropped := set(choose_columns("drop", present(drop, names) if partial else drop, names, path=path)):
-        left = [position for position, feature in enumerate(names) if feature not in dropped]
-        X, names = X[:, left], [names[position] for position in left]
-    known = np.arange(promised[2]) if promised else np.unique(numbers)
-    if partial:  # a label that is named and that no row has is known to be absent
-        named = [targets] if isinstance(targets, str) else targets if isinstance(targets, Iterable) else []
-        matches = [LABEL.fullmatch(target) for target in named if isinstance(target, str)]
-        known = np.union1d(known, [int(match[1]) for match in matches if match]).astype(np.int64)
-    elif not len(known):
-        raise DataError("no row has a label.", path=path)
-    Y = _label_table(X.shape[0], row_of, numbers, known, path, targets, partial)
+    dropped = set(choose_columns("drop", present(drop, names) if partial else drop, names, path=path))
+    left = [position for position, feature in enumerate(names) if feature not in dropped]
+    Y = _label_table(X.shape[0], row_of, numbers, path, targets, partial)
     return Dataset(
-        X=X,
+        X=X[:, left] if dropped else X,
         Y=Y,
-        feature_names=names,
+        feature_names=[names[position] for position in left],
         classes=[[0, 1] for _ in Y.columns],
         name=file_stem(path) if name is None else name,
         description=f"Read from {Path(path).name}.",
     )
 
 
-def _load(path: str | Path, encoding: str) -> tuple[sp.csr_array, np.ndarray, np.ndarray, tuple[int, ...]]:
-    """Return the inputs, as if counted from 0, the rows and numbers of the labels, and what the first line promises."""
+def _load(path: str | Path, encoding: str) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
+    """Return the inputs, as if counted from 0, and the rows and numbers of the labels."""
     lines = read_text(path, encoding).rstrip("\n").split("\n")
-    first = HEADER.fullmatch(lines[0])
-    promised = tuple(map(int, first.groups())) if first else ()
-    if first:
-        # A query without inputs is the one way to write a row without labels and inputs.
-        lines = ["", *(line if line.strip() else "qid:0" for line in lines[1:])]
 
-    def refuse(message: str, line: int | None = None, *, row: int | None = None) -> NoReturn:
-        if row is not None:
-            line = [n for n, text in enumerate(lines, 1) if text.partition("#")[0].strip()][row]
-        raise DataError(message, path=path, line=line)
+    def line_of(row: int) -> int:
+        return [number for number, text in enumerate(lines, 1) if text.partition("#")[0].strip()][row]
 
     for number, line in enumerate(lines, 1):
         # Python's numbers may have underscores and digits of other scripts; those of this format do not.
         if odd := ODD.search(line.partition("#")[0]):
-            refuse(f"the character {odd[0]!r} has no place in a LIBSVM file.", number)
+            raise DataError(f"the character {odd[0]!r} has no place in a LIBSVM file.", path=path, line=number)
     stream = io.BytesIO("\n".join(lines).encode())
     try:
         X, labels = load_svmlight_file(stream, multilabel=True, zero_based=True)
     except (ValueError, OverflowError) as error:
-        before = stream.getvalue()[: stream.tell()]
-        refuse(
-            f"the line is not of the form '1,3 5:0.2 9:1' (labels, then number:value, numbers rising): {error}.",
-            before.count(b"\n") + (not before.endswith(b"\n")),
-        )
+        form = "'1,3 5:0.2 9:1' (labels, then number:value, numbers rising)"
+        before = stream.getvalue()[: stream.tell()].removesuffix(b"\n")
+        message = f"the line is not of the form {form}: {error}."
+        raise DataError(message, path=path, line=1 + before.count(b"\n")) from error
     if not labels:
-        refuse("the file has no rows.")
-    if promised and len(labels) != promised[0]:
-        refuse(f"the first line promises {promised[0]} rows, but there are {len(labels)}.", 1)
+        raise DataError("the file has no rows.", path=path)
     for place in np.flatnonzero(np.isinf(X.data))[:1]:
         row = int(np.searchsorted(X.indptr, place, side="right")) - 1
-        refuse(f"the input with the number {X.indices[place]} is infinite: write nan if unknown.", row=row)
+        message = f"the input with the number {X.indices[place]} is infinite: write nan if unknown."
+        raise DataError(message, path=path, line=line_of(row))
     row_of = np.repeat(np.arange(len(labels)), [len(row) for row in labels])
     numbers = np.array([number for row in labels for number in row], dtype=np.float64)
-    limit = promised[2] if promised else 2**31
-    for place in np.flatnonzero(~((numbers == np.floor(numbers)) & (numbers >= 0) & (numbers < limit)))[:1]:
-        refuse(
-            f"{numbers[place]:g} is not the number of a label: these are whole numbers from 0 on, below {limit}. "
-            "For a single target, or one with other classes, use a table.",
-            row=int(row_of[place]),
+    for place in np.flatnonzero(~((numbers == np.floor(numbers)) & (numbers >= 0) & (numbers < 2**31)))[:1]:
+        raise DataError(
+            f"{numbers[place]:g} is not the number of a label: these are whole numbers from 0 on. For a "
+            "single target, or one with other classes, use a table.",
+            path=path,
+            line=line_of(row_of[place]),
         )
-    return sp.csr_array(X), row_of, numbers.astype(np.int64), promised
+    return sp.csr_array(X), row_of, numbers.astype(np.int64)
 
 
 def _label_table(
-    n_rows: int, row_of: np.ndarray, numbers: np.ndarray, known: np.ndarray, path: Any, targets: Any, partial: bool
+    n_rows: int, row_of: np.ndarray, numbers: np.ndarray, path: Any, targets: Any, partial: bool
 ) -> pd.DataFrame:
     """Return the table of zeros and ones of the labels that are wanted."""
-    labels: list[str] = []
-    if len(known) <= MOST_COLUMNS:
-        names = [f"label_{number}" for number in known]
-        wanted = present(targets, names) if partial else targets
-        labels = names if wanted is None else choose_targets(wanted, names, path=path)
-    if len(known) > MOST_COLUMNS or len(labels) > MOST_LABELS or n_rows * len(labels) > MOST_CELLS:
-        size = f"a table of {n_rows} rows and {len(labels) or len(known)} labels"
+    known = np.unique(numbers)
+    if partial:  # a label that is named and that no row has is known to be absent
+        named = [targets] if isinstance(targets, str) else targets if isinstance(targets, Iterable) else []
+        matches = [LABEL.fullmatch(target) for target in named if isinstance(target, str)]
+        known = np.union1d(known, [int(match[1]) for match in matches if match]).astype(np.int64)
+    elif not len(known):
+        raise DataError("no row has a label.", path=path)
+    names = [f"label_{number}" for number in known]
+    wanted = present(targets, names) if partial else targets
+    labels = names if wanted is None else choose_targets(wanted, names, path=path)
+    if n_rows * len(labels) > MOST_CELLS:
+        size = f"a table of {n_rows} rows and {len(labels)} labels"
         raise DataError(f"{size} is too large; choose some of them, e.g. targets=['label_0', 'label_1'].", path=path)
     columns = np.array([int(label.removeprefix("label_")) for label in labels], dtype=np.int64)
     table = np.zeros((n_rows, len(labels)), dtype=np.int8)

@@ -10,7 +10,6 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
 from urllib.parse import urlparse
 
 import numpy as np
@@ -227,7 +226,6 @@ def _from_openml(address: str, selection: Selection, name: str | None, data_home
     where = "scikit-learn's cache" if data_home is None else f"the cache {data_home}"
     try:
         with warnings.catch_warnings():
-            # The error below says what matters about a network error, once.
             warnings.filterwarnings("ignore", message="A network error occurred|Invalid cache")
             # Every column comes as an input: scikit-learn refuses targets of different kinds or with unknown cells.
             bunch = fetch_openml(
@@ -238,18 +236,12 @@ def _from_openml(address: str, selection: Selection, name: str | None, data_home
                 parser="liac-arff",
                 n_retries=1,
             )
-    except (URLError, TimeoutError, ConnectionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, IndexError, EOFError, zlib.error) as error:
+        # No network, OpenML's own refusals, or an answer or a cached file that is not what it should be.
         raise DataError(
-            f"openml.org cannot be reached ({getattr(error, 'reason', error)}), and {where} does not hold the data set "
-            "undamaged. Try again later, or download the file by hand and read it, e.g. "
-            'read_dataset("file.arff", targets=[...]).',
-            path=address,
-        ) from error
-    except (ValueError, KeyError, TypeError, IndexError, OSError, EOFError, zlib.error) as error:
-        # Not only OpenML's own refusals, but also an answer or a cached file that is not what it should be.
-        raise DataError(
-            f"the data set cannot be loaded: {error}. Look for its name and version at https://www.openml.org; if it "
-            f"was fetched before, the copy in {where} may be damaged: delete it.",
+            f"cannot be loaded from openml.org or {where}: {getattr(error, 'reason', error)}. Check its name and "
+            "version at https://www.openml.org, and delete a damaged copy in the cache. Or download the file and read "
+            'it: read_dataset("file.arff", targets=[...]).',
             path=address,
         ) from error
     columns, targets = bunch.feature_names, selection.targets

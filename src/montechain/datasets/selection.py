@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
-from xml.parsers import expat
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -161,8 +161,8 @@ def _shown(names: Sequence[str]) -> str:
 def _declared_targets(names: list[str], path: str | Path | None, relation: str | None) -> list[str]:
     """Return the labels that a list beside an ARFF file, or MEKA's option in its relation, names.
 
-    The option comes after a list of the same name, without ``-train`` or ``-test``: filters copy it into files that it
-    does not fit. Last comes a list with the first part of the file's name, up to a hyphen.
+    The list has the file's name, or that without ``-train`` or ``-test``. It comes first, because filters copy the
+    option into files that it does not fit.
     """
     some = names[-2:]
     example = (
@@ -172,19 +172,15 @@ def _declared_targets(names: list[str], path: str | Path | None, relation: str |
     if relation is None:
         raise DataError(f"a table does not say which of its columns are labels. {example}", path=path)
     stem = "" if path is None else file_stem(path)
-    parts = re.sub(r"-(train|test)$", "", stem, flags=re.IGNORECASE).split("-")
-    shorter = ["-".join(parts[:length]) for length in range(len(parts), 0, -1)]
-    option = _MEKA_OPTION.search(relation)
-    for candidate in (stem, shorter[0], None, *shorter[1:]):
-        if candidate is None and option:
-            n = int(option.group(1))
-            if n == 0 or abs(n) >= len(names):
-                message = f"the relation says -C {n}, but there are {len(names)} columns. Name the labels: targets=[…]."
-                raise DataError(message, path=path)
-            return choose_targets(n, names)
-        xml = None if candidate is None or path is None else Path(path).with_name(f"{candidate}.xml")
-        if xml is not None and xml.is_file():
+    for beside in (stem, re.sub(r"-(train|test)$", "", stem, flags=re.IGNORECASE)):
+        if path is not None and (xml := Path(path).with_name(f"{beside}.xml")).is_file():
             return choose_targets(xml, names)
+    if option := _MEKA_OPTION.search(relation):
+        n = int(option.group(1))
+        if n == 0 or abs(n) >= len(names):
+            message = f"the relation says -C {n}, but there are {len(names)} columns. Name the labels: targets=[…]."
+            raise DataError(message, path=path)
+        return choose_targets(n, names)
     raise DataError(
         "nothing says which columns are labels: there is no .xml file of the same name beside it, and no -C in the "
         f"relation. {example}",
@@ -192,45 +188,39 @@ def _declared_targets(names: list[str], path: str | Path | None, relation: str |
     )
 
 
-def read_mulan_labels(path: str | Path) -> list[str]:
-    """Read the names of the labels from a Mulan label list, an XML file.
+class _NoDeclarations(ElementTree.TreeBuilder):
+    """Refuses document type declarations, since entities can be harmful."""
 
-    Document type declarations and entities are refused, since they can be harmful.
-    """
+    def doctype(self, *declaration: Any) -> NoReturn:
+        raise DataError("has a document type declaration, which is refused, since entities can be harmful. Remove it.")
+
+
+def read_mulan_labels(path: str | Path) -> list[str]:
+    """Read the names of the labels from a Mulan label list, an XML file, with or without Mulan's namespace."""
     content = read_bytes(path, LARGEST_LABEL_LIST + 1)
     if len(content) > LARGEST_LABEL_LIST:
         raise DataError("is too large for a list of labels.", path=path)
-    labels: list[str] = []
-    # Names come as "namespace name"; files with and without Mulan's namespace are in use.
-    parser = expat.ParserCreate(namespace_separator=" ")
-    seen: set[str] = set()
-
-    def refuse(message: str, line: int | None = None) -> NoReturn:
-        raise DataError(message, path=path, line=parser.CurrentLineNumber if line is None else line)
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        element, expected = name.rpartition(" ")[2], "label" if seen else "labels"
-        if element != expected:
-            refuse(f"<{element[:40]}> where <{expected}> is expected: this is not a Mulan label list.")
-        label = attributes.get("name", "") if seen else "\0"  # that of the root, which no label can have
-        if not label or label in seen:
-            refuse(f"the label {label!r} is named twice." if label else 'a <label> has no name="…".')
-        seen.add(label)
-        labels.append(label)
-
-    def doctype(*declaration: Any) -> NoReturn:
-        refuse("has a document type declaration, which is refused, since entities can be harmful. Remove it.")
-
-    parser.StartElementHandler = start
-    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = parser.ExternalEntityRefHandler = doctype
     try:
-        parser.Parse(content, True)
-    except expat.ExpatError as error:
-        refuse(f"is not well-formed XML: {expat.ErrorString(error.code)}.", error.lineno)
-    except DataError:
-        raise
+        root, *rest = ElementTree.fromstring(content, ElementTree.XMLParser(target=_NoDeclarations())).iter()
+    except ElementTree.ParseError as error:
+        raise DataError(f"is not well-formed XML: {error}.", path=path, line=error.position[0]) from error
+    except DataError as error:
+        raise DataError(str(error), path=path) from None
     except (LookupError, ValueError) as error:
-        refuse(f"has an encoding that cannot be read: {error}.", 1)
-    if len(labels) < 2:
+        raise DataError(f"has an encoding that cannot be read: {error}.", path=path) from error
+    labels: dict[str, None] = {}
+    for element, expected in [(root, "labels"), *((element, "label") for element in rest)]:
+        kind, label = element.tag.rpartition("}")[2], element.get("name", "")
+        if kind != expected:
+            message = f"<{kind[:40]}> where <{expected}> is expected: this is not a Mulan label list."
+            raise DataError(message, path=path)
+        if element is root:
+            continue
+        if not label or label in labels:
+            raise DataError(
+                f"the label {label!r} is named twice." if label else 'a <label> has no name="…".', path=path
+            )
+        labels[label] = None
+    if not labels:
         raise DataError("names no label.", path=path)
-    return labels[1:]
+    return list(labels)
