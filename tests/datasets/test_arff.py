@@ -308,29 +308,6 @@ class TestBytes:
         with pytest.raises(DataError, match=r"damaged|line \d+"):
             read(bytes(damaged))
 
-    def test_byte_order_mark(self, read):
-        assert cells(read(b"\xef\xbb\xbf" + (NUMERIC + "1,2\n").encode())) == [[1.0, 2.0]]
-
-    def test_other_encodings_must_be_named(self, read):
-        text = MIXED + "1,red,a\n1,blue,café\n"
-        with pytest.raises(DataError, match=r"line 7: byte 0xe9 is not utf-8.*latin-1"):
-            read(text.encode("latin-1"))
-        assert cells(read(text.encode("latin-1"), encoding="latin-1"))[1][2] == "café"
-        assert cells(read(text.encode("utf-16"), encoding="utf-16"))[1][2] == "café"
-        with pytest.raises(ValueError, match="`encoding='klingon'`"):
-            read(text, encoding="klingon")
-        with pytest.raises(ValueError, match="`encoding='hex'`"):
-            read(text, encoding="hex")
-
-    def test_files_that_are_not_there(self, tmp_path):
-        (tmp_path / "music.arff").write_text("")
-        with pytest.raises(DataError, match=r"no such file; did you mean 'music\.arff'"):
-            read_arff(tmp_path / "musik.arff")
-        with pytest.raises(DataError, match="is a folder, not a file"):
-            read_arff(tmp_path)
-        with pytest.raises(DataError, match="there is no such file"):
-            read_arff("a\0b.arff")
-
     def test_open_quotes_and_long_digits_take_no_time(self, read):
         # Each of these is the worst case of a regular expression that tries again.
         for row in ("'" + "\\'" * 10**5, "'" + "a" * 10**6, "1" * 10**6 + "x", "1,2" + " " * 10**6 + "3,", "{" * 10**5):

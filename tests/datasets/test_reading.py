@@ -154,6 +154,8 @@ def test_files_that_are_not_there(tmp_path):
     assert refusal.value.path == tmp_path / "sogns.csv"
     with pytest.raises(DataError, match="there is no such file"):
         read_dataset(tmp_path / "nowhere" / "songs.csv", targets=-1)
+    with pytest.raises(DataError, match="there is no such file"):
+        read_dataset("a\0b.arff", targets=-1)
     (tmp_path / "folder.csv").mkdir()
     for folder in (tmp_path / "folder.csv", tmp_path):
         with pytest.raises(DataError, match="is a folder, not a file"):
