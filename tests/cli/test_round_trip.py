@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
 
 import numpy as np
 import pandas as pd
@@ -14,6 +13,7 @@ from bridge_table import TARGETS, bridges
 from command import run, run_from_nothing
 from montechain import ChainClassifier, load, save
 from montechain.datasets import make_chain_data, write_table
+from saved_models import packed, unpacked
 
 FIT = f"fit bridges.csv -t {TARGETS} --drop id"
 
@@ -300,12 +300,8 @@ def test_running_text_is_evaluated_as_it_is_fitted(tmp_path):
 
 def test_what_a_file_says_of_itself_is_not_believed(folder, tmp_path):
     for about, said in (({"inputs": 3}, "it was changed"), ({"source": "\x1b[31mred"}, "[31mred")):
-        with zipfile.ZipFile(folder / "bridges.mchain") as old, zipfile.ZipFile(tmp_path / "m.mchain", "w") as new:
-            for name in old.namelist():
-                content = old.read(name)
-                if name == "manifest.json":
-                    content = json.dumps({**json.loads(content), "about": about}).encode()
-                new.writestr(name, content)
+        content = packed(*unpacked((folder / "bridges.mchain").read_bytes()), about=about)
+        (tmp_path / "m.mchain").write_bytes(content)
         answer = run("inspect", tmp_path / "m.mchain", folder=folder, code=None)
         assert said in answer.out + answer.err
         assert "\x1b" not in answer.out + answer.err
