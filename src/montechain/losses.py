@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from montechain._cells import resolve_negative
-from montechain._kernels.jaccard import least_jaccard
+from montechain._kernels.set_losses import add_mass, least_jaccard
 from montechain._kernels.ties import TIE, first_largest, level
 from montechain._messages import nearest
 from montechain._rows import row_blocks
@@ -267,7 +267,7 @@ def _maximise_f1(
     # Labels that are relevant in every decision, and columns for those that are in some.
     is_must = np.where(known >= 0, known != negative, negative < 0)
     columns = np.flatnonzero(is_relevant.any(axis=0) | is_must.any(axis=0))
-    is_relevant, is_must, n_must = is_relevant[:, columns], is_must[:, columns], is_must.sum(axis=1)
+    is_must, n_must = is_must[:, columns], is_must.sum(axis=1)
     decisions = np.where(known >= 0, known, negative).astype(np.int32)
     nothing = np.where(n_must == 0, np.bincount(rows[size == 0], weights[size == 0], minlength=n_rows), -np.inf)
     if len(columns) == 0:
@@ -275,11 +275,12 @@ def _maximise_f1(
 
     start = np.concatenate([[0], np.cumsum(n_classes[columns])])
     n_sizes, n_pairs = int(size.max(initial=0)) + 1, start[-1]
-    cells = (rows[:, None] * n_pairs + start[:-1] + distribution.labels[:, columns]) * n_sizes + size[:, None]
-    repeated = np.repeat(weights, is_relevant.sum(axis=1))
-    mass = np.bincount(cells[is_relevant], repeated, minlength=n_rows * n_pairs * n_sizes)
+    own_start = np.zeros(len(negative), dtype=np.int64)
+    own_start[columns] = start[:-1]
+    mass = np.zeros((n_rows, n_pairs, n_sizes))
+    add_mass(rows, distribution.labels, weights, size, negative, own_start, mass)
     n_chosen = np.arange(1, len(columns) + 1)
-    gain = mass.reshape(n_rows, n_pairs, n_sizes) @ (2.0 / (np.arange(n_sizes)[:, None] + n_chosen))
+    gain = mass @ (2.0 / (np.arange(n_sizes)[:, None] + n_chosen))
     label = np.repeat(columns, n_classes[columns])
     code = np.arange(n_pairs) - np.repeat(start[:-1], n_classes[columns])
     is_allowed = (code != negative[label]) & ((known[:, label] < 0) | (known[:, label] == code))
