@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
@@ -16,7 +15,7 @@ from reference import joint as reference
 
 
 @given(seed=st.integers(0, 2**32 - 1), parents=st.sampled_from(["all", "none", "tree", 2]))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_log_joint_is_the_sum_of_the_conditionals(seed, parents):
     rng = np.random.default_rng(seed)
     chain = random_linear_chain(rng, int(rng.integers(1, 6)), 4, parents)
@@ -27,17 +26,8 @@ def test_log_joint_is_the_sum_of_the_conditionals(seed, parents):
     )
 
 
-def test_probabilities_of_all_vectors_sum_to_one():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        chain = random_linear_chain(rng, 4, 4)
-        vectors = all_vectors(chain.n_classes)
-        X = np.tile(rng.normal(size=(1, 3)), (len(vectors), 1))
-        assert np.exp(log_joint(*chain.scores(X).arrays, vectors)).sum() == pytest.approx(1, abs=1e-10)
-
-
 @given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans(), is_shared=st.booleans())
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=40)
 def test_draws_are_those_of_the_reference_and_of_the_generic_path(seed, is_known, is_shared):
     rng = np.random.default_rng(seed)
     chain = random_linear_chain(rng, int(rng.integers(1, 6)), 4)

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from montechain import ChainClassifier, EpsilonApproximate
@@ -82,19 +78,6 @@ def test_a_seed_the_user_chose_is_kept():
     codes = np.array([[0], [1], [0], [1]], dtype=np.int32)
     link = fit(DecisionTreeClassifier(random_state=7), X, codes, [2], LinkProblem(0, ()), random_state=1)
     assert link.estimator.random_state == 7
-
-
-def test_a_column_transformer_inside_the_link_sees_the_names():
-    frame = pd.DataFrame({"colour": ["red", "blue", "red", "blue"] * 5, "size": np.arange(20.0)})
-    codes = np.column_stack([np.arange(20) % 2, np.arange(20) // 10]).astype(np.int32)
-    transform = make_column_transformer((OneHotEncoder(), ["colour"]), ("passthrough", ["size", "shape"]))
-    link = fit(
-        make_pipeline(transform, DecisionTreeClassifier()),
-        frame, codes, [2, 2], LinkProblem(1, (0,)), names=["shape", "age"],
-    )  # fmt: skip
-    assert link.names == ["shape"]
-    assert list(link.estimator.feature_names_in_) == ["colour", "size", "shape"]
-    assert (link.log_proba(frame, codes[:, :1]).argmax(axis=1) == codes[:, 1]).all()
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

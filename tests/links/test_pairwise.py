@@ -23,7 +23,7 @@ def coupled(scores, weights, n_classes):
 
 
 @given(seed=st.integers(0, 2**32 - 1), scale=st.sampled_from([0.1, 1.0, 2.0]))
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_equals_the_updates_one_class_at_a_time(seed, scale):
     scores, weights, n_classes = random_pairs(seed, scale)
     found = coupled(scores, weights, n_classes)
@@ -31,7 +31,7 @@ def test_equals_the_updates_one_class_at_a_time(seed, scale):
 
 
 @given(seed=st.integers(0, 2**32 - 1), scale=st.sampled_from([3.0, 10.0, 30.0, 100.0]))
-@settings(max_examples=300)
+@settings(max_examples=50)
 def test_odds_that_contradict_each_other_are_fitted_at_least_as_well(seed, scale):
     scores, weights, n_classes = random_pairs(seed, scale)
     found = coupled(scores, weights, n_classes)
@@ -42,7 +42,7 @@ def test_odds_that_contradict_each_other_are_fitted_at_least_as_well(seed, scale
 
 
 @given(seed=st.integers(0, 2**32 - 1), scale=st.sampled_from([1.0, 30.0, 300.0]))
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_odds_that_agree_are_taken_as_they_are(seed, scale):
     rng = np.random.default_rng(seed)
     position = rng.normal(scale=scale, size=int(rng.integers(2, 7)))
