@@ -21,22 +21,16 @@ def random_codes(seed, n_rows, n_labels, max_classes, unknown_share):
     return codes, n_classes
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 10**6), unknown=st.sampled_from([0.0, 0.3]))
-def test_mutual_information_agrees_with_scikit_learn(seed, unknown):
+def test_mutual_information_agrees_with_scikit_learn_and_counts_weights(seed, unknown):
     codes, n_classes = random_codes(seed, 30, 4, 4, unknown)
     information = mutual_information(codes, n_classes)
-    for j in range(4):
-        for k in range(4):
-            both = (codes[:, j] >= 0) & (codes[:, k] >= 0)
-            expected = mutual_info_score(codes[both, j], codes[both, k])
-            assert information[j, k] == pytest.approx(expected, abs=1e-9)
-
-
-@settings(deadline=None, max_examples=40)
-@given(seed=st.integers(0, 10**6), unknown=st.sampled_from([0.0, 0.3]))
-def test_whole_weights_are_repetitions(seed, unknown):
-    codes, n_classes = random_codes(seed, 30, 4, 4, unknown)
+    for j, k in np.ndindex(4, 4):
+        both = (codes[:, j] >= 0) & (codes[:, k] >= 0)
+        expected = mutual_info_score(codes[both, j], codes[both, k])
+        assert information[j, k] == pytest.approx(expected, abs=1e-9)
+    # Whole weights are repetitions.
     times = np.random.default_rng(seed).integers(0, 4, 30)
     again = np.repeat(codes, times, axis=0)
     for scale in (1.0, 0.1, 1e-6):
@@ -65,7 +59,7 @@ def test_rows_of_weight_zero_do_not_choose_parents(parents, searched):
     assert population.chains_[0].parents[2] == (1,)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(seed=st.integers(0, 10**6), n_labels=st.integers(1, 7))
 def test_tree_is_the_heaviest_spanning_tree_directed_from_the_first_label(seed, n_labels):
     codes, n_classes = random_codes(seed, 25, n_labels, 3, 0.0)
@@ -111,11 +105,7 @@ def test_explicit_graphs_are_put_into_a_fitting_order(graph):
     order, parents = arrange(graph, [0, 1, 2], CODES, [2, 2, 2])
     assert order == (2, 0, 1)
     assert parents == ((2,), (0, 2), ())
-
-
-def test_names_may_be_used_in_a_graph():
-    _, parents = arrange({"b": ["c"]}, [0, 1, 2], CODES, [2, 2, 2], names=["a", "b", "c"])
-    assert parents == ((), (2,), ())
+    assert arrange({"b": ["c"]}, [0, 1, 2], CODES, [2, 2, 2], names=["a", "b", "c"])[1] == ((), (2,), ())
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeClassifier
 
 from montechain.estimators import DependencyNetworkClassifier
-from random_chains import all_vectors
+from random_chains import all_vectors, marginals_of
 from random_networks import pairwise_model
 from tests.real_data import load_split
 
@@ -42,17 +42,11 @@ def certain():
 # -- the answers ------------------------------------------------------------------------------
 
 
-def test_marginals_of_consistent_links_are_those_of_their_distribution(certain):
+def test_marginals_and_best_vectors_of_consistent_links_are_those_of_their_distribution(certain):
     X, proba, model = certain
     vectors = all_vectors(N_CLASSES)
-    for k, estimate in enumerate(model.predict_proba(X)):
-        exact = np.column_stack([proba[:, vectors[:, k] == c].sum(axis=1) for c in range(N_CLASSES[k])])
-        np.testing.assert_allclose(estimate, exact, rtol=0, atol=0.04)
-
-
-def test_each_loss_has_its_own_best_vector(certain):
-    X, proba, model = certain
-    vectors = all_vectors(N_CLASSES)
+    for found, exact in zip(model.predict_proba(X), marginals_of(N_CLASSES, vectors, proba), strict=True):
+        np.testing.assert_allclose(found, exact, rtol=0, atol=0.04)
 
     def expected_loss(predicted, loss):
         is_wrong = predicted[:, None] != vectors
@@ -65,17 +59,13 @@ def test_each_loss_has_its_own_best_vector(certain):
     model.set_params(loss="hamming")
 
 
-def test_by_default_each_label_is_its_most_probable_class(binary):
+def test_each_label_is_its_most_probable_class_or_the_vector_collected_most_often(binary):
     X, Y = binary
     model = make_network().fit(X, Y)
-    expected = np.column_stack([proba.argmax(axis=1) for proba in model.predict_proba(X)])
-    np.testing.assert_array_equal(model.predict(X), expected)
-    assert model.score(X, Y) == (expected == Y).all(axis=1).mean()
-
-
-def test_exact_match_takes_the_vector_collected_most_often(binary):
-    X, Y = binary
-    model = make_network(loss="exact_match").fit(X, Y)
+    by_label = np.column_stack([proba.argmax(axis=1) for proba in model.predict_proba(X)])
+    np.testing.assert_array_equal(model.predict(X), by_label)
+    assert model.score(X, Y) == (by_label == Y).all(axis=1).mean()
+    model.set_params(loss="exact_match")
     collected = model._model()._collect(X, None, np.random.default_rng(0))
     for vectors, predicted in zip(collected, model.predict(X), strict=True):
         distinct, counts = np.unique(vectors, axis=0, return_counts=True)

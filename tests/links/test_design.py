@@ -23,9 +23,6 @@ N_CLASSES = (2, 3, 1)
 
 def test_binary_parents_have_one_column_others_one_per_class_constants_none():
     assert parent_columns(CODES, N_CLASSES).tolist() == [[1, 0, 0, 1], [0, 1, 0, 0]]
-
-
-def test_split_effects_undoes_parent_columns():
     rng = np.random.default_rng(0)
     coefficients = rng.normal(size=(4, 2))
     effects = split_effects(coefficients, N_CLASSES)
@@ -44,14 +41,8 @@ def test_arrays_keep_their_kind(container):
     assert isinstance(joined, sp.sparray) == isinstance(container(X), sp.sparray)
     assert sp.issparse(joined) == sp.issparse(container(X))
     np.testing.assert_array_equal(as_matrix(joined) @ np.eye(5), np.hstack([X, np.ones((2, 2))]))
-
-
-def test_float32_stays_float32():
     assert augment(X.astype(np.float32), np.ones((2, 1))).dtype == np.float32
-
-
-def test_no_parents_no_copy():
-    assert augment(X, np.empty((2, 0))) is X
+    assert augment(X, np.empty((2, 0))) is X  # without parents nothing is copied
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])

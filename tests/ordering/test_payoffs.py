@@ -42,16 +42,13 @@ def test_unknown_labels_are_left_out():
     assert value("J_Ham_prod", proba) == np.log(0.5) + np.log(0.75)
 
 
-def test_only_products_are_logarithms():
-    assert [name for name, payoff in PAYOFFS.items() if payoff.is_logarithm] == ["J_EM_prod", "J_Ham_prod"]
-
-
 def test_scorers_by_name_and_as_functions():
     assert check_payoff("f1_micro").function is SCORERS["f1_micro"]  # ours before scikit-learn's
     assert check_payoff("accuracy").of == "estimator"
     scorer = make_scorer(lambda y, p: 1.0)
     assert check_payoff(scorer).function is scorer
-    assert check_payoff(test_only_products_are_logarithms).name == "test_only_products_are_logarithms"
+    assert check_payoff(value).name == "value"
+    assert [name for name, payoff in PAYOFFS.items() if payoff.is_logarithm] == ["J_EM_prod", "J_Ham_prod"]
 
 
 @pytest.mark.parametrize(
