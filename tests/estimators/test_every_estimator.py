@@ -42,7 +42,7 @@ KINDS = {
     "population": ChainPopulationClassifier(n_chains=3, random_state=0),
     "vote": ChainPopulationClassifier(TREE, n_chains=3, combine="vote", bootstrap=True, random_state=0),
     "search": ChainPopulationClassifier(
-        order=OrderSearch(n_iterations=12, keep=2), combine="algorithm-4", random_state=0
+        order=OrderSearch(n_iterations=4, keep=2, pool="evaluated"), combine="algorithm-4", random_state=0
     ),
     "network": DependencyNetworkClassifier(**SHORT),
     "network of trees": DependencyNetworkClassifier(TREE, loss="exact_match", **SHORT),

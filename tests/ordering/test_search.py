@@ -294,6 +294,15 @@ def test_the_start_counts_only_if_the_search_stayed_there(sign, expected):
     assert result.orders == [expected]
 
 
+def test_the_pool_of_all_evaluated_orders():
+    order_search, toy = OrderSearch(n_iterations=40, keep=24, pool="evaluated"), Toy(lambda order: -order[0])
+    with pytest.warns(UserWarning, match="different orders were found"):
+        assert set(find(order_search, toy).orders) == set(toy.seen)
+    with pytest.warns(UserWarning, match="different orders were found"):
+        visited = find(clone(order_search).set_params(pool="visited"), toy)
+    assert {order[0] for order in visited.orders} == {0}
+
+
 def test_a_payoff_that_is_not_a_number_is_never_kept():
     assert find(OrderSearch(n_iterations=50), Toy(lambda order: NAN if order[0] == 0 else order[0])).payoffs == [3.0]
 
@@ -316,6 +325,7 @@ def test_parameters():
         ({"n_restarts": 0}, "n_restarts"),
         ({"n_iterations": -1}, "whole number"),
         ({"n_iterations": 2.5}, "whole number"),
+        ({"pool": "visitd"}, "did you mean 'visited'"),
         ({"proposal": "swop"}, "did you mean 'swap'"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -105,7 +105,8 @@ class SearchResult:
         if len(orders) < keep:
             found = "1 order was" if len(orders) == 1 else f"{len(orders)} different orders were"
             warnings.warn(
-                f"`keep={keep}`, but only {found} found. For more, raise n_iterations or n_restarts.",
+                f"`keep={keep}`, but only {found} found. For more, raise n_iterations or n_restarts, or admit rejected "
+                'candidates with pool="evaluated".',
                 stacklevel=3,
             )
         return cls(orders, [payoffs[order] for order in orders], trace, logarithmic)

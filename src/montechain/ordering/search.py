@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from montechain._compilation import NOTICE, watch_compilation
-from montechain._messages import check_positive_integer
+from montechain._messages import check_choice, check_positive_integer
 from montechain.ordering.evaluator import Order
 from montechain.ordering.orders import OrderFinder, SearchResult, comparable
 from montechain.ordering.proposals import Proposal, check_proposal
@@ -102,6 +102,8 @@ class OrderSearch(OrderFinder):
         scikit-learn splitter, over whose folds the payoff is summed; or None for the training rows themselves.
     n_restarts : int, default=1
         How many searches to run, all but the first from random orders. The best orders of all of them are kept.
+    pool : {"visited", "evaluated"}, default="visited"
+        Which orders may be kept: those that the search stood at, or also rejected candidates and the start.
     record : sequence of str or callable, default=()
         More payoffs for the trace.
 
@@ -130,6 +132,7 @@ class OrderSearch(OrderFinder):
         keep: int = 1,
         validation: Any = 1 / 3,
         n_restarts: int = 1,
+        pool: str = "visited",
         record: Sequence[Any] = (),
     ):
         self.proposal = proposal
@@ -139,6 +142,7 @@ class OrderSearch(OrderFinder):
         self.keep = keep
         self.validation = validation
         self.n_restarts = n_restarts
+        self.pool = pool
         self.record = record
 
     @property
@@ -180,20 +184,23 @@ class OrderSearch(OrderFinder):
                 "until then is kept.",
                 stacklevel=2,
             )
-        # Of orders that are the same chain, the earliest. Algorithm 2 sorts s_1, ..., s_T: the start counts if the
-        # search stayed there.
-        visited: dict[Any, tuple[Order, float]] = {}
+        # Of orders that are the same chain, the earliest.
+        pool: dict[Any, tuple[Order, float]] = {}
         last = {row["restart"]: row["iteration"] for row in trace}
         for row in trace:
-            if row["iteration"] > 0 or last[row["restart"]] == 0:
-                visited.setdefault(evaluator.distinct(row["order"]), (row["order"], row["payoff"]))
-        return SearchResult.best_of(dict(visited.values()), self.keep, trace, logarithmic=evaluator.is_logarithmic)
+            if self.pool == "evaluated":
+                pool.setdefault(evaluator.distinct(row["candidate"]), (row["candidate"], row["candidate_payoff"]))
+            elif row["iteration"] > 0 or last[row["restart"]] == 0:
+                # Algorithm 2 sorts s_1, ..., s_T: the start counts if the search stayed there.
+                pool.setdefault(evaluator.distinct(row["order"]), (row["order"], row["payoff"]))
+        return SearchResult.best_of(dict(pool.values()), self.keep, trace, logarithmic=evaluator.is_logarithmic)
 
     def _check(self) -> Proposal:
         check_positive_integer(self, "keep", 10)
         check_positive_integer(self, "n_restarts", 5)
         if not isinstance(self.n_iterations, Integral) or isinstance(self.n_iterations, bool) or self.n_iterations < 0:
             raise ValueError(f"`n_iterations={self.n_iterations!r}` of OrderSearch must be a whole number, e.g. 50.")
+        check_choice(self, "pool", ("visited", "evaluated"))
         return check_proposal(self.proposal)
 
 
