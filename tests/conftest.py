@@ -21,6 +21,11 @@ settings.register_profile(
 settings.load_profile("montechain")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run slow tests first, so that no worker is left alone with one at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
     """Return the folder of the real data sets, or skip the test and say why."""

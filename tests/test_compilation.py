@@ -47,6 +47,7 @@ def test_a_verbose_fit_tells(verbose, capsys):
     assert (NOTICE in capsys.readouterr().out) == verbose
 
 
+@pytest.mark.slow
 def test_commands_tell_once_and_do_not_count_it_as_learning(tmp_path):
     bridges(60).to_csv(tmp_path / "bridges.csv", index=False)
     options = ["--targets", TARGETS, "--drop", "id", "--force", "-o", "m.mchain"]

@@ -172,6 +172,7 @@ def read_all(files: list[bytes], folder: Path) -> tuple[int, list[str], Path]:
     return result.returncode, (folder / "answers.txt").read_text().splitlines(), current
 
 
+@pytest.mark.slow
 def test_damaged_and_forged_models(tmp_path):
     assert N_FILES + N_ENTRIES + N_PARTS + N_ARRAYS >= 2500
     counts: dict[str, Counter[str]] = {}

@@ -28,6 +28,7 @@ def test_python_blocks_run(document, tmp_path, monkeypatch):
     assert "ChainClassifier" in namespace
 
 
+@pytest.mark.slow
 def test_main_job_compares_and_certifies(tmp_path):
     (command,) = re.findall(r"^pip install \. && montechain (.*)$", README, flags=re.MULTILINE)
     answer = run_from_nothing(*command.split(), folder=tmp_path)

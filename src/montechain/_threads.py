@@ -57,9 +57,9 @@ def run_in_threads(function: Callable[[Task], Result], tasks: Iterable[Task], n_
     if n_threads <= 1:
         return [function(task) for task in waiting]
     with one_blas_thread(), ThreadPoolExecutor(n_threads, initializer=_begin_thread) as pool:
-        # Settings such as numpy's `errstate` belong to a context, and are handed on.
-        futures = [pool.submit(copy_context().run, function, task) for task in waiting]
         try:
+            # Settings such as numpy's `errstate` belong to a context, and are handed on.
+            futures = [pool.submit(copy_context().run, function, task) for task in waiting]
             return [future.result() for future in futures]
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)

@@ -15,7 +15,7 @@ from reference import algorithm_4 as reference
 
 
 @given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans(), start_greedy=st.booleans())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 def test_equals_the_pseudocode(seed, is_known, start_greedy):
     rng = np.random.default_rng(seed)
     population = random_population(rng)

@@ -29,7 +29,7 @@ def make_case(seed, parents, is_known, n_rows=3):
 
 
 @given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), patience=st.sampled_from([0, 1, 3, 10, NO_LIMIT]))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 def test_the_proven_best_is_the_best_whichever_search_finds_it(seed, parents, is_known, patience):
     chain, X, known, arrays, known_array = make_case(seed, parents, is_known)
     labels, log_proba, upper_bound, _ = most_probable(*arrays, known_array, max_nodes=NO_LIMIT, patience=patience)
@@ -64,7 +64,7 @@ def test_binary_labels_against_all_vectors(seed, n_labels, is_known):
 
 
 @given(seed=SEEDS, n_labels=st.integers(9, 26), is_known=st.booleans())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 def test_binary_labels_in_several_lines_against_the_best_first_search(seed, n_labels, is_known):
     chain, X, known, arrays = make_binary_case(seed, n_labels, is_known)
     labels, log_proba, upper_bound, nodes, complete, _ = search_depth_first(*arrays, known, 3000)
@@ -96,7 +96,7 @@ def test_probabilities_that_would_underflow_are_left_to_logarithms():
 
 
 @given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), patience=st.integers(0, 12))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 def test_the_bound_holds_and_never_rises_with_the_budget(seed, parents, is_known, patience):
     chain, X, known, arrays, known_array = make_case(seed, parents, is_known)
     best = np.array([value for _, value in reference.most_probable(chain, X, known)])
@@ -113,7 +113,7 @@ def test_the_bound_holds_and_never_rises_with_the_budget(seed, parents, is_known
 
 
 @given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), k=st.integers(1, 40))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 def test_the_k_best_are_the_k_best(seed, parents, is_known, k):
     chain, X, known, arrays, known_array = make_case(seed, parents, is_known)
     labels, log_proba, _, _, complete, _ = k_best(*arrays, known_array, k, NO_LIMIT)

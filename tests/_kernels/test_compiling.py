@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import montechain
 
 
@@ -53,6 +55,7 @@ print(found[0].tolist())
     assert answer.stderr.count("RuntimeWarning") == 1
 
 
+@pytest.mark.slow
 def test_warming_up_compiles_every_kernel_of_the_search_once():
     code = """
 import importlib, json, pkgutil

@@ -59,7 +59,7 @@ def worst_difference(row, expected):
 
 
 @given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), residual=RESIDUALS)
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 def test_no_set_of_vectors_is_off_by_more_than_the_residual(seed, parents, is_known, residual):
     chain, X, known, rng = make_case(seed, parents, is_known)
     for tree in trees(chain, X, known):

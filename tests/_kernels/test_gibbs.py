@@ -16,7 +16,7 @@ from reference import gibbs as reference
 
 
 @given(seed=st.integers(0, 2**32 - 1), is_binary=st.booleans(), is_known=st.booleans(), is_shared=st.booleans())
-@settings(max_examples=100)
+@settings(max_examples=60)
 def test_equals_one_conditional_at_a_time(seed, is_binary, is_known, is_shared):
     rng = np.random.default_rng(seed)
     network = random_linear_network(

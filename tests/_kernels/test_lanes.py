@@ -37,7 +37,7 @@ def check(odds):
 
 
 @given(odds=LINE)
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=60)
 def test_each_number_of_a_line_is_treated_like_a_number_alone(odds):
     check(odds)
 

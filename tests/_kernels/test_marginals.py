@@ -41,7 +41,7 @@ def by_column(marginals):
 
 
 @given(seed=SEEDS, parents=PARENTS, residual=RESIDUALS)
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 def test_the_truth_lies_within_bounds_as_close_as_asked(seed, parents, residual):
     chain, X, _ = make_case(seed, parents)
     base, (effects, *_) = chain.scores(X).arrays
@@ -60,7 +60,7 @@ def test_the_truth_lies_within_bounds_as_close_as_asked(seed, parents, residual)
 
 
 @given(seed=SEEDS, parents=PARENTS, residual=RESIDUALS, max_nodes=st.integers(0, 12))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 def test_beyond_the_budget_or_with_knowledge_the_bounds_still_hold(seed, parents, residual, max_nodes):
     chain, X, rng = make_case(seed, parents, n_rows=4)
     known = random_given(rng, len(X), chain.n_classes)

@@ -32,7 +32,7 @@ def run(population, X, known, k=1, first_nodes=500, max_nodes=10**6):
 
 @given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans(), k=st.sampled_from([1, 1, 2, 5, 30]),
        first_nodes=st.sampled_from([1, 500]))  # fmt: skip
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 def test_equals_the_enumeration(seed, is_known, k, first_nodes):
     rng = np.random.default_rng(seed)
     population = random_population(rng)

@@ -29,7 +29,7 @@ def random_problem(seed, is_known, is_binary=False):
 
 @pytest.mark.parametrize("is_binary", [True, False])
 @given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans(), start_greedy=st.booleans())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 def test_equals_algorithm_3(is_binary, seed, is_known, start_greedy):
     chain, X, known, known_array, uniforms = random_problem(seed, is_known, is_binary)
     labels, log_proba, upper_bound = monte_carlo(*chain.scores(X).arrays, known_array, uniforms, start_greedy)

@@ -77,7 +77,7 @@ sparse_pieces = st.sampled_from(
 HEADER = "@attribute x numeric\n@attribute c {a, b, 1, é}\n@attribute t string\n@data\n"
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(
     st.lists(dense_pieces, max_size=12).map("".join)
     | st.lists(st.tuples(*[dense_pieces] * 3).map(",".join), max_size=3).map("\n".join)

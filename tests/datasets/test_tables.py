@@ -101,7 +101,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(
     rows=st.integers(2, 4).flatmap(
         lambda width: st.lists(

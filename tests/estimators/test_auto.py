@@ -56,6 +56,7 @@ def log_table(model, X):
     return np.column_stack([model.log_joint(X, np.tile(vector, (len(X), 1))) for vector in every_vector()])
 
 
+@pytest.mark.slow
 def test_all_queries_agree_with_enumeration(model, data):
     X = data[0][140:]
     vectors, logs = every_vector(), log_table(model, X)
