@@ -80,6 +80,11 @@ def _server() -> subprocess.Popen:
     return server
 
 
+def _take_ctrl_c() -> None:
+    """Do not ignore Ctrl-C, as programs do that are started in the background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def run_in_terminal(command: str, *, folder: Path, interrupt_at: str | None = None) -> tuple[int, str]:
     """Run the command in a terminal of its own and return its exit code and all that appeared there.
 
@@ -89,6 +94,7 @@ def run_in_terminal(command: str, *, folder: Path, interrupt_at: str | None = No
     process = subprocess.Popen(
         [sys.executable, "-m", "montechain", *shlex.split(command)], cwd=folder, start_new_session=True,
         env=environment(TERM="xterm-256color"), stdin=terminal, stdout=terminal, stderr=terminal,
+        preexec_fn=_take_ctrl_c,
     )  # fmt: skip
     os.close(terminal)
     shown, deadline = b"", time.monotonic() + 240.0
