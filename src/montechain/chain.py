@@ -119,7 +119,7 @@ class Chain(ChainBase):
         return {"order": self.order, "parents": self.parents, "links": self.links}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Build the chain anew; a ValueError says what does not fit together."""
+        """Rebuild the chain; a ValueError says what does not fit together."""
         order, parents, links = state["order"], state["parents"], state["links"]
         if not order or len(links) != len(order) or len(parents) != len(order):
             raise ValueError(

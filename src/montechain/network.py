@@ -106,7 +106,7 @@ class DependencyNetwork(JointModel):
         return {"links": self.links}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Build the network anew; a ValueError says what does not fit together."""
+        """Rebuild the network; a ValueError says what does not fit together."""
         links = state["links"]
         if not links:
             raise ValueError("a network needs at least one label.")
@@ -114,7 +114,7 @@ class DependencyNetwork(JointModel):
         self.__init__(links)  # type: ignore[misc]
 
     def gibbs(self, X: Any, uniforms: np.ndarray, n_collected: int, *, given: np.ndarray | None = None) -> np.ndarray:
-        """Draw every label anew, given all others, again and again; return the vectors of the last sweeps.
+        """Resample every label given all others, again and again; return the vectors of the last sweeps.
 
         A sweep draws each label that is not known, in the order of the labels; the first sweep starts from the first
         class of each. Where links are not label-linear, a classifier is asked at most once per label and sweep, for the

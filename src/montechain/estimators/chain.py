@@ -1,4 +1,4 @@
-"""One chain, one order: IC, CC, BCC, PCC and its kin, MCC, MsCC."""
+"""One chain, one order: IC, CC, BCC, the PCC variants, MCC, MsCC."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ _CACHE: WeakKeyDictionary[Any, dict[str, tuple[list[Any], Any]]] = WeakKeyDictio
 
 
 def remembered(owner: Any, name: str, sources: Sequence[Any], make: Callable[[list[Any]], Any]) -> Any:
-    """Return ``make(sources)``, made anew only when one of the sources is another object than the last time."""
+    """Return ``make(sources)``, recomputed only when one of the sources is a different object than last time."""
     own = _CACHE.setdefault(owner, {})
     entry = own.get(name)
     if entry is None or len(entry[0]) != len(sources) or not all(map(is_, entry[0], sources)):
