@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.calibration import CalibrationDisplay
 
-__all__ = ["plot_reliability", "plot_search_trace", "reliability_curve"]
+__all__ = ["plot_reliability", "plot_search_trace"]
 
 LABELS = {
     "J_EM": r"$J_{\mathrm{EM}}$",
@@ -19,28 +20,16 @@ LABELS = {
 COLOURS = ("#0b5394", "#b45f06")
 
 
-def reliability_curve(proba: Any, correct: Any, n_bins: int = 10) -> pd.DataFrame:
-    """Return the numbers behind `plot_reliability`: for each bin its mean `proba`, its share `right` and its `rows`.
-
-    Parameters are those of `montechain.metrics.set_calibration_error`; bins without a row are left out.
-
-    Examples
-    --------
-    >>> reliability_curve([0.95, 0.92, 0.55], [True, False, True])["right"].tolist()
-    [1.0, 0.5]
-    """
-    table = pd.DataFrame({"proba": np.asarray(proba, dtype=float), "right": np.asarray(correct, dtype=float)})
-    bins = table.groupby(np.minimum((table["proba"] * n_bins).astype(int), n_bins - 1))
-    return bins.mean().assign(rows=bins.size()).reset_index(drop=True)
-
-
-def plot_reliability(curves: Mapping[str, pd.DataFrame], *, title: str | None = None, ax: Any = None) -> Any:
+def plot_reliability(
+    predictions: Mapping[str, tuple[Any, Any]], *, n_bins: int = 10, title: str | None = None, ax: Any = None
+) -> Any:
     """Draw how often predictions of each probability are right; on the diagonal, probabilities mean what they say.
 
     Parameters
     ----------
-    curves : dict of str to DataFrame
-        For each model, what `reliability_curve` returns. Larger points stand for more rows.
+    predictions : dict of str to (proba, correct)
+        For each model, what `montechain.metrics.set_calibration_error` takes.
+    n_bins : int, default=10
     title : str, optional
     ax : matplotlib axes, optional
 
@@ -49,13 +38,9 @@ def plot_reliability(curves: Mapping[str, pd.DataFrame], *, title: str | None = 
     matplotlib axes
     """
     ax = _axes(ax, (4.2, 4.0))
-    ax.plot([0, 1], [0, 1], color="0.7", linewidth=1, zorder=0)
-    for name, curve in curves.items():
-        (line,) = ax.plot(curve["proba"], curve["right"], linewidth=1.2, label=name)
-        size = 4 + 300 * curve["rows"] / curve["rows"].sum()
-        ax.scatter(curve["proba"], curve["right"], s=size, color=line.get_color(), alpha=0.7)
-    ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="probability of the prediction", ylabel="share that is right", title=title)
-    ax.legend(frameon=False)
+    for name, (proba, correct) in predictions.items():
+        CalibrationDisplay.from_predictions(correct, np.minimum(proba, 1.0), n_bins=n_bins, name=name, ax=ax)
+    ax.set(xlabel="probability of the prediction", ylabel="share that is right", title=title)
     return ax
 
 
@@ -91,22 +76,21 @@ def plot_search_trace(
             f"other than the one that was maximised must be recorded: OrderSearch(record=[{missing[0]!r}])."
         )
     ax = _axes(ax, (5.5, 3.6))
+    sides = [ax] if right is None else [ax, ax.twinx()]
     lines = []
-    for name, axes, colour, style in zip(
-        shown, (ax, ax.twinx() if right else None), COLOURS, ("-", "--"), strict=False
-    ):
+    for name, side, colour, style in zip(shown, sides, COLOURS, ("-", "--"), strict=False):
         label = LABELS.get(name, name)
         for number, (_, own) in enumerate(steps.groupby("restart")):
             # A logarithmic axis has no place for iteration 0, so everything moves on by one.
-            (line,) = axes.step(
+            (line,) = side.step(
                 own["iteration"] + 1, own[name], where="post", color=colour, linestyle=style, linewidth=1.4,
                 alpha=0.35 if number else 1.0, label=label,
             )  # fmt: skip
             accepted = own[own["accepted"].astype(bool)]
-            axes.plot(accepted["iteration"] + 1, accepted[name], ".", color=colour, markersize=5)
+            side.plot(accepted["iteration"] + 1, accepted[name], ".", color=colour, markersize=5)
             lines += [line] if number == 0 else []
-        axes.set_ylabel(label, color=colour)
-        axes.tick_params(axis="y", labelcolor=colour)
+        side.set_ylabel(label, color=colour)
+        side.tick_params(axis="y", labelcolor=colour)
     ax.set(xscale="log", xlabel="iteration + 1", title=title or "")
     ax.grid(True, which="major", linewidth=0.3)
     ax.legend(handles=lines, loc="lower right", frameon=False)
