@@ -216,7 +216,7 @@ def test_sparse_matrices_are_sparse_matrices(shape, change, tmp_path):
 def test_records_are_no_larger_than_the_file(tmp_path):
     parts = [np.arange(3), np.arange(3.0)]
     assert load(write(tmp_path / "good", with_arrays("record", parts))).extra["f1"].tolist() == [0.0, 1.0, 2.0]
-    refuse(with_arrays("record", [np.arange(3), np.arange(4)]), tmp_path, "do not fit together")
+    refuse(with_arrays("record", [np.arange(3), np.arange(4)]), tmp_path, "cannot be rebuilt")
     repeated = Opened(with_arrays("record", parts))
     refuse(repeated.replace([repeated.find("extra", "f0")], "extra", "f1").content(), tmp_path, "do not fit together")
 
