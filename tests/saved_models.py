@@ -249,3 +249,6 @@ FORESTS = mc.ChainClassifier(ensemble.RandomForestClassifier(2, max_depth=2), or
 HISTOGRAMS = mc.ChainClassifier(
     ensemble.HistGradientBoostingClassifier(max_iter=1, max_leaf_nodes=3, max_bins=8), order=None, random_state=0
 )
+LIGHT = [CHAIN, POPULATION, POWERSET, NETWORK]
+HEAVY = [FOREST, TREES, FORESTS, HISTOGRAMS]
+"""Their files are larger."""

@@ -7,14 +7,13 @@ import pytest
 import sklearn
 from sklearn.datasets import make_multilabel_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_validate
+from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import montechain as mc
-from montechain.metrics import SCORERS
 
 ESTIMATORS = [
     mc.ChainClassifier(),
@@ -90,13 +89,6 @@ def test_cross_val_predict_of_probabilities(data):
     for marginal in marginals:
         assert marginal.shape == (len(X), 2)
         np.testing.assert_allclose(marginal.sum(axis=1), 1.0)
-
-
-def test_cross_validate_with_every_scorer(data):
-    X, Y = data
-    scores = cross_validate(mc.ChainClassifier(random_state=0), X, Y, cv=2, scoring=dict(SCORERS))
-    for name in SCORERS:
-        assert np.isfinite(scores[f"test_{name}"]).all()
 
 
 def test_given_travels_through_a_pipeline(data):
