@@ -74,7 +74,8 @@ def measure_fold(model: Any, dataset: Dataset, parts: tuple[Any, Any]) -> dict[s
     dict
         ``values``, None where a measure is not defined, and ``notes`` that say why.
     """
-    _warm_up()
+    if type(getattr(model, "classifier", model)).__module__.startswith("montechain."):
+        _warm_up()
     train, test = (part if isinstance(part, Dataset) else dataset.take(part) for part in parts)
     values: dict[str, float | None] = {}
     model, values["fit_seconds"] = _timed(model.fit, train.X, train.Y)
