@@ -11,7 +11,7 @@ from montechain.cli.evaluate import SHOWN, print_scores
 
 __all__ = ["demo"]
 
-N_TRAINING_ROWS, N_TEST_ROWS = 500, 1000
+N_TRAINING_ROWS, N_TEST_ROWS = 400, 1000
 """Of the 1797 images: enough to see how the methods differ, in a few seconds."""
 COMPARED = ("Majority", "IC", "CC", "MCC", "LP", "Boosting")
 CAPTION = (
