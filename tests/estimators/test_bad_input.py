@@ -100,24 +100,16 @@ def test_use(case):
         call()
 
 
-@pytest.mark.parametrize(
-    "strategy",
-    [
-        mc.BranchAndBound(max_nodes=0),
-        mc.BranchAndBound(max_nodes=-5),
-        mc.BranchAndBound(residual=-0.1),
-        mc.BranchAndBound(residual=1.0),
-        mc.Beam(width=0),
-        mc.Beam(width=2.5),
-        mc.MonteCarlo(n_samples=-1),
-        mc.MonteCarlo(initial="gredy"),
-        mc.MonteCarlo(decision="marginal"),
-        mc.EpsilonApproximate(epsilon=-0.1),
-        mc.EpsilonApproximate(epsilon=1.5),
-        mc.Exhaustive(max_vectors=0),
-    ],
-    ids=repr,
-)
+BUDGETS = [
+    *(mc.BranchAndBound(**one) for one in ({"max_nodes": 0}, {"max_nodes": -5}, {"residual": -0.1}, {"residual": 1.0})),
+    *(mc.Beam(width=width) for width in (0, 2.5)),
+    *(mc.MonteCarlo(**one) for one in ({"n_samples": -1}, {"initial": "gredy"}, {"decision": "marginal"})),
+    *(mc.EpsilonApproximate(epsilon=epsilon) for epsilon in (-0.1, 1.5)),
+    mc.Exhaustive(max_vectors=0),
+]
+
+
+@pytest.mark.parametrize("strategy", BUDGETS, ids=repr)
 def test_budgets(strategy):
     (name,) = set(strategy.get_params()) & set(repr(strategy).split("(")[1].split("=")[0].split())
     model = mc.ChainClassifier(inference=strategy, random_state=0)
