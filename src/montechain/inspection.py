@@ -76,7 +76,7 @@ def inspect_model(model: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        With ``model``; ``choices``, the parameters that are set and what else there is to tell; ``orders`` (each with
+        With ``model``; ``choices``, the parameters that are set and a few learned figures; ``orders`` (each with
         its weight, the heaviest first), ``parents``, ``parents_are``, ``dependencies`` and ``leaderboard``.
 
     Examples
@@ -109,7 +109,7 @@ def inspect_model(model: Any) -> dict[str, Any]:
 
 
 def _choices(model: Any) -> dict[str, str]:
-    """Return the parameters that are set, and what else there is to tell, in words."""
+    """Return the parameters that are set, and a few learned figures, as text."""
     choices = {}
     if hasattr(model, "vector_counts_"):
         counts = model.vector_counts_

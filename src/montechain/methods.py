@@ -158,7 +158,7 @@ def make_method(
     method = find_method(name)
     model = clone(method.estimator)
     known = model.get_params(deep=False)
-    # What all methods are told, and some have no use for.
+    # Some methods do not have all of these.
     shared = {"estimator": estimator, "loss": loss, "random_state": random_state, "n_jobs": n_jobs}
     if known.get("estimator") is not None:  # the method is named after it
         shared["estimator"] = None

@@ -27,8 +27,8 @@ OK, DNF = "ok", "DNF"
 class Job:
     """Work that is stored as a whole: `run` returns a dict that JSON can hold.
 
-    `identity` is everything that the result depends on, as JSON can hold it; `labels` is what else there is to say,
-    such as the name of the data set.
+    `identity` is everything that the result depends on, as JSON can hold it; `labels` are for people, such as the name
+    of the data set.
     """
 
     identity: dict[str, Any]
@@ -94,7 +94,7 @@ def run_jobs(
     """Run jobs and return their outcomes; those that finished before come from the store.
 
     A job that takes longer than `time_limit` seconds is ended. `retry` runs again what failed before. joblib runs
-    `n_jobs` of them at a time, on whichever backend it is told to use. `on_done` is called with the position and the
+    `n_jobs` of them at a time, on its current backend. `on_done` is called with the position and the
     outcome of each job once it is stored.
 
     Returns
