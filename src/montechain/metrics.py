@@ -144,7 +144,7 @@ def class_f1_score(Y_true: Any, Y_pred: Any, *, unknown: Any = None, sample_weig
     """
     cells = compare(Y_true, Y_pred, unknown, sample_weight)
     of_labels = []
-    for j in np.flatnonzero(cells.known.any(axis=0)):  # a label that is known in no row says nothing
+    for j in np.flatnonzero(cells.known.any(axis=0)).tolist():  # a label that is known in no row says nothing
         classes, true, predicted = cells.codes(j)
         weight = cells.weight[cells.known[:, j]]
         total = sum(np.bincount(codes, weight, len(classes)) for codes in (true, predicted))
