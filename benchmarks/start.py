@@ -22,6 +22,7 @@ IMPORTED_BEFORE = {
 COMPILE_TARGETS = {"fit and predict": 5.0, "predict_proba": 3.0, "MonteCarlo": 2.0, "sparse fit": 3.0}
 """Seconds of CPU time that numba may compile in a new process, each step on top of those before it."""
 DEMO_TARGET = 15.0
+"""Seconds of CPU time that the whole demonstration may take from an empty cache."""
 STATEMENTS = ("import montechain", "from montechain import ChainClassifier")
 
 
@@ -45,8 +46,8 @@ def measure(n_runs: int) -> Iterator[Measurement]:
     yield Measurement("compiled by a second process", data, compiled, target=0.0, at_least=False, unit="functions")
     with tempfile.TemporaryDirectory() as folder:
         cold, warm = (_demo_seconds(folder) for _ in range(2))
-    note = f"{cold:.1f} s of CPU time from an empty cache, {warm:.1f} s from a full one"
-    yield Measurement("montechain demo", "compilation", max(cold - warm, 0.0), None, "", DEMO_TARGET, False, note=note)
+    note = f"{warm:.1f} s from a full cache"
+    yield Measurement("montechain demo", "CPU time from an empty cache", cold, None, "", DEMO_TARGET, False, note=note)
 
 
 def _demo_seconds(cache: str) -> float:

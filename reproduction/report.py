@@ -21,7 +21,6 @@ from matplotlib.ticker import NullFormatter
 from scikit_posthocs import critical_difference_diagram
 
 from montechain._files import atomic_write
-from montechain.plotting import plot_search_trace
 from reproduction.findings import all_cells, differences, key_figures, measure_title, number, signed, summary
 from reproduction.paper import DATASETS
 from reproduction.tables import BASELINE, TOLERANCE, Findings, Table, is_time
@@ -29,6 +28,7 @@ from reproduction.tables import BASELINE, TOLERANCE, Findings, Table, is_time
 __all__ = ["grids", "key_figures", "render", "write_report"]
 
 VIEWS = {"ours": "Ours", "paper": "Paper", "difference": "Difference", "meka": "MEKA today"}
+COLOURS = ("#0b5394", "#b45f06")
 ACCENT = "#0b5394"
 SCRIPTS = ("page.js", "tree.js", "explorer.js")
 
@@ -143,13 +143,29 @@ def _figures(findings: Findings) -> dict[str, list[tuple[str, Markup]]]:
         own = list(group)
         steps = [step | {"restart": trace["number"]} for trace in own for step in trace["steps"]]
         title = f"{DATASETS.get(name, name)}, {payoff}"
-        axes = plot_search_trace(steps, "payoff", own[0]["record"][0], title=title)
-        axes.set_ylabel(payoff)
+        axes = _draw_search(pd.DataFrame(steps), {"payoff": payoff, own[0]["record"][0]: own[0]["record"][0]}, title)
         if own[0]["optimum"] is not None:
             axes.axhline(own[0]["optimum"], color=ACCENT, linestyle=":", linewidth=1.0)
         caption = f"{own[0]['estimator']} links, payoff on the {on}"
         found["searches"].append((caption, _svg(axes, f"Search on {title}, {on}")))
     return found
+
+
+def _draw_search(steps: pd.DataFrame, payoffs: dict[str, str], title: str) -> Any:
+    """Draw two payoffs, with their names, against iterations on a logarithmic axis, as the paper's figures do."""
+    left = plt.subplots(figsize=(5.5, 3.6), layout="constrained")[1]
+    for axes, (payoff, name), colour, style in zip((left, left.twinx()), payoffs.items(), COLOURS, "-:", strict=True):
+        for place, (_, own) in enumerate(steps.groupby("restart")):
+            # A logarithmic axis has no place for iteration 0, so everything moves on by one.
+            alpha = 0.35 if place else 1.0
+            axes.step(own["iteration"] + 1, own[payoff], style, where="post", color=colour, linewidth=1.4, alpha=alpha)
+            accepted = own[own["accepted"].astype(bool)]
+            axes.plot(accepted["iteration"] + 1, accepted[payoff], ".", color=colour, markersize=5)
+        axes.set_ylabel(name, color=colour)
+        axes.tick_params(axis="y", labelcolor=colour)
+    left.set(xscale="log", xlabel="iteration + 1", title=title)
+    left.grid(True, which="major", linewidth=0.3)
+    return left
 
 
 def _draw_ranks(test: dict[str, Any]) -> Any:

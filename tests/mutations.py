@@ -7,7 +7,7 @@ doubled) and attacks (huge numbers, stray quotes, entity declarations). The same
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 TOKENS: tuple[bytes, ...] = (
     b"{", b"}", b"'", b'"', b"\\", b"?", b",", b";", b":", b"|", b"\t", b" ", b"\n", b"\r", b"\r\n", b"\x00",
@@ -24,105 +24,53 @@ TOKENS: tuple[bytes, ...] = (
 )  # fmt: skip
 
 
-def _span(data: bytes, rng: random.Random, longest: int) -> tuple[int, int]:
-    """A random slice of the data of at most the given length."""
+def _on_bytes(kind: str, data: bytes, rng: random.Random, tokens: Sequence[bytes]) -> bytes:
+    """Return the data with a fault that does not know of lines."""
+    if kind in ("flip bits", "set bytes"):
+        changed = bytearray(data)
+        for _ in range(rng.randint(1, 8)):
+            place = rng.randrange(len(changed))
+            changed[place] = changed[place] ^ 1 << rng.randrange(8) if kind == "flip bits" else rng.randrange(256)
+        return bytes(changed)
+    longest = rng.choice(LONGEST[kind]) if kind in LONGEST else 0
     start = rng.randrange(len(data) + 1)
-    return start, min(len(data), start + rng.randint(1, longest))
+    stop = min(len(data), start + rng.randint(1, longest)) if longest else start
+    if kind == "duplicate":
+        return data[:stop] + data[start:stop] * rng.randint(1, 3) + data[stop:]
+    if kind == "truncate":
+        return data[:start]
+    if kind == "splice":  # the beginning of the file followed by another end of the same file
+        return data[:start] + data[rng.randrange(len(data) + 1) :]
+    put = {"delete": lambda: b"", "put nuls": lambda: b"\x00" * rng.randint(1, 16)}
+    return data[:start] + put.get(kind, lambda: rng.choice(tokens))() + data[stop:]
 
 
-def _flip_bits(data: bytes, rng: random.Random, tokens: Sequence[bytes]) -> bytes:
-    changed = bytearray(data)
-    for _ in range(rng.randint(1, 8)):
-        changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
-    return bytes(changed)
-
-
-def _set_bytes(data: bytes, rng: random.Random, tokens: Sequence[bytes]) -> bytes:
-    changed = bytearray(data)
-    for _ in range(rng.randint(1, 8)):
-        changed[rng.randrange(len(changed))] = rng.randrange(256)
-    return bytes(changed)
-
-
-def _delete(data: bytes, rng: random.Random, tokens: Sequence[bytes]) -> bytes:
-    start, stop = _span(data, rng, rng.choice((1, 4, 64)))
-    return data[:start] + data[stop:]
-
-
-def _duplicate(data: bytes, rng: random.Random, tokens: Sequence[bytes]) -> bytes:
-    start, stop = _span(data, rng, rng.choice((1, 16, 128)))
-    return data[:stop] + data[start:stop] * rng.randint(1, 3) + data[stop:]
-
-
-def _truncate(data: bytes, rng: random.Random, tokens: Sequence[bytes]) -> bytes:
-    return data[: rng.randrange(len(data) + 1)]
-
-
-def _insert_token(data: bytes, rng: random.Random, tokens: Sequence[bytes]) -> bytes:
-    place = rng.randrange(len(data) + 1)
-    return data[:place] + rng.choice(tokens) + data[place:]
-
-
-def _overwrite_with_token(data: bytes, rng: random.Random, tokens: Sequence[bytes]) -> bytes:
-    start, stop = _span(data, rng, 12)
-    return data[:start] + rng.choice(tokens) + data[stop:]
-
-
-def _insert_nuls(data: bytes, rng: random.Random, tokens: Sequence[bytes]) -> bytes:
-    place = rng.randrange(len(data) + 1)
-    return data[:place] + b"\x00" * rng.randint(1, 16) + data[place:]
-
-
-def _delete_line(data: bytes, rng: random.Random, tokens: Sequence[bytes]) -> bytes:
+def _on_lines(kind: str, data: bytes, rng: random.Random) -> bytes:
+    """Return the data with a line lost, repeated or moved, or with other line ends."""
     lines = data.split(b"\n")
-    del lines[rng.randrange(len(lines))]
-    return b"\n".join(lines)
+    if kind == "delete line":
+        del lines[rng.randrange(len(lines))]
+    elif kind == "duplicate line":
+        lines.insert(rng.randrange(len(lines) + 1), rng.choice(lines))
+    elif kind == "move line":
+        lines.insert(rng.randrange(len(lines)), lines.pop(rng.randrange(len(lines))))
+    return (rng.choice((b"\r\n", b"\r", b"\n\n", b" \n", b"\x00\n")) if kind == "line ends" else b"\n").join(lines)
 
 
-def _duplicate_line(data: bytes, rng: random.Random, tokens: Sequence[bytes]) -> bytes:
-    lines = data.split(b"\n")
-    lines.insert(rng.randrange(len(lines) + 1), rng.choice(lines))
-    return b"\n".join(lines)
-
-
-def _move_line(data: bytes, rng: random.Random, tokens: Sequence[bytes]) -> bytes:
-    lines = data.split(b"\n")
-    lines.insert(rng.randrange(len(lines)), lines.pop(rng.randrange(len(lines))))
-    return b"\n".join(lines)
-
-
-def _other_line_ends(data: bytes, rng: random.Random, tokens: Sequence[bytes]) -> bytes:
-    return data.replace(b"\n", rng.choice((b"\r\n", b"\r", b"\n\n", b" \n", b"\x00\n")))
-
-
-def _splice(data: bytes, rng: random.Random, tokens: Sequence[bytes]) -> bytes:
-    """The beginning of the file followed by another end of the same file."""
-    return data[: rng.randrange(len(data) + 1)] + data[rng.randrange(len(data) + 1) :]
-
-
-_MUTATIONS: tuple[Callable[[bytes, random.Random, Sequence[bytes]], bytes], ...] = (
-    _flip_bits,
-    _set_bytes,
-    _delete,
-    _duplicate,
-    _truncate,
-    _insert_token,
-    _insert_token,
-    _overwrite_with_token,
-    _overwrite_with_token,
-    _insert_nuls,
-    _delete_line,
-    _duplicate_line,
-    _move_line,
-    _other_line_ends,
-    _splice,
-)
+LONGEST = {"delete": (1, 4, 64), "duplicate": (1, 16, 128), "overwrite": (12,)}
+"""How many bytes a fault concerns at most."""
+ON_BYTES = (
+    "flip bits", "set bytes", "delete", "duplicate", "truncate", "insert", "insert", "overwrite", "overwrite",
+    "put nuls", "splice",
+)  # fmt: skip
+ON_LINES = ("delete line", "duplicate line", "move line", "line ends")
 
 
 def mutate(data: bytes, rng: random.Random, tokens: Sequence[bytes] = TOKENS) -> bytes:
-    """The data with one to four random faults; ``tokens`` are the strings put into it."""
+    """Return the data with one to four random faults; `tokens` are the strings put into it."""
     for _ in range(rng.randint(1, 4)):
         if not data:
             return rng.choice(tokens)
-        data = rng.choice(_MUTATIONS)(data, rng, tokens)
+        kind = rng.choice(ON_BYTES + ON_LINES)
+        data = _on_lines(kind, data, rng) if kind in ON_LINES else _on_bytes(kind, data, rng, tokens)
     return data

@@ -8,23 +8,16 @@ import math
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import ensemble
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import (
-    AdaBoostClassifier,
-    BaggingClassifier,
-    ExtraTreesClassifier,
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-    VotingClassifier,
-)
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
@@ -33,40 +26,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from montechain import (
-    F1,
-    Algorithm4,
-    AllOrders,
-    Beam,
-    BeamOrder,
-    BranchAndBound,
-    ChainClassifier,
-    ChainPopulationClassifier,
-    EpsilonApproximate,
-    ExactMatch,
-    Exhaustive,
-    Greedy,
-    Hamming,
-    Insertion,
-    Jaccard,
-    LogisticLink,
-    Mixture,
-    MonteCarlo,
-    OrderSearch,
-    SVMLink,
-    Swap,
-    TemperedSwap,
-    Vote,
-)
-from montechain.errors import ModelFileError
-from montechain.estimators import (
-    ClusteringForestClassifier,
-    DependencyNetworkClassifier,
-    LabelPowersetClassifier,
-    MajorityClassifier,
-)
-from montechain.estimators.table import TableClassifier
-from montechain.persistence import MAGIC, load, save
+import montechain as mc
+from montechain.persistence import MAGIC
 
 
 @cache
@@ -102,66 +63,67 @@ def table() -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 ESTIMATORS: dict[str, Any] = {
-    "AdaBoost": AdaBoostClassifier(n_estimators=2),
+    "AdaBoost": ensemble.AdaBoostClassifier(n_estimators=2),
     "CalibratedClassifierCV": CalibratedClassifierCV(DecisionTreeClassifier(max_depth=2), method="isotonic", cv=2),
-    "Bagging": BaggingClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=2),
+    "Bagging": ensemble.BaggingClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=2),
     "DecisionTree": DecisionTreeClassifier(max_depth=3),
-    "ExtraTrees": ExtraTreesClassifier(2, max_depth=3),
+    "ExtraTrees": ensemble.ExtraTreesClassifier(2, max_depth=3),
     "FunctionTransformer": make_pipeline(FunctionTransformer(np.abs), DecisionTreeClassifier(max_depth=2)),
     "GaussianNB": GaussianNB(),
-    "HistGradientBoosting": HistGradientBoostingClassifier(max_iter=1, max_leaf_nodes=4, max_bins=8),
-    "LogisticLink": LogisticLink(C=2.0),
+    "HistGradientBoosting": ensemble.HistGradientBoostingClassifier(max_iter=1, max_leaf_nodes=4, max_bins=8),
+    "LogisticLink": mc.LogisticLink(C=2.0),
     "LogisticRegression": LogisticRegression(),
     "MLP": MLPClassifier((3,), max_iter=300, tol=0.1),
-    "RandomForest": RandomForestClassifier(2, max_depth=3),
+    "RandomForest": ensemble.RandomForestClassifier(2, max_depth=3),
     "SGD": SGDClassifier(loss="modified_huber"),
-    "SVMLink": SVMLink(),
+    "SVMLink": mc.SVMLink(),
     "SelectKBest": make_pipeline(SelectKBest(k=2), PolynomialFeatures(2), LogisticRegression(max_iter=500)),
-    "Voting": VotingClassifier([("a", GaussianNB()), ("b", DecisionTreeClassifier(max_depth=1))], voting="soft"),
+    "Voting": ensemble.VotingClassifier(
+        [("a", GaussianNB()), ("b", DecisionTreeClassifier(max_depth=1))], voting="soft"
+    ),
     "scaled": make_pipeline(StandardScaler(), LogisticRegression()),
 }
-INFERENCES: list[Any] = [
-    "greedy", Greedy(), Beam(width=2), EpsilonApproximate(epsilon=0.3), Exhaustive(), BranchAndBound(max_nodes=50),
-    MonteCarlo(n_samples=20),
-]  # fmt: skip
-LOSSES: list[Any] = ["hamming", ExactMatch(), Hamming(), F1(negative=0), Jaccard(negative=0)]
 SEARCH = {"n_iterations": 3, "validation": 0.3}
-ORDERS: list[Any] = [
-    None, [2, 0, 1], AllOrders(), BeamOrder(), OrderSearch(Swap(), **SEARCH),
-    OrderSearch(TemperedSwap(), **SEARCH), OrderSearch(Insertion(), **SEARCH),
-]  # fmt: skip
-COMBINATIONS: list[Any] = ["mixture", Mixture(), Algorithm4(n_orders=3), Vote(), "vote"]
+CHOICES: dict[str, list[Any]] = {
+    "inference": [
+        "greedy", mc.Greedy(), mc.Beam(width=2), mc.EpsilonApproximate(epsilon=0.3), mc.Exhaustive(),
+        mc.BranchAndBound(max_nodes=50), mc.MonteCarlo(n_samples=20),
+    ],
+    "loss": ["hamming", mc.ExactMatch(), mc.Hamming(), mc.F1(negative=0), mc.Jaccard(negative=0)],
+    "order": [
+        None, [2, 0, 1], mc.AllOrders(), mc.BeamOrder(),
+        *(mc.OrderSearch(proposal, **SEARCH) for proposal in (mc.Swap(), mc.TemperedSwap(), mc.Insertion())),
+    ],
+    "parents": ["none", "tree", 1, {0: [], 1: [0], 2: [0, 1]}],
+}  # fmt: skip
+COMBINATIONS: list[Any] = ["mixture", mc.Mixture(), mc.Algorithm4(n_orders=3), mc.Vote(), "vote"]
 
 
 def unfitted() -> Iterator[tuple[str, Any]]:
     """Yield a name and an estimator for arrays, for every choice that there is."""
-    for name, estimator in ESTIMATORS.items():
-        yield f"estimator {name}", ChainClassifier(estimator, random_state=0)
-    for inference in INFERENCES:
-        yield f"inference {inference}", ChainClassifier(inference=inference, random_state=0)
-    for loss in LOSSES:
-        yield f"loss {loss}", ChainClassifier(loss=loss, random_state=0)
-    for order in ORDERS:
-        yield f"order {order}", ChainClassifier(order=order, random_state=0)
-    for combine in COMBINATIONS:
-        yield f"combine {combine}", ChainPopulationClassifier(n_chains=2, combine=combine, random_state=0)
-    for parents in ("none", "tree", 1, {0: [], 1: [0], 2: [0, 1]}):
-        yield f"parents {parents}", ChainClassifier(parents=parents, random_state=0)
-    yield "searched population", ChainPopulationClassifier(order=OrderSearch(keep=2, **SEARCH), random_state=0)
-    yield "bootstrap", ChainPopulationClassifier(DecisionTreeClassifier(), n_chains=2, bootstrap=True, random_state=0)
-    yield "network", DependencyNetworkClassifier(n_iterations=5, n_collected=3, random_state=0)
-    yield (
-        "network of trees",
-        DependencyNetworkClassifier(DecisionTreeClassifier(), n_iterations=5, n_collected=3, random_state=0),
+    chain, population = (
+        partial(mc.ChainClassifier, random_state=0),
+        partial(mc.ChainPopulationClassifier, random_state=0),
     )
-    yield "powerset", LabelPowersetClassifier(random_state=0)
-    yield "powerset of machines", LabelPowersetClassifier("svm", random_state=0)
-    yield "powerset of trees", LabelPowersetClassifier(DecisionTreeClassifier(), random_state=0)
-    yield "forest", ClusteringForestClassifier(3, max_depth=3, random_state=0)
-    yield "majority", MajorityClassifier()
-    yield "pipeline", make_pipeline(StandardScaler(), ChainClassifier(random_state=0))
-    yield "table of numbers", TableClassifier(ChainClassifier(random_state=0))
-    yield "random state", ChainClassifier(random_state=np.random.RandomState(3))
+    network = partial(mc.DependencyNetworkClassifier, n_iterations=5, n_collected=3, random_state=0)
+    for name, estimator in ESTIMATORS.items():
+        yield f"estimator {name}", chain(estimator)
+    for name, choices in CHOICES.items():
+        for choice in choices:
+            yield f"{name} {choice}", chain(**{name: choice})
+    for combine in COMBINATIONS:
+        yield f"combine {combine}", population(n_chains=2, combine=combine)
+    yield "searched population", population(order=mc.OrderSearch(keep=2, **SEARCH))
+    yield "bootstrap", population(DecisionTreeClassifier(), n_chains=2, bootstrap=True)
+    yield "network", network()
+    yield "network of trees", network(DecisionTreeClassifier())
+    for name, estimator in {"": None, " of machines": "svm", " of trees": DecisionTreeClassifier()}.items():
+        yield f"powerset{name}", mc.LabelPowersetClassifier(estimator, random_state=0)
+    yield "forest", mc.ClusteringForestClassifier(3, max_depth=3, random_state=0)
+    yield "majority", mc.MajorityClassifier()
+    yield "pipeline", make_pipeline(StandardScaler(), chain())
+    yield "table of numbers", mc.TableClassifier(chain())
+    yield "random state", mc.ChainClassifier(random_state=np.random.RandomState(3))
 
 
 class Opened:
@@ -256,8 +218,8 @@ def write(path: Path, content: bytes) -> Path:
 
 def refuse(content: bytes, tmp_path: Path, message: str = ".") -> None:
     """Assert that a file is refused as a model."""
-    with pytest.raises(ModelFileError, match=message):
-        load(write(tmp_path / "attack.mchain", content))
+    with pytest.raises(mc.ModelFileError, match=message):
+        mc.load(write(tmp_path / "attack.mchain", content))
 
 
 @cache
@@ -273,17 +235,20 @@ def fitted(model: Any, n_labels: int = 3) -> Any:
 def saved(model: Any, n_labels: int = 3) -> bytes:
     """Return the file of a copy of the model, fitted to the first labels of the example."""
     with tempfile.TemporaryDirectory() as folder:
-        save(fitted(model, n_labels), Path(folder) / "model.mchain")
+        mc.save(fitted(model, n_labels), Path(folder) / "model.mchain")
         return (Path(folder) / "model.mchain").read_bytes()
 
 
-CHAIN = ChainClassifier(order=None)
-POPULATION = ChainPopulationClassifier(n_chains=2, random_state=0)
-POWERSET = LabelPowersetClassifier(random_state=0)
-NETWORK = DependencyNetworkClassifier(n_iterations=3, n_collected=2, random_state=0)
-FOREST = ClusteringForestClassifier(2, max_depth=2, random_state=0)
-TREES = ChainClassifier(DecisionTreeClassifier(max_depth=2), order=None, random_state=0)
-FORESTS = ChainClassifier(RandomForestClassifier(2, max_depth=2), order=None, random_state=0)
-HISTOGRAMS = ChainClassifier(
-    HistGradientBoostingClassifier(max_iter=1, max_leaf_nodes=3, max_bins=8), order=None, random_state=0
+CHAIN = mc.ChainClassifier(order=None)
+POPULATION = mc.ChainPopulationClassifier(n_chains=2, random_state=0)
+POWERSET = mc.LabelPowersetClassifier(random_state=0)
+NETWORK = mc.DependencyNetworkClassifier(n_iterations=3, n_collected=2, random_state=0)
+FOREST = mc.ClusteringForestClassifier(2, max_depth=2, random_state=0)
+TREES = mc.ChainClassifier(DecisionTreeClassifier(max_depth=2), order=None, random_state=0)
+FORESTS = mc.ChainClassifier(ensemble.RandomForestClassifier(2, max_depth=2), order=None, random_state=0)
+HISTOGRAMS = mc.ChainClassifier(
+    ensemble.HistGradientBoostingClassifier(max_iter=1, max_leaf_nodes=3, max_bins=8), order=None, random_state=0
 )
+LIGHT = [CHAIN, POPULATION, POWERSET, NETWORK]
+HEAVY = [FOREST, TREES, FORESTS, HISTOGRAMS]
+"""Their files are larger."""

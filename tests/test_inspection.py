@@ -13,16 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from montechain import (
-    ChainClassifier,
-    ChainPopulationClassifier,
-    ClusteringForestClassifier,
-    DependencyNetworkClassifier,
-    LabelPowersetClassifier,
-    MajorityClassifier,
-    SVMLink,
-    TableClassifier,
-)
+import montechain as mc
 from montechain.inspection import inspect_model, label_dependencies
 
 
@@ -43,7 +34,7 @@ def by_pair(model):
 
 def test_binary_effects_are_the_change_of_the_log_odds(weather):
     X, Y = weather
-    model = ChainClassifier(order=[0, 1, 2]).fit(X, Y)
+    model = mc.ChainClassifier(order=[0, 1, 2]).fit(X, Y)
     found = by_pair(model)["label_0", "label_1"]
     assert (found["parent_class"], found["label_class"]) == ("sun", "sandals")
     log_proba = [model.chain_.conditional(X[:1], np.array([[code]]))[0, 1] for code in (0, 1)]
@@ -51,10 +42,10 @@ def test_binary_effects_are_the_change_of_the_log_odds(weather):
     assert found["log_odds"] == pytest.approx(with_it - without, abs=1e-8)
 
 
-@pytest.mark.parametrize("link", [None, SVMLink()])
+@pytest.mark.parametrize("link", [None, mc.SVMLink()])
 def test_classes_are_named_with_the_right_sign(weather, link):
     X, Y = weather
-    found = by_pair(ChainClassifier(link, order=[0, 1, 2]).fit(X, Y))
+    found = by_pair(mc.ChainClassifier(link, order=[0, 1, 2]).fit(X, Y))
     assert found["label_0", "label_1"]["log_odds"] > 1
     mood = found["label_0", "label_2"]
     # Rain makes a bad mood likelier and sun a great one: whichever is named, the sign must fit.
@@ -63,18 +54,18 @@ def test_classes_are_named_with_the_right_sign(weather, link):
 
 
 def test_strongest_first_and_only_of_linear_links(weather):
-    strengths = [abs(one["log_odds"]) for one in label_dependencies(ChainClassifier(random_state=0).fit(*weather))]
+    strengths = [abs(one["log_odds"]) for one in label_dependencies(mc.ChainClassifier(random_state=0).fit(*weather))]
     assert (len(strengths), strengths) == (3, sorted(strengths, reverse=True))
-    forest = ChainClassifier(RandomForestClassifier(3, random_state=0), inference="greedy").fit(*weather)
+    forest = mc.ChainClassifier(RandomForestClassifier(3, random_state=0), inference="greedy").fit(*weather)
     assert label_dependencies(forest) == []
 
 
 def test_a_population_averages_its_chains_and_the_heaviest_stands_first(weather):
     X, Y = weather
     orders = [[0, 1, 2], [0, 2, 1]]
-    population = ChainPopulationClassifier(order=orders, weights=[1, 3]).fit(X, Y)
+    population = mc.ChainPopulationClassifier(order=orders, weights=[1, 3]).fit(X, Y)
     pair = "label_0", "label_1"
-    light, heavy = (by_pair(ChainClassifier(order=order).fit(X, Y))[pair]["log_odds"] for order in orders)
+    light, heavy = (by_pair(mc.ChainClassifier(order=order).fit(X, Y))[pair]["log_odds"] for order in orders)
     assert by_pair(population)[pair]["log_odds"] == pytest.approx(0.25 * light + 0.75 * heavy, rel=1e-3)
     said = inspect_model(population)
     assert said["orders"] == [
@@ -87,7 +78,7 @@ def test_a_population_averages_its_chains_and_the_heaviest_stands_first(weather)
 def test_what_is_said_is_json_and_names_the_labels(weather):
     X, Y = weather
     frame = pd.DataFrame(Y, columns=["weather", "shoes", "mood"])
-    found = inspect_model(ChainClassifier(order=["mood", "weather", "shoes"], parents="tree").fit(X, frame))
+    found = inspect_model(mc.ChainClassifier(order=["mood", "weather", "shoes"], parents="tree").fit(X, frame))
     assert json.loads(json.dumps(found)) == found
     assert (found["orders"][0]["order"][0], found["parents_are"], found["parents"]["mood"]) == ("mood", "tree", [])
     assert set(found["parents"]) == {"weather", "shoes", "mood"}
@@ -95,28 +86,28 @@ def test_what_is_said_is_json_and_names_the_labels(weather):
 
 def test_it_is_that_of_the_classifier_within(weather):
     X, Y = weather
-    chain = ChainClassifier(order=[1, 0, 2], parents="tree")
+    chain = mc.ChainClassifier(order=[1, 0, 2], parents="tree")
     expected = inspect_model(chain.fit(X, Y))
     for wrapped in (
         make_pipeline(StandardScaler(with_mean=False, with_std=False), chain),
         GridSearchCV(chain, {"parents": ["tree"]}, cv=2),
-        TableClassifier(GridSearchCV(chain, {}, cv=2), encoder=StandardScaler(with_mean=False, with_std=False)),
+        mc.TableClassifier(GridSearchCV(chain, {}, cv=2), encoder=StandardScaler(with_mean=False, with_std=False)),
     ):
         assert inspect_model(wrapped.fit(X, Y)) == expected
         assert label_dependencies(wrapped) == label_dependencies(chain)
     with pytest.raises(NotFittedError):
-        inspect_model(GridSearchCV(ChainClassifier(), {}))
-    foreign = inspect_model(TableClassifier(RandomForestClassifier(3, random_state=0)).fit(X, Y))
+        inspect_model(GridSearchCV(mc.ChainClassifier(), {}))
+    foreign = inspect_model(mc.TableClassifier(RandomForestClassifier(3, random_state=0)).fit(X, Y))
     assert (foreign["model"], foreign["choices"]["n_estimators"]) == ("RandomForestClassifier", "3")
 
 
 @pytest.mark.parametrize(
     ("model", "choices"),
     [
-        (LabelPowersetClassifier("svm"), {"vectors": "N seen", "estimator": "svm", "loss": "exact_match"}),
-        (ClusteringForestClassifier(3, random_state=0), {"vectors": "N seen", "n_estimators": "3"}),
-        (DependencyNetworkClassifier(n_iterations=50, n_collected=10), {"n_iterations": "50", "loss": "hamming"}),
-        (MajorityClassifier(), {"vectors": "N seen", "loss": "exact_match"}),
+        (mc.LabelPowersetClassifier("svm"), {"vectors": "N seen", "estimator": "svm", "loss": "exact_match"}),
+        (mc.ClusteringForestClassifier(3, random_state=0), {"vectors": "N seen", "n_estimators": "3"}),
+        (mc.DependencyNetworkClassifier(n_iterations=50, n_collected=10), {"n_iterations": "50", "loss": "hamming"}),
+        (mc.MajorityClassifier(), {"vectors": "N seen", "loss": "exact_match"}),
     ],
 )
 def test_models_without_an_order_say_what_they_are(weather, model, choices):

@@ -8,7 +8,6 @@ import inspect
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import joblib
@@ -37,12 +36,6 @@ from montechain.preparation import TableEncoder
 from tests.saved_models import data, fitted, table, unfitted
 
 UNFITTED = dict(unfitted())
-
-
-def content_of(model, **options) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        save(model, Path(folder) / "model.mchain", **options)
-        return (Path(folder) / "model.mchain").read_bytes()
 
 
 def assert_same_answers(one, other, X):
@@ -262,12 +255,12 @@ def test_what_is_trusted_by_name(options, names, tmp_path):
     np.testing.assert_array_equal(load(path, trusted=names).predict(X), model.predict(X))
 
 
-def test_a_grid_search_is_saved_by_its_best_estimator():
+def test_a_grid_search_is_saved_by_its_best_estimator(tmp_path):
     X, Y = data()
     search = GridSearchCV(ChainClassifier(random_state=0), {"parents": ["none", "all"]}, cv=2).fit(X, Y)
     with pytest.raises(TypeError, match=r"cannot be saved|does not trust"):
-        content_of(search)
-    assert content_of(search.best_estimator_)
+        save(search, tmp_path / "model.mchain")
+    save(search.best_estimator_, tmp_path / "model.mchain")
 
 
 def test_wrong_arguments(tmp_path):
@@ -310,10 +303,3 @@ def test_every_public_estimator_is_savable_and_only_plain_classes_are():
     for cls in savable:
         # What is built must not be something that can be called.
         assert not any("__call__" in vars(base) for base in cls.__mro__), cls
-
-
-def test_importing_montechain_does_not_import_skops():
-    code = "import sys, montechain; print('skops' in sys.modules)"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
-    assert answer.stdout == "False\n"

@@ -216,7 +216,7 @@ def test_sparse_matrices_are_sparse_matrices(shape, change, tmp_path):
 def test_records_are_no_larger_than_the_file(tmp_path):
     parts = [np.arange(3), np.arange(3.0)]
     assert load(write(tmp_path / "good", with_arrays("record", parts))).extra["f1"].tolist() == [0.0, 1.0, 2.0]
-    refuse(with_arrays("record", [np.arange(3), np.arange(4)]), tmp_path, "do not fit together")
+    refuse(with_arrays("record", [np.arange(3), np.arange(4)]), tmp_path, "cannot be rebuilt")
     repeated = Opened(with_arrays("record", parts))
     refuse(repeated.replace([repeated.find("extra", "f0")], "extra", "f1").content(), tmp_path, "do not fit together")
 
@@ -337,23 +337,16 @@ def test_sparse_rows_are_as_wide_as_the_coefficients(tmp_path):
         model.predict(wide)
 
 
-@pytest.mark.parametrize("name", ["chain_", "codec_", "classes_", "order_"])
-@pytest.mark.parametrize("other", [5, "list", "sklearn.linear_model._logistic.LogisticRegression", "chain"])
-def test_parts_of_another_type(name, other, tmp_path):
+@pytest.mark.parametrize("path", [("chain_",), ("codec_",), ("classes_",), ("order_",), LINK])
+@pytest.mark.parametrize("other", [5, None, "list", "sklearn.linear_model._logistic.LogisticRegression", "chain"])
+def test_parts_of_another_type(path, other, tmp_path):
     model = Opened(saved(CHAIN))
     nothing = model.add("dict")
     if other == "list":
         other = model.add("list")
     elif isinstance(other, str):
         other = model.add("object", "montechain.chain.Chain" if other == "chain" else other, nothing)
-    refuse(model.replace(other, name).content(), tmp_path, "cannot be rebuilt")
-
-
-@pytest.mark.parametrize("link", [5, None, ("list",)])
-def test_what_is_no_link_is_refused(link, tmp_path):
-    model = Opened(saved(CHAIN))
-    link = model.add(*link) if isinstance(link, tuple) else link
-    refuse(model.replace(link, *LINK).content(), tmp_path, "cannot be rebuilt")
+    refuse(model.replace(other, *path).content(), tmp_path, "cannot be rebuilt")
 
 
 TREE_PATHS = {TREES: (*FIRST, "tree_"), FORESTS: (*FIRST, "estimators_", 1, "tree_")}

@@ -46,49 +46,27 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Loaded when they are first asked for: numba, scikit-learn and pandas take seconds, which `montechain --help` and
-# those who need one corner only should not wait for.
-_MODULES = {
-    "montechain.datasets": ["Dataset", "load_dataset", "read_dataset"],
-    "montechain.errors": ["DataError", "ModelFileError", "MontechainError", "OutputError"],
-    "montechain.estimators": [
-        "ChainClassifier",
-        "ChainPopulationClassifier",
-        "ClusteringForestClassifier",
-        "DependencyNetworkClassifier",
-        "LabelPowersetClassifier",
-        "MajorityClassifier",
-    ],
-    "montechain.estimators.auto": ["AutoChainClassifier"],
-    "montechain.estimators.stacked": ["StackedMixtureClassifier"],
-    "montechain.estimators.table": ["TableClassifier"],
-    "montechain.features": ["CrossFittedFeatures", "OutOfBagForestFeatures"],
-    "montechain.inference": [
-        "Beam",
-        "BranchAndBound",
-        "Decision",
-        "EpsilonApproximate",
-        "Exhaustive",
-        "Greedy",
-        "MonteCarlo",
-        "TopK",
-    ],
-    "montechain.links": ["LogisticLink", "SVMLink"],
-    "montechain.losses": ["CallableLoss", "ExactMatch", "F1", "Hamming", "Jaccard"],
-    "montechain.methods": ["METHODS", "make_method"],
-    "montechain.ordering": [
-        "AllOrders",
-        "BeamOrder",
-        "Insertion",
-        "OrderSearch",
-        "Swap",
-        "TemperedSwap",
-    ],
-    "montechain.persistence": ["load", "save"],
-    "montechain.population": ["Algorithm4", "Mixture", "Vote"],
-    "montechain.preparation": ["TableEncoder"],
+# Loaded when they are first used: numba, scikit-learn and pandas take seconds, which `montechain --help` should not
+# wait for.
+_NAMES = {
+    "montechain.datasets": "Dataset load_dataset read_dataset",
+    "montechain.errors": "DataError ModelFileError MontechainError OutputError",
+    "montechain.estimators": "ChainClassifier ChainPopulationClassifier ClusteringForestClassifier "
+    "DependencyNetworkClassifier LabelPowersetClassifier MajorityClassifier",
+    "montechain.estimators.auto": "AutoChainClassifier",
+    "montechain.estimators.stacked": "StackedMixtureClassifier",
+    "montechain.estimators.table": "TableClassifier",
+    "montechain.features": "CrossFittedFeatures OutOfBagForestFeatures",
+    "montechain.inference": "Beam BranchAndBound Decision EpsilonApproximate Exhaustive Greedy MonteCarlo TopK",
+    "montechain.links": "LogisticLink SVMLink",
+    "montechain.losses": "CallableLoss ExactMatch F1 Hamming Jaccard",
+    "montechain.methods": "METHODS make_method",
+    "montechain.ordering": "AllOrders BeamOrder Insertion OrderSearch Swap TemperedSwap",
+    "montechain.persistence": "load save",
+    "montechain.population": "Algorithm4 Mixture Vote",
+    "montechain.preparation": "TableEncoder",
 }
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
@@ -105,52 +83,11 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "F1",
-    "METHODS",
-    "Algorithm4",
-    "AllOrders",
-    "AutoChainClassifier",
-    "Beam",
-    "BeamOrder",
-    "BranchAndBound",
-    "CallableLoss",
-    "ChainClassifier",
-    "ChainPopulationClassifier",
-    "ClusteringForestClassifier",
-    "CrossFittedFeatures",
-    "DataError",
-    "Dataset",
-    "Decision",
-    "DependencyNetworkClassifier",
-    "EpsilonApproximate",
-    "ExactMatch",
-    "Exhaustive",
-    "Greedy",
-    "Hamming",
-    "Insertion",
-    "Jaccard",
-    "LabelPowersetClassifier",
-    "LogisticLink",
-    "MajorityClassifier",
-    "Mixture",
-    "ModelFileError",
-    "MonteCarlo",
-    "MontechainError",
-    "OrderSearch",
-    "OutOfBagForestFeatures",
-    "OutputError",
-    "SVMLink",
-    "StackedMixtureClassifier",
-    "Swap",
-    "TableClassifier",
-    "TableEncoder",
-    "TemperedSwap",
-    "TopK",
-    "Vote",
-    "load",
-    "load_dataset",
-    "make_method",
-    "metrics",
-    "read_dataset",
-    "save",
-]
+    "F1", "METHODS", "Algorithm4", "AllOrders", "AutoChainClassifier", "Beam", "BeamOrder", "BranchAndBound",
+    "CallableLoss", "ChainClassifier", "ChainPopulationClassifier", "ClusteringForestClassifier", "CrossFittedFeatures",
+    "DataError", "Dataset", "Decision", "DependencyNetworkClassifier", "EpsilonApproximate", "ExactMatch", "Exhaustive",
+    "Greedy", "Hamming", "Insertion", "Jaccard", "LabelPowersetClassifier", "LogisticLink", "MajorityClassifier",
+    "Mixture", "ModelFileError", "MonteCarlo", "MontechainError", "OrderSearch", "OutOfBagForestFeatures",
+    "OutputError", "SVMLink", "StackedMixtureClassifier", "Swap", "TableClassifier", "TableEncoder", "TemperedSwap",
+    "TopK", "Vote", "load", "load_dataset", "make_method", "metrics", "read_dataset", "save",
+]  # fmt: skip

@@ -86,11 +86,11 @@ def check_tree(n_features: Any, n_classes: Any, n_outputs: Any, state: Any) -> N
 
 
 def _check_paths(is_inner: np.ndarray, children: tuple[np.ndarray, ...], feature: np.ndarray, n_features: int) -> None:
-    places, asked = np.flatnonzero(is_inner), feature[is_inner]
+    places, used = np.flatnonzero(is_inner), feature[is_inner]
     for child in (child[is_inner] for child in children):
         # If every child comes after its parent, every path ends.
         require(((child > places) & (child < len(is_inner))).all(), "a child in a tree does not come after its parent")
-    require(((asked >= 0) & (asked < n_features)).all(), "a node of a tree uses a feature that does not exist")
+    require(((used >= 0) & (used < n_features)).all(), "a node of a tree uses a feature that does not exist")
 
 
 def _check_decision_tree(model: Any) -> None:

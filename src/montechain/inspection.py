@@ -47,7 +47,8 @@ def label_dependencies(model: Any) -> list[dict[str, Any]]:
     >>> strongest["parent_class"], strongest["label_class"], strongest["log_odds"] > 2
     ('sun', 'shoes', True)
     """
-    model = _checked(model)
+    model = learned_classifier(model)
+    check_is_fitted(model)
     effects: dict[tuple[int, int], np.ndarray] = {}
     for weight, chain in _chains(model):
         for parent, label, effect in _effects(chain):
@@ -75,7 +76,7 @@ def inspect_model(model: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        With ``model``; ``choices``, the parameters that are set and what else there is to tell; ``orders`` (each with
+        With ``model``; ``choices``, the parameters that are set and a few learned figures; ``orders`` (each with
         its weight, the heaviest first), ``parents``, ``parents_are``, ``dependencies`` and ``leaderboard``.
 
     Examples
@@ -86,7 +87,8 @@ def inspect_model(model: Any) -> dict[str, Any]:
     >>> inspect_model(ChainClassifier(order=[2, 0, 1]).fit(X, Y))["orders"]
     [{'weight': 1.0, 'order': ['label_2', 'label_0', 'label_1']}]
     """
-    model = _checked(model)
+    model = learned_classifier(model)
+    check_is_fitted(model)
     names, parents = [str(name) for name in _label_names(model)], getattr(model, "parents", None)
     of_label = []
     if hasattr(model, "chain_"):
@@ -107,7 +109,7 @@ def inspect_model(model: Any) -> dict[str, Any]:
 
 
 def _choices(model: Any) -> dict[str, str]:
-    """Return the parameters that are set, and what else there is to tell, in words."""
+    """Return the parameters that are set, and a few learned figures, as text."""
     choices = {}
     if hasattr(model, "vector_counts_"):
         counts = model.vector_counts_
@@ -128,13 +130,6 @@ def _choices(model: Any) -> dict[str, str]:
 def _label_names(model: Any) -> list[Any]:
     n_labels = len(model.classes_) if isinstance(model.classes_, list) else 1
     return named_labels(getattr(model, "target_names_", None), n_labels)
-
-
-def _checked(model: Any) -> Any:
-    """Return the fitted classifier within."""
-    within = learned_classifier(model)
-    check_is_fitted(within)
-    return within
 
 
 def _chains(model: Any) -> Iterator[tuple[float, Chain]]:

@@ -33,7 +33,7 @@ class Method:
     """A method that has a name.
 
     `parameters` are as the paper writes them, empty if there are none; `reference` says where the method was published;
-    `estimator` is not fitted and shared: `build` returns a copy to work with.
+    `estimator` is not fitted and shared: `make_method` returns a copy.
 
     >>> METHODS["MCC"].full_name, METHODS["MCC"].parameters
     ('Monte Carlo optimisation for CC', 'T_y = 100')
@@ -44,10 +44,6 @@ class Method:
     parameters: str
     reference: str
     estimator: Any
-
-    def build(self) -> Any:
-        """Return a new estimator with the parameters of this method."""
-        return clone(self.estimator)
 
 
 def _by_name(*methods: Method) -> Mapping[str, Method]:
@@ -160,9 +156,9 @@ def make_method(
     ValueError: there is no method 'PMCC'; did you mean 'PMsCC'? There are 'IC', 'LP', 'CC', ...
     """
     method = find_method(name)
-    model = method.build()
+    model = clone(method.estimator)
     known = model.get_params(deep=False)
-    # What all methods are told, and some have no use for.
+    # Some methods do not have all of these.
     shared = {"estimator": estimator, "loss": loss, "random_state": random_state, "n_jobs": n_jobs}
     if known.get("estimator") is not None:  # the method is named after it
         shared["estimator"] = None

@@ -144,11 +144,9 @@ def class_f1_score(Y_true: Any, Y_pred: Any, *, unknown: Any = None, sample_weig
     """
     cells = compare(Y_true, Y_pred, unknown, sample_weight)
     of_labels = []
-    for j, known in enumerate(cells.known.T):
-        if not known.any():
-            continue  # a label that is known in no row says nothing
+    for j in np.flatnonzero(cells.known.any(axis=0)).tolist():  # a label that is known in no row says nothing
         classes, true, predicted = cells.codes(j)
-        weight = cells.weight[known]
+        weight = cells.weight[cells.known[:, j]]
         total = sum(np.bincount(codes, weight, len(classes)) for codes in (true, predicted))
         shared = np.bincount(true, weight * (true == predicted), len(classes))
         of_labels.append(float(np.mean(2 * shared / total)))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import importlib.metadata
 import json
 import math
 import platform
@@ -20,7 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 import scipy.sparse as sp
+import sklearn
 import skops.io
 from sklearn.feature_selection import chi2, f_classif
 from sklearn.utils import Bunch
@@ -37,7 +38,8 @@ MAGIC, FORMAT = b"montechain model\n", 2
 """How every model file begins, and the version of its format."""
 SPOILED = "it is damaged or was manipulated. Get a new copy."
 PLAIN = (type(None), bool, int, float, str)
-CONTAINERS: dict[str, Any] = {"list": list, "tuple": tuple, "dict": dict, "Bunch": lambda pairs: Bunch(**dict(pairs))}
+CONTAINERS: dict[str, Any] = {"list": list, "tuple": tuple, "dict": dict, "Bunch": Bunch}
+RANDOM = {"RandomState": np.random.RandomState, "Generator": np.random.default_rng}
 LARGEST = 10**7
 """Largest number of values that an object may hold, each counted as often as it is repeated."""
 DTYPE = re.compile(r"[<>|][biufcSUMm][1-9][0-9]*(\[[0-9a-zA-Z]+\])?|\|O")
@@ -46,6 +48,9 @@ NAME = re.compile(r"(montechain|sklearn)(\.(?!tests\b|__main__\b)\w+)+")
 COMPILED = {"sklearn._loss._loss", "sklearn.linear_model._sgd_fast", "sklearn.tree._tree"}
 """Modules of trees, and of loss functions that are made from a few numbers."""
 LARGEST_CHARACTER = 0x10FFFF
+LIBRARIES = {"montechain": montechain, "numpy": np, "scipy": scipy, "scikit-learn": sklearn, "skops": skops}
+VERSIONS = {"python": platform.python_version(), **{name: own.__version__ for name, own in LIBRARIES.items()}}
+"""What a model depends on."""
 
 
 def save(model: Any, path: str | Path, *, about: dict[str, Any] | None = None, allow_untrusted: bool = False) -> None:
@@ -68,15 +73,14 @@ def save(model: Any, path: str | Path, *, about: dict[str, Any] | None = None, a
 
     Examples
     --------
-    >>> import pathlib, tempfile
-    >>> from montechain import ChainClassifier
-    >>> from montechain.persistence import describe, load, save
+    >>> import tempfile
+    >>> from montechain import ChainClassifier, load, save
+    >>> from montechain.persistence import describe
     >>> X, Y = [[0.0], [1.0], [2.0], [3.0]], [[0, 1], [0, 0], [1, 1], [1, 0]]
     >>> model = ChainClassifier(parents="none").fit(X, Y)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "model.mchain"
-    ...     save(model, path, about={"rows": 4})
-    ...     same, manifest = load(path), describe(path)
+    ...     save(model, f"{folder}/model.mchain", about={"rows": 4})
+    ...     same, manifest = load(f"{folder}/model.mchain"), describe(f"{folder}/model.mchain")
     >>> same.predict([[0.0], [3.0]])[:, 0]
     array([0, 1])
     >>> manifest["class"], manifest["about"]
@@ -102,7 +106,7 @@ def save(model: Any, path: str | Path, *, about: dict[str, Any] | None = None, a
     manifest = {
         "format": FORMAT,
         "class": _full_name(type(model)),
-        "versions": _versions(),
+        "versions": VERSIONS,
         "size": len(parts),
         "sha256": hashlib.sha256(parts + arrays).hexdigest(),
         "untrusted": untrusted,
@@ -130,8 +134,7 @@ def load(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
     manifest, content = _read(Path(path), with_model=True)
     if hashlib.sha256(content).hexdigest() != manifest.get("sha256"):
         raise ModelFileError(f"{path}: its checksum is wrong: {SPOILED}")
-    untrusted = sorted(set(map(str, manifest["untrusted"])).difference(trusted))
-    if untrusted:
+    if untrusted := sorted(set(map(str, manifest["untrusted"])).difference(trusted)):
         raise ModelFileError(
             f"{path} holds types that are not trusted: {', '.join(untrusted)}. Nothing was built. If you know these "
             f"types and trust the author of the file: load(path, trusted={untrusted})."
@@ -139,7 +142,7 @@ def load(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
     try:
         return _build(content[: manifest["size"]], content[manifest["size"] :], trusted)
     except Exception as error:
-        changed = {own for own in manifest["versions"].items() if own not in _versions().items()}
+        changed = {own for own in manifest["versions"].items() if own not in VERSIONS.items()}
         hint = "".join(f" It was saved with {name} {version}." for name, version in sorted(changed))
         message = f"{path}: the model cannot be rebuilt ({type(error).__name__}: {error}): {SPOILED}{hint}"
         raise ModelFileError(message) from error
@@ -152,11 +155,6 @@ def describe(path: str | Path) -> dict[str, Any]:
     and ``about`` (the notes given to `save`).
     """
     return _read(Path(path), with_model=False)[0]
-
-
-def _versions() -> dict[str, str]:
-    installed = {name: importlib.metadata.version(name) for name in ("numpy", "scipy", "scikit-learn", "skops")}
-    return {"python": platform.python_version(), "montechain": montechain.__version__, **installed}
 
 
 def _read(path: Path, *, with_model: bool) -> tuple[dict[str, Any], bytes]:
@@ -222,7 +220,7 @@ class _Encoder:
 
     def _take_apart(self, value: Any) -> tuple[Any, ...]:
         cls = type(value)
-        if cls in (list, tuple, dict, Bunch):
+        if cls in CONTAINERS.values():
             return cls.__name__, *(value if cls in (list, tuple) else chain.from_iterable(value.items()))
         if id(value) in NAMES:
             return "name", NAMES[id(value)]
@@ -286,7 +284,8 @@ class _Decoder:
             # A tuple cannot be a key: to compute the hash of one that is nested deeply ends the process.
             plain = all(type(key) in PLAIN or isinstance(key, np.generic) for key in values[::2])
             require(plain, "a dictionary has keys that are not plain values")
-            made = CONTAINERS[kind](zip(values[::2], values[1::2], strict=True))
+            made = CONTAINERS[kind]()
+            made.update(zip(values[::2], values[1::2], strict=True))
         else:
             made = getattr(self, f"make_{kind}")(*values)
         check_part(made)
@@ -301,6 +300,7 @@ class _Decoder:
         return value
 
     make_slice, make_name = staticmethod(slice), staticmethod(NAMED.__getitem__)
+    make_random = staticmethod(lambda name: RANDOM[name](0))
 
     def make_array(self, descr: str, order: Any, *shape: Any) -> Any:
         dtype = self.make_dtype(descr)
@@ -320,12 +320,12 @@ class _Decoder:
         return np.dtype(descr)
 
     def make_record(self, is_aligned: Any, fields: dict[str, Any]) -> np.ndarray:
-        arrays = list(fields.values())
-        is_small = len(set(map(id, arrays))) == len(arrays)  # no larger than the file
-        require(is_small and len({own.shape for own in arrays}) == 1, "the fields of a record do not fit together")
-        made = np.zeros(arrays[0].shape, np.dtype([(key, fields[key].dtype) for key in fields], align=is_aligned))
-        for key in fields:
-            made[key] = fields[key]
+        (shape,) = {own.shape for own in fields.values()}
+        is_small = len(set(map(id, fields.values()))) == len(fields)  # no larger than the file
+        require(is_small, "the fields of a record do not fit together")
+        made = np.zeros(shape, np.dtype([(key, own.dtype) for key, own in fields.items()], align=is_aligned))
+        for key, own in fields.items():
+            made[key] = own
         return made
 
     def make_objects(self, shape: Any, *content: Any) -> np.ndarray:
@@ -337,9 +337,6 @@ class _Decoder:
         # scipy looks no further if the last of these is negative.
         require((np.diff(matrix.indptr) >= 0).all(), "the rows of a sparse array overlap")
         return matrix
-
-    def make_random(self, name: str) -> Any:
-        return {"RandomState": np.random.RandomState, "Generator": np.random.default_rng}[name](0)
 
     def make_compiled(self, name: str, arguments: Any, *state: Any) -> Any:
         if name == "sklearn.tree._tree.Tree":

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import pickle
 import resource
 import shlex
 import subprocess
@@ -119,16 +117,6 @@ def test_help_without_arguments(folder):
         answer = run(command, folder=folder)
         assert answer.err == ""
         assert "Usage: montechain" in answer.out
-
-
-def test_a_pickle_is_not_opened(folder):
-    class Bomb:
-        def __reduce__(self):
-            return os.mkdir, (str(folder / "exploded"),)
-
-    (folder / "bomb.mchain").write_bytes(pickle.dumps(Bomb()))
-    assert "pickle" in run("predict bomb.mchain bridges.csv", folder=folder, code=MODEL).err
-    assert not (folder / "exploded").exists()
 
 
 @pytest.mark.parametrize(("command", "name"), [(FIT, "old.mchain"), (PREDICT, "old.csv")])

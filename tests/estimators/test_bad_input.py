@@ -12,16 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
-from montechain import (
-    Beam,
-    BranchAndBound,
-    ChainClassifier,
-    EpsilonApproximate,
-    Exhaustive,
-    LogisticLink,
-    MonteCarlo,
-    SVMLink,
-)
+import montechain as mc
 from montechain.chain import Chain
 from montechain.errors import NonFiniteError
 
@@ -36,42 +27,41 @@ def with_cell(table, value):
     return table
 
 
+CHAIN = mc.ChainClassifier()
 FIT = {
-    "lengths": (ChainClassifier(), X, Y[:-1], r"`X` has 30 rows but `y` has 29"),
-    "empty": (ChainClassifier(), X[:0], Y[:0], r"0 sample"),
-    "nan": (ChainClassifier(), with_cell(X, np.nan), Y, r"X contains NaN\. Use TableClassifier\(ChainClassifier\(\)\)"),
-    "inf": (ChainClassifier(), with_cell(X, np.inf), Y, r"X contains infinity"),
-    "nan for a classifier that takes none": (
-        ChainClassifier(LogisticRegression()), with_cell(X, np.nan), Y, r"X contains NaN",
-    ),
-    "continuous": (ChainClassifier(), X, X, r"continuous.*column 0 of y"),
-    "all unknown": (ChainClassifier(), X, np.column_stack([Y, np.full(30, np.nan)]), r"column 3 of y is all unknown"),
+    "lengths": (CHAIN, X, Y[:-1], r"`X` has 30 rows but `y` has 29"),
+    "empty": (CHAIN, X[:0], Y[:0], r"0 sample"),
+    "nan": (CHAIN, with_cell(X, np.nan), Y, r"X contains NaN\. Use TableClassifier\(ChainClassifier\(\)\)"),
+    "inf": (CHAIN, with_cell(X, np.inf), Y, r"X contains infinity"),
+    "nan for a link": (mc.ChainClassifier(LogisticRegression()), with_cell(X, np.nan), Y, r"X contains NaN"),
+    "continuous": (CHAIN, X, X, r"continuous.*column 0 of y"),
+    "all unknown": (CHAIN, X, np.column_stack([Y, np.full(30, np.nan)]), r"column 3 of y is all unknown"),
     "order": (
-        ChainClassifier(order=[0, 2, 2]), X, Y,
+        mc.ChainClassifier(order=[0, 2, 2]), X, Y,
         r"`order=\[0, 2, 2\]` is not a permutation of 3 labels: 1 is missing, 2 is repeated",
     ),
-    "short order": (ChainClassifier(order=[0, 1]), X, Y, r"2 is missing"),
-    "order out of range": (ChainClassifier(order=[0, 1, 3]), X, Y, r"3 is out of range"),
-    "order name": (ChainClassifier(order="randm"), X, Y, r"did you mean 'random'"),
-    "order of names": (ChainClassifier(order=["a", "b", "c"]), X, Y, r"`order` holds 'a'"),
-    "order type": (ChainClassifier(order=3.5), X, Y, r"`order=3.5` is of type float"),
-    "cycle": (ChainClassifier(parents={0: [1], 1: [0]}), X, Y, r"cycle"),
-    "parent after child": (ChainClassifier(parents={0: [2]}, order=[0, 1, 2]), X, Y, r"stands after it"),
-    "parents name": (ChainClassifier(parents="al"), X, Y, r"did you mean 'all'"),
-    "estimator": (ChainClassifier(LinearSVC()), X, Y, r"no `predict_proba`.*CalibratedClassifierCV\(LinearSVC"),
-    "estimator class": (ChainClassifier(LogisticRegression), X, Y, r"pass an instance, LogisticRegression\(\)"),
-    "estimator name": (ChainClassifier("logstic"), X, Y, r"did you mean 'logistic'"),
-    "inference": (ChainClassifier(inference="brnch_and_bound"), X, Y, r"did you mean 'branch_and_bound'"),
-    "inference type": (ChainClassifier(inference=3), X, Y, r"`inference=3` is not known"),
-    "loss": (ChainClassifier(loss="haming"), X, Y, r"did you mean 'hamming'"),
-    "f1 for many classes": (ChainClassifier(loss="f1"), X, Y + (X > 1), r"F1\(negative="),
-    "C": (ChainClassifier(LogisticLink(C=-1.0)), X, Y, r"C=-1"),
-    "C of the svm": (ChainClassifier(SVMLink(C=0)), X, Y, r"C=0"),
-    "inference class": (ChainClassifier(inference=Beam), X, Y, r"pass an instance, Beam\(\)"),
-    "estimator type": (ChainClassifier(3), X, Y, "is of type int"),
-    "order of orders": (ChainClassifier(order=[[0, 1, 2]]), X, Y, r"`order` holds \[0, 1, 2\]"),
-    "parents that are no list": (ChainClassifier(parents={0: 1}), X, Y, r"give a list, such as \[1\]"),
-    "weights": (ChainClassifier(KNeighborsClassifier()), X, Y, r"`sample_weight` was given, but KNeighborsClassifier"),
+    "short order": (mc.ChainClassifier(order=[0, 1]), X, Y, r"2 is missing"),
+    "order out of range": (mc.ChainClassifier(order=[0, 1, 3]), X, Y, r"3 is out of range"),
+    "order name": (mc.ChainClassifier(order="randm"), X, Y, r"did you mean 'random'"),
+    "order of names": (mc.ChainClassifier(order=["a", "b", "c"]), X, Y, r"`order` holds 'a'"),
+    "order type": (mc.ChainClassifier(order=3.5), X, Y, r"`order=3.5` is of type float"),
+    "cycle": (mc.ChainClassifier(parents={0: [1], 1: [0]}), X, Y, r"cycle"),
+    "parent after child": (mc.ChainClassifier(parents={0: [2]}, order=[0, 1, 2]), X, Y, r"stands after it"),
+    "parents name": (mc.ChainClassifier(parents="al"), X, Y, r"did you mean 'all'"),
+    "estimator": (mc.ChainClassifier(LinearSVC()), X, Y, r"no `predict_proba`.*CalibratedClassifierCV\(LinearSVC"),
+    "estimator class": (mc.ChainClassifier(LogisticRegression), X, Y, r"pass an instance, LogisticRegression\(\)"),
+    "estimator name": (mc.ChainClassifier("logstic"), X, Y, r"did you mean 'logistic'"),
+    "inference": (mc.ChainClassifier(inference="brnch_and_bound"), X, Y, r"did you mean 'branch_and_bound'"),
+    "inference type": (mc.ChainClassifier(inference=3), X, Y, r"`inference=3` is not known"),
+    "loss": (mc.ChainClassifier(loss="haming"), X, Y, r"did you mean 'hamming'"),
+    "f1 for many classes": (mc.ChainClassifier(loss="f1"), X, Y + (X > 1), r"F1\(negative="),
+    "C": (mc.ChainClassifier(mc.LogisticLink(C=-1.0)), X, Y, r"C=-1"),
+    "C of the svm": (mc.ChainClassifier(mc.SVMLink(C=0)), X, Y, r"C=0"),
+    "inference class": (mc.ChainClassifier(inference=mc.Beam), X, Y, r"pass an instance, Beam\(\)"),
+    "estimator type": (mc.ChainClassifier(3), X, Y, "is of type int"),
+    "order of orders": (mc.ChainClassifier(order=[[0, 1, 2]]), X, Y, r"`order` holds \[0, 1, 2\]"),
+    "parents that are no list": (mc.ChainClassifier(parents={0: 1}), X, Y, r"give a list, such as \[1\]"),
+    "weights": (mc.ChainClassifier(KNeighborsClassifier()), X, Y, r"`sample_weight` was given, but KNeighbors"),
 }  # fmt: skip
 
 
@@ -83,9 +73,9 @@ def test_fit(case):
         model.fit(X, Y, **options)
 
 
-FITTED = ChainClassifier(random_state=0).fit(X, Y)
+FITTED = mc.ChainClassifier(random_state=0).fit(X, Y)
 TABLE = pd.DataFrame(X, columns=["a", "b", "c"])
-NAMED = ChainClassifier(random_state=0).fit(TABLE, pd.DataFrame(Y, columns=["u", "v", "w"]))
+NAMED = mc.ChainClassifier(random_state=0).fit(TABLE, pd.DataFrame(Y, columns=["u", "v", "w"]))
 
 USE = {
     "features": (lambda: FITTED.predict(X[:, :2]), r"X has 2 features, but ChainClassifier is expecting 3"),
@@ -110,27 +100,19 @@ def test_use(case):
         call()
 
 
-@pytest.mark.parametrize(
-    "strategy",
-    [
-        BranchAndBound(max_nodes=0),
-        BranchAndBound(max_nodes=-5),
-        BranchAndBound(residual=-0.1),
-        BranchAndBound(residual=1.0),
-        Beam(width=0),
-        Beam(width=2.5),
-        MonteCarlo(n_samples=-1),
-        MonteCarlo(initial="gredy"),
-        MonteCarlo(decision="marginal"),
-        EpsilonApproximate(epsilon=-0.1),
-        EpsilonApproximate(epsilon=1.5),
-        Exhaustive(max_vectors=0),
-    ],
-    ids=repr,
-)
+BUDGETS = [
+    *(mc.BranchAndBound(**one) for one in ({"max_nodes": 0}, {"max_nodes": -5}, {"residual": -0.1}, {"residual": 1.0})),
+    *(mc.Beam(width=width) for width in (0, 2.5)),
+    *(mc.MonteCarlo(**one) for one in ({"n_samples": -1}, {"initial": "gredy"}, {"decision": "marginal"})),
+    *(mc.EpsilonApproximate(epsilon=epsilon) for epsilon in (-0.1, 1.5)),
+    mc.Exhaustive(max_vectors=0),
+]
+
+
+@pytest.mark.parametrize("strategy", BUDGETS, ids=repr)
 def test_budgets(strategy):
     (name,) = set(strategy.get_params()) & set(repr(strategy).split("(")[1].split("=")[0].split())
-    model = ChainClassifier(inference=strategy, random_state=0)
+    model = mc.ChainClassifier(inference=strategy, random_state=0)
     with pytest.raises((ValueError, TypeError), match=rf"{name}=.*{type(strategy).__name__}"):
         model.fit(X, Y).decide(X)
     with pytest.raises((ValueError, TypeError), match=name):
@@ -139,7 +121,7 @@ def test_budgets(strategy):
 
 def test_exhaustive_refuses_what_would_take_for_ever():
     many = (np.random.default_rng(0).random((30, 20)) < 0.5).astype(int)
-    model = ChainClassifier(inference="exhaustive").fit(X, many)
+    model = mc.ChainClassifier(inference="exhaustive").fit(X, many)
     with pytest.raises(ValueError, match=r"(?s)1048576.*BranchAndBound.*max_vectors"):
         model.predict(X)
 
@@ -149,7 +131,7 @@ def test_exhaustive_refuses_what_would_take_for_ever():
 )
 def test_before_fit(method):
     with pytest.raises(NotFittedError):
-        getattr(ChainClassifier(), method)(X, *([Y] if method in ("log_joint", "score") else []))
+        getattr(CHAIN, method)(X, *([Y] if method in ("log_joint", "score") else []))
 
 
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "decide"])
@@ -159,7 +141,7 @@ def test_given_is_keyword_only(method):
 
 
 def test_a_fit_that_fails_leaves_the_model_as_it_was():
-    model = ChainClassifier(random_state=0)
+    model = mc.ChainClassifier(random_state=0)
     with pytest.raises(ValueError, match="loss"):
         model.set_params(loss="nope").fit(X, Y)
     with pytest.raises(NotFittedError):
@@ -173,12 +155,12 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was():
 def test_text_in_x_says_which_columns_and_what_to_do():
     frame = pd.DataFrame({"a": X[:, 0], "kind": ["big", "small"] * 15})
     with pytest.raises(ValueError, match=r"(?s)columns \['kind'\].*TableClassifier"):
-        ChainClassifier().fit(frame, Y)
+        mc.ChainClassifier().fit(frame, Y)
 
 
 def test_scores_that_overflow_name_the_label_and_the_column():
     frame = pd.DataFrame(X, columns=["age", "income", "height"])
-    model = ChainClassifier(order=[0, 1, 2]).fit(frame, pd.DataFrame(Y, columns=["p", "q", "r"]))
+    model = mc.ChainClassifier(order=[0, 1, 2]).fit(frame, pd.DataFrame(Y, columns=["p", "q", "r"]))
     link = model.chain_.links[0]
     model.chain_ = Chain(
         [0, 1, 2], model.chain_.parents, [replace(link, coef=link.coef * 100), *model.chain_.links[1:]]

@@ -14,45 +14,32 @@ from sklearn.datasets import make_multilabel_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from montechain import (
-    Beam,
-    BranchAndBound,
-    ChainClassifier,
-    ChainPopulationClassifier,
-    ClusteringForestClassifier,
-    DependencyNetworkClassifier,
-    Exhaustive,
-    LabelPowersetClassifier,
-    MonteCarlo,
-    OrderSearch,
-    SVMLink,
-)
-from montechain.estimators import MajorityClassifier
+import montechain as mc
 from random_chains import all_vectors, log_proba_table
 from tests.estimators.test_chain import make_bridges
 
 TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
 SHORT = {"n_iterations": 12, "n_collected": 8, "random_state": 0}
 KINDS = {
-    "chain": ChainClassifier(random_state=0),
-    "draws": ChainClassifier(inference=MonteCarlo(n_samples=15), loss="hamming", random_state=5),
-    "svm": ChainClassifier(SVMLink(), random_state=0),
-    "trees": ChainClassifier(TREE, inference="beam", random_state=0),
-    "forests": ChainClassifier(RandomForestClassifier(n_estimators=4), inference="monte_carlo", random_state=5),
-    "population": ChainPopulationClassifier(n_chains=3, random_state=0),
-    "vote": ChainPopulationClassifier(TREE, n_chains=3, combine="vote", bootstrap=True, random_state=0),
-    "search": ChainPopulationClassifier(
-        order=OrderSearch(n_iterations=4, keep=2, pool="evaluated"), combine="algorithm-4", random_state=0
+    "chain": mc.ChainClassifier(random_state=0),
+    "draws": mc.ChainClassifier(inference=mc.MonteCarlo(n_samples=15), loss="hamming", random_state=5),
+    "svm": mc.ChainClassifier(mc.SVMLink(), random_state=0),
+    "trees": mc.ChainClassifier(TREE, inference="beam", random_state=0),
+    "forests": mc.ChainClassifier(RandomForestClassifier(n_estimators=4), inference="monte_carlo", random_state=5),
+    "population": mc.ChainPopulationClassifier(n_chains=3, random_state=0),
+    "vote": mc.ChainPopulationClassifier(TREE, n_chains=3, combine="vote", bootstrap=True, random_state=0),
+    "search": mc.ChainPopulationClassifier(
+        order=mc.OrderSearch(n_iterations=4, keep=2, pool="evaluated"), combine="algorithm-4", random_state=0
     ),
-    "network": DependencyNetworkClassifier(**SHORT),
-    "network of trees": DependencyNetworkClassifier(TREE, loss="exact_match", **SHORT),
-    "powerset": LabelPowersetClassifier(random_state=0),
-    "forest": ClusteringForestClassifier(n_estimators=10, random_state=0),
-    "majority": MajorityClassifier(random_state=0),
+    "network": mc.DependencyNetworkClassifier(**SHORT),
+    "network of trees": mc.DependencyNetworkClassifier(TREE, loss="exact_match", **SHORT),
+    "powerset": mc.LabelPowersetClassifier(random_state=0),
+    "forest": mc.ClusteringForestClassifier(n_estimators=10, random_state=0),
+    "majority": mc.MajorityClassifier(random_state=0),
 }
 STRATEGIES = {
-    f"{inference} {loss}": ChainClassifier(inference=inference, loss=loss, random_state=0)
-    for inference in ("greedy", Beam(2), "branch_and_bound", MonteCarlo(30), Exhaustive())
+    f"{inference} {loss}": mc.ChainClassifier(inference=inference, loss=loss, random_state=0)
+    for inference in ("greedy", mc.Beam(2), "branch_and_bound", mc.MonteCarlo(30), mc.Exhaustive())
     for loss in ("exact_match", "hamming")
 }
 LEARNING = [kind for kind in KINDS if kind != "majority"]
@@ -72,15 +59,15 @@ def bridges():
 
 # -- one joint distribution -------------------------------------------------------------------
 
-EXACT = BranchAndBound(residual=0.0)
+EXACT = mc.BranchAndBound(residual=0.0)
 ORDERS = [[0, 1, 2], [2, 1, 0], [1, 2, 0]]
 JOINT = {
-    "chain": ChainClassifier(inference=EXACT, random_state=3),
-    "chain of trees": ChainClassifier(TREE, inference=EXACT, random_state=3),
-    "population": ChainPopulationClassifier(order=ORDERS, weights=[1, 2, 3], inference=EXACT, random_state=0),
-    "powerset": LabelPowersetClassifier(random_state=0),
-    "forest": ClusteringForestClassifier(15, min_samples_leaf=4, loss="exact_match", random_state=3),
-    "majority": MajorityClassifier(random_state=0),
+    "chain": mc.ChainClassifier(inference=EXACT, random_state=3),
+    "chain of trees": mc.ChainClassifier(TREE, inference=EXACT, random_state=3),
+    "population": mc.ChainPopulationClassifier(order=ORDERS, weights=[1, 2, 3], inference=EXACT, random_state=0),
+    "powerset": mc.LabelPowersetClassifier(random_state=0),
+    "forest": mc.ClusteringForestClassifier(15, min_samples_leaf=4, loss="exact_match", random_state=3),
+    "majority": mc.MajorityClassifier(random_state=0),
 }
 
 

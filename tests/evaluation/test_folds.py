@@ -60,7 +60,7 @@ def test_every_row_is_tested_once_and_sizes_differ_by_at_most_one(problem):
     Y = np.where(codes < 0, np.nan, codes)
     folds = LabelStratifiedKFold(n_folds, random_state=seed)
     tested = []
-    for train, test in folds.split(None, Y):
+    for train, test in folds.split(Y, Y):
         assert np.array_equal(np.sort(np.concatenate([train, test])), np.arange(len(Y)))
         tested.append(test)
     assert np.array_equal(np.sort(np.concatenate(tested)), np.arange(len(Y)))
@@ -104,11 +104,11 @@ def test_labels_that_tell_nothing_give_even_folds(Y):
 def test_bad_arguments_say_what_to_type():
     five, two = LabelStratifiedKFold(5), LabelStratifiedKFold(2)
     for call, message in (
-        (lambda: next(five.split(None, [[0], [1], [0]])), r"the 3 rows of `y`. Try .*n_splits=3"),
-        (lambda: next(five.split(None, [[0]])), "At least 2 rows"),
+        (lambda: five.assign([[0], [1], [0]]), r"the 3 rows of `y`. Try .*n_splits=3"),
+        (lambda: five.assign([[0]]), "At least 2 rows"),
         (lambda: LabelStratifiedKFold(1), r"`n_splits=1` must be an integer of at least 2"),
         (lambda: next(five.split(np.zeros((9, 1)))), r"Pass split\(X, Y\)"),
-        (lambda: next(two.split(np.zeros((9, 1)), np.zeros(8, int))), "9 rows but `y` has 8"),
+        (lambda: next(two.split(np.zeros((9, 1)), np.zeros(8, int))), r"inconsistent numbers of samples: \[9, 8\]"),
     ):
         with pytest.raises(ValueError, match=message):
             call()

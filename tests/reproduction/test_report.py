@@ -9,11 +9,12 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from reproduction.findings import differences, key_figures, summary
 from reproduction.paper import published
-from reproduction.report import grids, render, write_report
+from reproduction.report import _draw_search, grids, render, write_report
 from reproduction.statistics import significance
 from reproduction.tables import Findings, Table, complete_cells, ranks
 
@@ -87,6 +88,20 @@ def test_a_cell_holds_one_number_and_nothing_is_markup():
     assert "| Yeast | " in tables
     assert "| Music | svm | J_EM | truth | 1 | 0.00 | 3.00 | 5.00 | 3 | 3 | 3 |" in tables
     assert render(Findings(), "page.html").startswith("<!DOCTYPE html>")
+
+
+def test_the_course_of_a_search_is_drawn():
+    steps = pd.DataFrame(
+        {"restart": [1] * 3 + [2] * 3, "iteration": [0, 1, 2] * 2, "accepted": [True, False, True] * 2}
+    )
+    steps = steps.assign(payoff=[1, 1, 3, 2, 2, 2], J_Ham=[5, 5, 4, 6, 6, 6])
+    left = _draw_search(steps, {"payoff": "J_EM", "J_Ham": "J_Ham"}, "two starts")
+    assert (left.get_xscale(), left.get_ylabel(), len(left.figure.axes)) == ("log", "J_EM", 2)
+    for axes, name in zip(left.figure.axes, ("payoff", "J_Ham"), strict=True):
+        first = axes.get_lines()[0]
+        np.testing.assert_array_equal(first.get_xdata(), [1, 2, 3])
+        np.testing.assert_array_equal(first.get_ydata(), steps[name][:3])
+        assert len(axes.get_lines()) == 2 * 2
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,7 @@ def _run() -> int:
     except KeyboardInterrupt:
         code = INTERRUPTED
     except Exception as error:
-        if output.asked("--traceback"):
+        if output.has_option("--traceback"):
             raise
         code = exit_code(error)
         if code == OUTPUT and not isinstance(error, OutputError):

@@ -59,7 +59,7 @@ def montechain(
       montechain fit bridges.csv --targets type,material,span -o bridges.mchain
       montechain predict bridges.mchain new.csv -o predicted.csv
     """  # noqa: D301
-    _help_without_command(context)  # `output.asked` looks for the options
+    _help_without_command(context)  # `output.has_option` finds the options
 
 
 def inspect(

@@ -121,7 +121,7 @@ def _choose_classifier(method: str | None, estimator: Any, **choices: Any) -> An
 def _learn(table: Any, dataset: mc.Dataset) -> None:
     """Fit; an order search draws its own progress bar."""
     inner = table.classifier
-    on_terminal = sys.stderr.isatty() and not output.asked("--quiet", "-q")
+    on_terminal = sys.stderr.isatty() and not output.has_option("--quiet", "-q")
     if on_terminal and isinstance(getattr(inner, "order", None), mc.OrderSearch):
         inner.set_params(verbose=True)
         with redirect_stdout(StringIO()):  # `verbose` also prints a line for every link

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = [
-    "asked", "clean", "failure", "in_options", "is_usage_error", "note", "print_json", "print_line", "print_table",
+    "clean", "failure", "has_option", "in_options", "is_usage_error", "note", "print_json", "print_line", "print_table",
     "progress", "warnings_as_notes",
 ]  # fmt: skip
 
@@ -39,7 +39,7 @@ PARAMETER = re.compile(rf"`({NAMES})`")
 ASIDE = re.compile(r" \(on the command line: [^)]*\)")
 
 
-def asked(*options: str) -> bool:
+def has_option(*options: str) -> bool:
     """Return whether one of these options was typed."""
     return any(option in sys.argv for option in options)
 
@@ -76,14 +76,14 @@ def print_json(value: Any) -> None:
 
 def note(text: str) -> None:
     """Print a remark to standard error, with options in place of Python."""
-    if not asked("--quiet", "-q"):
+    if not has_option("--quiet", "-q"):
         console(stderr=True).print(clean(in_options(text)), markup=False, soft_wrap=True, style="dim")
 
 
 def failure(error: Exception, code: int) -> None:
     """Print an error to standard error."""
     text = _usage_message(error) if is_usage_error(error) else in_options(str(error) or type(error).__name__)
-    if asked("--json"):
+    if has_option("--json"):
         sys.stderr.write(json.dumps({"error": type(error).__name__, "message": text, "exit_code": code}) + "\n")
         return
     console(stderr=True).print("error:", style="bold red", end=" ")
@@ -147,7 +147,7 @@ def progress(what: str, total: int | None = None) -> Iterator[Callable[..., None
     from montechain._compilation import watch_compilation
 
     with watch_compilation(_note_compilation):
-        if asked("--quiet", "-q", "--json") or not sys.stderr.isatty():
+        if has_option("--quiet", "-q", "--json") or not sys.stderr.isatty():
             yield lambda n_steps=0, what=what: None
             return
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -163,7 +163,7 @@ def _note_compilation() -> None:
     """Tell the user, once, why the first use takes longer."""
     from montechain._compilation import NOTICE
 
-    if not asked("--json"):
+    if not has_option("--json"):
         note(f"note: {NOTICE}")
 
 

@@ -49,7 +49,7 @@ def predict(
     from montechain.datasets.files import check_table_path
 
     if top_k is not None and proba:
-        raise ValueError("`--top-k` and `--proba` give two different tables: ask for one of them.")
+        raise ValueError("`--top-k` and `--proba` give different tables: use one of them.")
     if result is not None:
         check_table_path(result)
         protect_files(result, inputs=[model, file], force=force)

@@ -65,7 +65,7 @@ def evaluate(
         A splitter whose `random_state` is None gets `seed`.
     seed : int, default=0
         The seed of a fold is derived from it, the data and the fold's number. All methods share it, so a result does
-        not depend on what else is run, and methods that draw an order draw the same one.
+        not depend on the other methods, and methods that draw an order draw the same one.
     estimator : {"logistic", "svm"}, estimator or None, default=None
         The base classifier of named methods; see `make_method`.
     loss : str, Loss or callable, optional
@@ -76,7 +76,7 @@ def evaluate(
         Turns the inputs into numbers; None is a `TableEncoder`. With ``"passthrough"`` methods get the inputs as
         they are.
     store : ResultStore or path, optional
-        A folder of results. Finished folds are written as they come and are not computed again, so an interrupted
+        A folder of results. Finished folds are written at once and are not computed again, so an interrupted
         run resumes where it stopped. Results of another version of montechain are not used.
     retry : bool, default=False
         Run again what failed before.
@@ -214,7 +214,7 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def fold_seed(seed: int, fingerprint: str, fold: int) -> int:
-    """Return the seed that all methods share on one fold, whatever else is run and in whatever order."""
+    """Return the seed that all methods share on one fold. It does not depend on what runs before it."""
     found = hashlib.sha256(json.dumps([int(seed), fingerprint, int(fold)]).encode()).digest()
     return int.from_bytes(found[:4], "big") >> 1
 
@@ -240,8 +240,8 @@ def describe_parameters(model: Any) -> str:
     that do not change predictions, `n_jobs` and `verbose`, are left out.
     """
     parameters = model.get_params(deep=True).items()
-    told = {name: value for name, value in parameters if name.rsplit("__", 1)[-1] not in ("n_jobs", "verbose")}
-    return json.dumps({"type": type(model).__name__, **told}, sort_keys=True, default=_described)
+    kept = {name: value for name, value in parameters if name.rsplit("__", 1)[-1] not in ("n_jobs", "verbose")}
+    return json.dumps({"type": type(model).__name__, **kept}, sort_keys=True, default=_described)
 
 
 def _described(value: Any) -> Any:
@@ -252,11 +252,11 @@ def _described(value: Any) -> Any:
         return type(value).__name__
     if isinstance(value, FunctionType):
         closure = [cell.cell_contents for cell in value.__closure__ or () if cell.cell_contents is not value]
-        # Version 2 of the format has no references, which depend on what else the process holds.
+        # Version 2 of the format has no references, which differ between processes.
         return [value.__qualname__, marshal.dumps(value.__code__, 2).hex(), value.__defaults__, closure]
     try:
         return [type(value).__qualname__, joblib.hash(value)]
-    except Exception:  # whatever pickling raises: nothing is known about it, so it equals nothing
+    except Exception:  # pickling may raise anything; a value that cannot be pickled equals no other
         return [type(value).__qualname__, uuid4().hex]
 
 

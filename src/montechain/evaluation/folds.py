@@ -10,11 +10,9 @@ import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
-from montechain.targets import TargetCodec, TargetTable, as_columns
+from montechain.targets import UNKNOWN, TargetCodec, TargetTable, as_columns
 
 __all__ = ["LabelStratifiedKFold", "assign_folds"]
-
-UNKNOWN = -1
 
 
 class LabelStratifiedKFold(BaseCrossValidator):
@@ -54,21 +52,16 @@ class LabelStratifiedKFold(BaseCrossValidator):
         """Return the number of folds."""
         return self.n_splits
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the positions of the training rows and of the test rows of each fold.
-
-        Only the number of rows of `X` is used. `y` is a label table of any kind, with NaN, None or NA where a label is
-        unknown. `groups` is ignored.
-        """
+    def _iter_test_masks(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[np.ndarray]:
+        """Yield which rows each fold tests, for `split`."""
         fold = self.assign(y)
-        n_rows = len(fold) if X is None else X.shape[0] if hasattr(X, "shape") else len(X)
-        if n_rows != len(fold):
-            raise ValueError(f"`X` has {n_rows} rows but `y` has {len(fold)}: they must match.")
-        for number in range(self.n_splits):
-            yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+        yield from (fold == number for number in range(self.n_splits))
 
     def assign(self, y: Any) -> np.ndarray:
-        """Return, for each row, the number of the fold that tests it."""
+        """Return, for each row, the number of the fold that tests it.
+
+        `y` is a label table of any kind, with NaN, None or NA where a label is unknown.
+        """
         pairs, n_pairs = _label_class_pairs(y)
         n_rows = len(pairs)
         if n_rows < self.n_splits:

@@ -27,8 +27,8 @@ OK, DNF = "ok", "DNF"
 class Job:
     """Work that is stored as a whole: `run` returns a dict that JSON can hold.
 
-    `identity` is everything that the result depends on, as JSON can hold it; `labels` is what else there is to say,
-    such as the name of the data set.
+    `identity` is everything that the result depends on, as JSON can hold it; `labels` are for people, such as the name
+    of the data set.
     """
 
     identity: dict[str, Any]
@@ -94,7 +94,7 @@ def run_jobs(
     """Run jobs and return their outcomes; those that finished before come from the store.
 
     A job that takes longer than `time_limit` seconds is ended. `retry` runs again what failed before. joblib runs
-    `n_jobs` of them at a time, on whichever backend it is told to use. `on_done` is called with the position and the
+    `n_jobs` of them at a time, on its current backend. `on_done` is called with the position and the
     outcome of each job once it is stored.
 
     Returns
@@ -110,7 +110,7 @@ def run_jobs(
         on_done(number, outcomes[number])
     # As they come, so that a run that is killed loses nothing that has finished.
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-    for number, outcome in parallel(joblib.delayed(_numbered)(i, jobs[i], time_limit) for i in waiting):
+    for number, outcome in parallel(joblib.delayed(_run)(i, jobs[i], time_limit) for i in waiting):
         outcomes[number] = outcome
         if store is not None:
             store.put(jobs[number].identity, outcome)
@@ -118,15 +118,12 @@ def run_jobs(
     return outcomes
 
 
-def _numbered(number: int, job: Job, time_limit: float | None) -> tuple[int, dict[str, Any]]:
-    return number, _run(job, time_limit)
+def _run(place: int, job: Job, time_limit: float | None) -> tuple[int, dict[str, Any]]:
+    """Return the given place and the outcome of a job.
 
-
-def _run(job: Job, time_limit: float | None) -> dict[str, Any]:
-    """Do the work. After Ctrl-C there is no outcome, and after the time limit only DNF, whatever the work made of it.
-
-    A search for orders takes a KeyboardInterrupt as a wish to end early and goes on, and compiled code may turn it into
-    another error: neither is what an undisturbed run would have found.
+    After Ctrl-C there is no outcome, and after the time limit only DNF: a search for orders takes a KeyboardInterrupt
+    as a request to end early and goes on, and compiled code may turn it into another error. Neither is what an
+    undisturbed run would have found.
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
     if time_limit is not None and not (in_main_thread and hasattr(signal, "setitimer")):
@@ -152,4 +149,6 @@ def _run(job: Job, time_limit: float | None) -> dict[str, Any]:
             signal.signal(number, handler)
     if signal.SIGINT in received:
         raise KeyboardInterrupt
-    return {"status": DNF, "reason": f"exceeded the time limit of {time_limit:g} s"} if received else outcome
+    if received:
+        outcome = {"status": DNF, "reason": f"exceeded the time limit of {time_limit:g} s"}
+    return place, outcome
