@@ -25,7 +25,6 @@ from montechain.ordering import (
     Swap,
     TemperedSwap,
     search,
-    search_progress,
 )
 from reference import ordering as reference
 
@@ -152,11 +151,7 @@ def test_a_search_with_cached_links_is_one_that_fits_everything_anew(
 
 
 def test_algorithm_1_returns_where_it_ends():
-    order_search, told = OrderSearch(n_iterations=30, record=["J_EM_prod", "exact_match"]), []
-    evaluator = order_search.evaluator(LogisticLink(), *problem())
-    result = order_search.find(evaluator, start=tuple(range(6)), rng=np.random.default_rng(0), on_step=told.append)
-    assert told == result.trace
-    assert len(told) == order_search.n_steps
+    result, evaluator = run(OrderSearch(n_iterations=30, record=["J_EM_prod", "exact_match"]))
     trace = pd.DataFrame(result.trace)
     assert set(trace) == {
         *("restart", "iteration", "order", "payoff", "candidate", "candidate_payoff", "accepted", "n_links_fitted"),
@@ -283,8 +278,8 @@ class Toy:
         return order
 
 
-def find(order_search, toy):
-    return order_search.find(toy, start=tuple(range(toy.n_labels)), rng=np.random.default_rng(0))
+def find(order_search, toy, **options):
+    return order_search.find(toy, start=tuple(range(toy.n_labels)), rng=np.random.default_rng(0), **options)
 
 
 @pytest.mark.parametrize(("sign", "expected"), [(1, (1, 0)), (-1, (0, 1))], ids=["moved", "stayed"])
@@ -308,12 +303,11 @@ def test_a_payoff_that_is_not_a_number_is_never_kept():
 
 
 def test_progress_is_a_line_for_every_tenth(capsys):
-    with search_progress(40) as on_step:
-        for t in range(40):
-            on_step({"payoff": float(t % 30)})
+    toy = Toy(lambda order: float(len(toy.seen) % 30))
+    find(OrderSearch(n_iterations=39, proposal="swap"), toy, verbose=True)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 10
-    assert lines[0] == "order search: 4 of 40, payoff 3"
+    assert lines[0] == "order search: 4 of 40, payoff 4"
     assert lines[-1] == "order search: 40 of 40, payoff 29"  # the best so far, not the last
 
 

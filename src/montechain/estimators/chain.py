@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from montechain.parents import arrange
 __all__ = ["ChainClassifier"]
 
 
+@dataclass(eq=False, repr=False)
 class ChainClassifier(LinkedClassifier):
     """Predict several targets at once with a probabilistic classifier chain.
 
@@ -86,28 +88,16 @@ class ChainClassifier(LinkedClassifier):
     True
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        order: Any = "random",
-        parents: Any = "all",
-        inference: Any = "branch_and_bound",
-        loss: Any = "exact_match",
-        unknown: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ):
-        self.estimator = estimator
-        self.order = order
-        self.parents = parents
-        self.inference = inference
-        self.loss = loss
-        self.unknown = unknown
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    estimator: Any = None
+    _: KW_ONLY
+    order: Any = "random"
+    parents: Any = "all"
+    inference: Any = "branch_and_bound"
+    loss: Any = "exact_match"
+    unknown: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: bool = False
 
     def _check_choices(self) -> None:
         super()._check_choices()

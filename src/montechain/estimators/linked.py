@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from montechain._compilation import NOTICE, watch_compilation
 from montechain.estimators.base import JointClassifier
 from montechain.estimators.checks import fit_options, route_to
 from montechain.links import EstimatorLink, LinkLearner, check_estimator
-from montechain.ordering import OrderSearch, SearchResult, search_progress
+from montechain.ordering import SearchResult
 
 __all__ = ["LinkedClassifier"]
 
@@ -47,11 +47,15 @@ class LinkedClassifier(JointClassifier):
             options = {**options, "sample_weight": check_sample_weight(options["sample_weight"], X)}
         return options
 
+    def _compilation(self) -> Any:
+        """Watch the compilation of kernels; with `verbose`, print a line if there is any."""
+        return watch_compilation((lambda: print(f"[{type(self).__name__}] {NOTICE}")) if self.verbose else None)
+
     @contextmanager
     def _progress(self, n_links: int) -> Iterator[Callable[[Any], None]]:
         """Yield a function to call with each problem whose link is learned: with `verbose`, it prints a line.
 
-        Another line says when kernels are being compiled; the times shown leave that out.
+        The times shown leave out compilation.
         """
         name, names = type(self).__name__, getattr(self, "target_names_", None)
         started, n_done = time.perf_counter(), 0
@@ -64,7 +68,7 @@ class LinkedClassifier(JointClassifier):
                 label = problem.label if names is None else names[problem.label]
                 print(f"[{name}] link {n_done} of {n_links}: label {label}, {seconds:.1f} s")
 
-        with watch_compilation((lambda: print(f"[{name}] {NOTICE}")) if self.verbose else None) as compilation:
+        with self._compilation() as compilation:
             yield on_link
 
     def _search_orders(
@@ -75,16 +79,12 @@ class LinkedClassifier(JointClassifier):
         evaluator = finder.evaluator(
             learner, X, codes, self.codec_.n_classes,
             parents=self.parents, inference=self.inference, loss=self.loss,
-            classes=self.codec_.classes, names=self.codec_.names, start=start,
-            sample_weight=options.get("sample_weight"), seed=seed, n_jobs=self.n_jobs,
-            fit_params={key: value for key, value in options.items() if key != "sample_weight"},
+            classes=self.codec_.classes, names=self.codec_.names, start=start, seed=seed, n_jobs=self.n_jobs, **options,
         )  # fmt: skip
-        rng = np.random.default_rng([seed, 1])
-        if isinstance(finder, OrderSearch):
-            with search_progress(finder.n_steps) if self.verbose else nullcontext() as on_step:
-                result = finder.find(evaluator, start=tuple(start), rng=rng, on_step=on_step)
-        else:
-            result = finder.find(evaluator, start=tuple(start), rng=rng)
+        with self._compilation():
+            result = finder.find(
+                evaluator, start=tuple(start), rng=np.random.default_rng([seed, 1]), verbose=self.verbose
+            )
         self.search_trace_ = result.trace
         return result
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ def _no_joint(estimator: Any) -> Any:
     raise AttributeError("a dependency network has no joint probability; use a chain, such as ChainClassifier().")
 
 
+@dataclass(eq=False, repr=False)
 class DependencyNetworkClassifier(LinkedClassifier):
     """Predict several targets at once with a conditional dependency network (CDN).
 
@@ -79,26 +81,15 @@ class DependencyNetworkClassifier(LinkedClassifier):
     (2, 10, 5)
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_iterations: int = 1000,
-        n_collected: int = 100,
-        loss: Any = "hamming",
-        unknown: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ):
-        self.estimator = estimator
-        self.n_iterations = n_iterations
-        self.n_collected = n_collected
-        self.loss = loss
-        self.unknown = unknown
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    estimator: Any = None
+    _: KW_ONLY
+    n_iterations: int = 1000
+    n_collected: int = 100
+    loss: Any = "hamming"
+    unknown: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: bool = False
 
     # There is no joint probability, so nothing to rank or to prove.
     decide = predict_top_k = log_joint = property(_no_joint)  # type: ignore[assignment]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any
 
@@ -28,6 +29,7 @@ from montechain.population.population import checked_weights
 __all__ = ["ChainPopulationClassifier"]
 
 
+@dataclass(eq=False, repr=False)
 class ChainPopulationClassifier(LinkedClassifier):
     """Predict several targets at once with a weighted population of classifier chains.
 
@@ -82,36 +84,20 @@ class ChainPopulationClassifier(LinkedClassifier):
     (3, 5)
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        order: Any = "random",
-        n_chains: int = 10,
-        combine: Any = "mixture",
-        weights: Any = None,
-        bootstrap: bool = False,
-        parents: Any = "all",
-        inference: Any = "branch_and_bound",
-        loss: Any = "exact_match",
-        unknown: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ):
-        self.estimator = estimator
-        self.order = order
-        self.n_chains = n_chains
-        self.combine = combine
-        self.weights = weights
-        self.bootstrap = bootstrap
-        self.parents = parents
-        self.inference = inference
-        self.loss = loss
-        self.unknown = unknown
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    estimator: Any = None
+    _: KW_ONLY
+    order: Any = "random"
+    n_chains: int = 10
+    combine: Any = "mixture"
+    weights: Any = None
+    bootstrap: bool = False
+    parents: Any = "all"
+    inference: Any = "branch_and_bound"
+    loss: Any = "exact_match"
+    unknown: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: bool = False
 
     def _check_choices(self) -> None:
         super()._check_choices()

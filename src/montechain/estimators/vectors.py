@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,7 @@ class SeenVectorsClassifier(JointClassifier):
         return self.model_.counts
 
 
+@dataclass(eq=False, repr=False)
 class LabelPowersetClassifier(SeenVectorsClassifier, LinkedClassifier):
     """Predict several targets at once by taking each label vector seen in training for one class.
 
@@ -114,20 +116,12 @@ class LabelPowersetClassifier(SeenVectorsClassifier, LinkedClassifier):
     (8, True)
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        loss: Any = "exact_match",
-        unknown: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ):
-        self.estimator = estimator
-        self.loss = loss
-        self.unknown = unknown
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    estimator: Any = None
+    _: KW_ONLY
+    loss: Any = "exact_match"
+    unknown: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def _learn_vectors(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> PowersetModel:
         learner = self._learner(seed)
@@ -155,6 +149,7 @@ class LabelPowersetClassifier(SeenVectorsClassifier, LinkedClassifier):
         return FittedLinearLink(n_vectors, ONE_VERSUS_REST, coef, intercept)
 
 
+@dataclass(eq=False, repr=False)
 class ClusteringForestClassifier(SeenVectorsClassifier):
     """Predict several targets at once with a random forest of predictive clustering trees.
 
@@ -212,26 +207,15 @@ class ClusteringForestClassifier(SeenVectorsClassifier):
     True
     """
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        max_features: Any = "tenth",
-        max_depth: int | None = None,
-        min_samples_leaf: int | float = 1,
-        loss: Any = "hamming",
-        unknown: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ):
-        self.n_estimators = n_estimators
-        self.max_features = max_features
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.loss = loss
-        self.unknown = unknown
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_estimators: int = 100
+    _: KW_ONLY
+    max_features: Any = "tenth"
+    max_depth: int | None = None
+    min_samples_leaf: int | float = 1
+    loss: Any = "hamming"
+    unknown: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def _check_choices(self) -> None:
         check_positive_integer(self, "n_estimators", 100)
@@ -260,6 +244,7 @@ class ClusteringForestClassifier(SeenVectorsClassifier):
         return ForestModel(vectors, counts, self.codec_.n_classes, forest)
 
 
+@dataclass(eq=False, repr=False)
 class MajorityClassifier(SeenVectorsClassifier):
     """Predict what is commonest in training, whatever x is.
 
@@ -292,10 +277,10 @@ class MajorityClassifier(SeenVectorsClassifier):
     array([[1, 0]])
     """
 
-    def __init__(self, loss: Any = "exact_match", *, unknown: Any = None, random_state: Any = None):
-        self.loss = loss
-        self.unknown = unknown
-        self.random_state = random_state
+    loss: Any = "exact_match"
+    _: KW_ONLY
+    unknown: Any = None
+    random_state: Any = None
 
     def _takes(self) -> tuple[bool, bool]:
         return True, True
