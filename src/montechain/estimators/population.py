@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -107,27 +108,31 @@ class ChainPopulationClassifier(LinkedClassifier):
     def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
         learner, n_classes, names = self._learner(seed), self.codec_.n_classes, self.codec_.names
         orders, fixed, weights = self._choose_orders(learner, X, codes, seed, options)
-        given: dict[str, Any] = {"fixed": fixed, "names": names, "sample_weight": options.get("sample_weight")}
-        arranged = [arrange(self.parents, order, codes, n_classes, **given) for order in orders]
+        kept, given = np.flatnonzero(weights), {"fixed": fixed, "names": names}
+        weight = options.get("sample_weight")
+        arranged = [arrange(self.parents, orders[j], codes, n_classes, sample_weight=weight, **given) for j in kept]
+        problems = [[LinkProblem(label, parents[label]) for label in order] for order, parents in arranged]
+        distinct = list(dict.fromkeys(itertools.chain(*problems)))
         together = not self.bootstrap and bool((codes != UNKNOWN).all())
-        problems = [LinkProblem(label, parents[label]) for order, parents in arranged for label in order]
-        with self._progress(len(set(problems) if together else problems)) as on_link:
+        with self._progress(len(distinct) if together else sum(map(len, problems))) as on_link:
             shared = {"names": names, "n_jobs": self.n_jobs, "on_link": on_link}
-            if together:
-                chains = _learn_together(learner, X, codes, n_classes, arranged, {**shared, **options})
+            if together:  # a link that several chains have is learned once
+                links = learner.fit_links(X, codes, codes, n_classes, distinct, **shared, **options)
+                known = dict(zip(distinct, links, strict=True))
+                chains = [
+                    Chain.of_labels(order, parents, [known[problem] for problem in own])
+                    for (order, parents), own in zip(arranged, problems, strict=True)
+                ]
             else:
                 chains = []
-                for j, (order, parents) in enumerate(arranged):
-                    own_X, own_codes, own_options = X, codes, options
+                for j, (order, parents) in zip(kept, arranged, strict=True):
+                    rows, own = (X, codes), options
                     if self.bootstrap:
-                        rows = np.random.default_rng([seed, 2, j]).choice(len(codes), size=len(codes))
-                        own_X, own_codes = take_rows(X, rows), codes[rows]
-                        own_options = check_method_params(X, options, rows)
-                    own_options = {"seed": seed, **shared, **own_options}
-                    chains.append(Chain.learn(learner, own_X, own_codes, n_classes, order, parents, **own_options))
-        kept = np.flatnonzero(weights)
-        self.chains_ = [chains[j] for j in kept]
-        self.orders_ = np.array([chain.order for chain in self.chains_], dtype=np.int64)
+                        drawn = np.random.default_rng([seed, 2, j]).choice(len(codes), size=len(codes))
+                        rows, own = (take_rows(X, drawn), codes[drawn]), check_method_params(X, options, drawn)
+                    chains.append(Chain.learn(learner, *rows, n_classes, order, parents, seed=seed, **shared, **own))
+        self.chains_ = chains
+        self.orders_ = np.array([chain.order for chain in chains], dtype=np.int64)
         self.weights_ = weights[kept]
 
     def _model(self) -> JointModel:
@@ -176,21 +181,4 @@ class ChainPopulationClassifier(LinkedClassifier):
 def weights_of(result: SearchResult) -> np.ndarray:
     """Return weights for the orders found: their payoffs, as ratios to the largest if those are logarithms."""
     payoffs = np.asarray(result.payoffs, dtype=np.float64)
-    if result.logarithmic:
-        return np.exp(payoffs - payoffs.max())
-    if (payoffs < 0).any() or not (payoffs > 0).any():
-        raise ValueError(
-            f"the payoffs of the orders found, {payoffs.tolist()}, cannot be weights because some are negative or all "
-            "are zero. Give the weights: ChainPopulationClassifier(weights=[...])."
-        )
-    return payoffs
-
-
-def _learn_together(learner, X, codes, n_classes, arranged, options) -> list[Chain]:
-    """Learn the links of several chains in one go; a link that several chains have is learned once."""
-    problems = dict.fromkeys(LinkProblem(label, parents[label]) for order, parents in arranged for label in order)
-    links = dict(zip(problems, learner.fit_links(X, codes, codes, n_classes, list(problems), **options), strict=True))
-    return [
-        Chain.of_labels(order, parents, [links[LinkProblem(label, parents[label])] for label in order])
-        for order, parents in arranged
-    ]
+    return np.exp(payoffs - payoffs.max()) if result.logarithmic else payoffs
