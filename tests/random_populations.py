@@ -14,6 +14,11 @@ from random_chains import as_generic, random_links, random_parents
 EXACT = BranchAndBound(residual=0.0, max_nodes=10**6)
 
 
+def seeded(seed=0):
+    """Return a generator."""
+    return np.random.default_rng(seed)
+
+
 def random_chain(rng, n_classes, parents="all", scale=1.0):
     """Return a label-linear chain in a random order over labels with these numbers of classes."""
     order = rng.permutation(len(n_classes))

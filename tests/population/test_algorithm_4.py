@@ -9,13 +9,9 @@ from hypothesis import strategies as st
 
 from montechain.population import Algorithm4
 from random_chains import random_given
-from random_populations import as_generic_population, bound_loss, random_population
+from random_populations import as_generic_population, bound_loss, random_population, seeded
 from reference import algorithm_4 as reference
 from reference import mixture as mixture_reference
-
-
-def seeded(seed=0):
-    return np.random.default_rng(seed)
 
 
 def decide(combination, population, X, loss="exact_match", known=None):

@@ -25,16 +25,13 @@ from random_populations import (
     population_of,
     random_chain,
     random_population,
+    seeded,
     with_inference,
 )
 from reference import mixture as reference
 
 SEEDS = st.integers(0, 2**32 - 1)
 KINDS = st.sampled_from(["linear", "generic", "mixed"])
-
-
-def seeded(seed=0):
-    return np.random.default_rng(seed)
 
 
 def mixed_population(rng, n_labels=None, max_classes=3):

@@ -8,7 +8,7 @@ from scipy.stats import chisquare
 
 from montechain.inference import Greedy
 from montechain.inference.branch_and_bound import BranchAndBound
-from montechain.population import COMBINATIONS, Algorithm4, Mixture, Population, Vote, check_combine
+from montechain.population import Algorithm4, Mixture, Population, Vote
 from random_chains import random_given
 from random_populations import (
     as_generic_population,
@@ -16,13 +16,10 @@ from random_populations import (
     population_of,
     random_chain,
     random_population,
+    seeded,
     with_inference,
 )
 from reference import mixture as reference
-
-
-def seeded(seed=0):
-    return np.random.default_rng(seed)
 
 
 @pytest.mark.parametrize("is_generic", [False, True])
@@ -98,25 +95,6 @@ def test_bad_chains():
     chain.order = (0, 0)
     with pytest.raises(ValueError, match=r"the order \[0, 0\] of a chain is not a permutation of its 2 labels"):
         population_of([chain])
-
-
-@pytest.mark.parametrize("name", COMBINATIONS)
-def test_combinations_by_name(name):
-    assert type(check_combine(name)) is COMBINATIONS[name]
-    combination = COMBINATIONS[name]()
-    assert check_combine(combination) is combination
-
-
-@pytest.mark.parametrize(
-    ("combine", "message"),
-    [
-        ("algorithm_4", "`combine='algorithm_4'` is not known; did you mean 'algorithm-4'? Allowed are 'algorithm-4'"),
-        (3, "`combine=3` is not known. Allowed are 'algorithm-4', 'mixture', 'vote', or a combination such as"),
-    ],
-)
-def test_unknown_combinations(combine, message):
-    with pytest.raises(ValueError, match=message.replace("?", r"\?")):
-        check_combine(combine)
 
 
 @pytest.mark.parametrize("loss", ["exact_match", "hamming", "f1"])

@@ -15,11 +15,14 @@ from montechain.links.linear import FittedLinearLink
 from montechain.losses import check_loss
 from montechain.population import Vote
 from random_chains import random_given
-from random_populations import as_generic_population, bound_loss, population_of, random_population, with_inference
-
-
-def seeded(seed=0):
-    return np.random.default_rng(seed)
+from random_populations import (
+    as_generic_population,
+    bound_loss,
+    population_of,
+    random_population,
+    seeded,
+    with_inference,
+)
 
 
 def first_errors_weigh_more(y, y_hat):
