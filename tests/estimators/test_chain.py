@@ -118,14 +118,6 @@ def test_samples_of_different_rows_are_independent(binary):
 # -- choices ----------------------------------------------------------------------------------
 
 
-def test_independent_classifiers_are_scikit_learns(binary):
-    X, Y = binary
-    model = ChainClassifier(parents="none", estimator=LogisticLink(tol=1e-8)).fit(X, Y)
-    for label, marginal in enumerate(model.predict_proba(X)):
-        expected = LogisticRegression(tol=1e-8, max_iter=1000).fit(X, Y[:, label]).predict_proba(X)
-        np.testing.assert_allclose(marginal, expected, atol=1e-5)
-
-
 def test_order_and_parents_are_as_asked(bridges):
     X, Y = bridges
     model = ChainClassifier(order=["lanes", "material", "span"]).fit(X, Y)

@@ -80,22 +80,6 @@ def test_there_is_no_joint_probability(binary):
             getattr(model, name)
 
 
-# -- draws ------------------------------------------------------------------------------------
-
-
-def test_samples_follow_the_distribution_and_rows_are_independent(certain):
-    _, _, model = certain
-    X = np.zeros((400, 2))
-    model.set_params(n_iterations=110, n_collected=10)
-    drawn = model.sample(X, 5)
-    model.set_params(n_iterations=10_000, n_collected=9_900)
-    exact = model.predict_proba(X[:1])
-    for k, n in enumerate(N_CLASSES):
-        share = (drawn[:, 0, k][:, None] == np.arange(n)).mean(axis=0)
-        np.testing.assert_allclose(share, exact[k][0], rtol=0, atol=0.1)
-    assert len(np.unique(drawn[:, 0], axis=0)) > 5
-
-
 # -- what is known beforehand -----------------------------------------------------------------
 
 

@@ -72,25 +72,6 @@ def test_an_ensemble_of_classifier_chains(binary):
     assert first.order != second.order
 
 
-def test_rows_of_each_chain(binary):
-    X, Y = binary
-    X = np.column_stack([np.linspace(0, 1, len(X)), X])  # tells the rows apart
-    seen = []
-
-    class Remembering(LogisticRegression):
-        def fit(self, X, y, sample_weight=None):
-            seen.append((len(X), len(np.unique(X[:, 0]))))
-            return super().fit(X, y, sample_weight=sample_weight)
-
-    options = {"estimator": Remembering(), "n_chains": 2, "random_state": 0}
-    ChainPopulationClassifier(**options).fit(X, Y)
-    assert set(seen) == {(150, 150)}
-    seen.clear()
-    ChainPopulationClassifier(**options, bootstrap=True).fit(X, Y, sample_weight=np.ones(150))
-    assert {n for n, _ in seen} == {150}
-    assert all(distinct < 130 for _, distinct in seen)
-
-
 def test_links_that_chains_share_are_learned_once(binary):
     X, Y = binary
     calls = []
@@ -198,18 +179,20 @@ def test_few_samples_given_something_improbable_come_from_the_mixture():
 
 def test_routed_weights_follow_the_rows_of_each_chain(binary):
     X, Y = binary
-    heard = []
+    heard, rows = [], []
 
     class Listening(LogisticRegression):
         def fit(self, X, y, sample_weight=None):
             heard.append(np.allclose(X[:, 0], sample_weight))
+            rows.append((len(X), len(np.unique(X[:, 0]))))
             return super().fit(X, y)
 
-    X = X - X.min(axis=0) + 1.0
+    X = np.column_stack([np.linspace(1, 2, len(X)), X])  # tells the rows apart
     with sklearn.config_context(enable_metadata_routing=True):
         link = Listening().set_fit_request(sample_weight=True)
         model = ChainPopulationClassifier(link, n_chains=2, bootstrap=True, random_state=0)
         model.fit(X, Y, sample_weight=X[:, 0].tolist())
+        assert all(n == 150 and n_distinct < 130 for n, n_distinct in rows)  # drawn with replacement
         order = OrderSearch(n_iterations=2)
         ChainClassifier(link, order=order, random_state=0).fit(X, Y, sample_weight=X[:, 0].tolist())
     assert all(heard)

@@ -65,10 +65,6 @@ def test_agrees_with_the_pseudocode(proposal, values):
 @pytest.mark.parametrize(
     ("candidate", "current", "tolerance", "strict", "not_worse"),
     [
-        (2.0, 1.0, 0.0, True, True),
-        (1.0, 1.0, 0.0, False, True),
-        (np.nextafter(1.0, 2.0), 1.0, 0.0, True, True),
-        (np.nextafter(1.0, 0.0), 1.0, 0.0, False, False),
         # Payoffs are logarithms as often as not: the tolerance is a share of the size.
         (-99.95, -100.0, 1e-3, False, True),
         (-100.05, -100.0, 1e-3, False, True),
@@ -178,15 +174,6 @@ def test_orders_that_are_the_same_chain_are_kept_once():
     with pytest.warns(UserWarning, match="only 1 order was found"):
         result, _ = run(OrderSearch(n_iterations=10, keep=3), parents="none")
     assert len(result.orders) == 1
-
-
-def test_a_swap_fits_the_links_between_its_positions_at_most():
-    result, _ = run(OrderSearch(n_iterations=40), n_labels=9)
-    order = result.trace[0]["order"]
-    for before, row in pairwise(result.trace):
-        changed = [k for k, (left, right) in enumerate(zip(order, row["candidate"], strict=True)) if left != right]
-        assert row["n_links_fitted"] - before["n_links_fitted"] <= max(changed) - min(changed) + 1
-        order = row["order"]
 
 
 def test_restarts_reach_the_best_of_all_orders():

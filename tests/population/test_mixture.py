@@ -17,7 +17,7 @@ from montechain.joint import ChainModel
 from montechain.links.linear import SOFTMAX, FittedLinearLink, n_scores
 from montechain.population import Algorithm4, Mixture, Population, Vote
 from montechain.seen_vectors import FrequencyModel, PowersetModel
-from random_chains import all_vectors, random_given, random_table_chain
+from random_chains import all_vectors, random_given
 from random_populations import (
     EXACT,
     as_generic_population,
@@ -225,17 +225,6 @@ def test_impossible_knowledge_is_answered_all_the_same(loss, is_generic):
     top = view.top_k(np.zeros((2, 1)), 2, given=known)
     assert (top.labels[0] == -1).all()
     assert top.certified.all()
-
-
-def test_links_of_any_kind_are_asked_for_level_by_level():
-    rng = seeded(4)
-    chain, X = random_table_chain(rng, (2, 3, 2), 20)
-    other, _ = random_table_chain(rng, (2, 3, 2), 20)
-    chain.order = other.order = (0, 1, 2)
-    population_of([chain, other]).most_probable(X, rng=rng)
-    # Two lists at most, each of two sweeps and the scores of what they found, of three calls each.
-    assert chain.n_calls <= 18
-    assert other.n_calls <= 18
 
 
 @pytest.mark.parametrize("wrong", [0, 2.5, None, True])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
 
 from montechain.inference import Greedy
 from montechain.inference.branch_and_bound import BranchAndBound
@@ -20,44 +19,6 @@ from random_populations import (
     with_inference,
 )
 from reference import mixture as reference
-
-
-@pytest.mark.parametrize("is_generic", [False, True])
-def test_evidence_re_weights_the_chains(is_generic):
-    rng = seeded(2)
-    population = random_population(rng, n_labels=4, n_chains=3, scale=1.0)
-    view = as_generic_population(population) if is_generic else population
-    X = rng.normal(size=(5, 3))
-    known = random_given(rng, 5, population.n_classes, 0.5)
-    weights, error = view.weights_given(X, known, rng=seeded())
-    for i in range(5):
-        each = [
-            weight * sum(reference.table(population_of([chain]), X, i, known).values())
-            for chain, weight in zip(population.chains, population.weights, strict=True)
-        ]
-        np.testing.assert_allclose(weights[i], np.array(each) / sum(each), rtol=0, atol=error[i] + 1e-12)
-        assert view.log_evidence(X, known, rng=seeded())[0][i] == pytest.approx(np.log(sum(each)), abs=1e-5)
-    assert (error <= 2e-6).all()
-    weights, error = view.weights_given(X, None, rng=seeded())
-    np.testing.assert_array_equal(weights, np.tile(population.weights, (5, 1)))
-    assert (error == 0).all()
-
-
-@pytest.mark.parametrize("is_generic", [False, True])
-@pytest.mark.parametrize("known", [None, [-1, 1, -1]])
-def test_draws_have_the_frequencies_of_the_mixture(known, is_generic):
-    rng = seeded(3)
-    population = random_population(rng, n_labels=3, max_classes=3, n_chains=3, scale=1.0)
-    view = as_generic_population(population) if is_generic else population
-    X = rng.normal(size=(2, 3))
-    known = None if known is None else np.array([known] * 2, dtype=np.int32)
-    labels = view.sample(X, 4000, given=known, rng=rng)
-    assert labels.shape == (2, 4000, 3)
-    for i in range(2):
-        table = reference.table(population, X, i, known)
-        observed = [(labels[i] == vector).all(axis=1).sum() for vector in table]
-        expected = 4000 * np.array(list(table.values())) / sum(table.values())
-        assert chisquare(observed, expected).pvalue > 1e-4
 
 
 def test_chains_of_weight_zero_are_left_out():
