@@ -9,7 +9,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import make_multilabel_classification
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -37,16 +36,6 @@ def make_bridges(n=160, seed=0):
     span = (X[:, 1] + (material == "steel") + 0.5 * rng.normal(size=n) > 0.5).astype(int)
     lanes = np.clip(np.round(2 + X[:, 2] + span), 1, 4).astype(int)
     return X, pd.DataFrame({"material": material, "span": span, "lanes": lanes})
-
-
-@pytest.fixture(scope="module")
-def binary():
-    return make_multilabel_classification(n_samples=150, n_features=8, n_classes=5, random_state=0)
-
-
-@pytest.fixture(scope="module")
-def bridges():
-    return make_bridges()
 
 
 # -- tables -----------------------------------------------------------------------------------

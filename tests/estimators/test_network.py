@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_multilabel_classification
 from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeClassifier
 
@@ -19,11 +18,6 @@ N_CLASSES = (2, 3, 2)
 def make_network(**parameters):
     """Return a classifier with 30 sweeps, of which 10 are collected, unless said otherwise."""
     return DependencyNetworkClassifier(**{"n_iterations": 30, "n_collected": 10, "random_state": 0, **parameters})
-
-
-@pytest.fixture(scope="module")
-def binary():
-    return make_multilabel_classification(n_samples=150, n_features=8, n_classes=5, random_state=0)
 
 
 @pytest.fixture(scope="module")

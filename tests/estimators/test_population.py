@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from sklearn.datasets import make_multilabel_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
@@ -25,20 +24,9 @@ from montechain import (
     OrderSearch,
     TemperedSwap,
 )
-from montechain.estimators.population import weights_of
+from montechain.estimators.chain import weights_of
 from montechain.ordering import SearchResult
 from montechain.population.population import checked_weights
-from tests.estimators.test_chain import make_bridges
-
-
-@pytest.fixture(scope="module")
-def binary():
-    return make_multilabel_classification(n_samples=150, n_features=8, n_classes=5, random_state=0)
-
-
-@pytest.fixture(scope="module")
-def bridges():
-    return make_bridges()
 
 
 @pytest.mark.parametrize("estimator", [None, RandomForestClassifier(n_estimators=5)])

@@ -213,11 +213,9 @@ def log_sum(values):
 def holds(labels, n_found, vector):
     """Return whether `vector` is one of the first `n_found` rows of `labels`."""
     for v in range(n_found):
-        is_same = True
-        for k in range(len(vector)):
-            if labels[v, k] != vector[k]:
-                is_same = False
-                break
-        if is_same:
+        k = 0
+        while k < len(vector) and labels[v, k] == vector[k]:
+            k += 1
+        if k == len(vector):
             return True
     return False

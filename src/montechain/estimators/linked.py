@@ -1,13 +1,13 @@
-"""Classifiers whose model is made of learned links: what goes to the links' own fit, progress, searched orders."""
+"""Classifiers whose model is made of learned links: what goes to the links' own fit, and progress."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-import numpy as np
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter
 
@@ -16,15 +16,20 @@ from montechain._compilation import NOTICE, watch_compilation
 from montechain.estimators.base import JointClassifier
 from montechain.estimators.checks import fit_options, route_to
 from montechain.links import EstimatorLink, LinkLearner, check_estimator
-from montechain.ordering import SearchResult
 
 __all__ = ["LinkedClassifier"]
 
 
+@dataclass(eq=False, repr=False)
 class LinkedClassifier(JointClassifier):
     """Base class of classifiers with a parameter `estimator` that says how a link is learned."""
 
-    estimator: Any
+    estimator: Any = None
+    _: KW_ONLY
+    loss: Any = "exact_match"
+    unknown: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def _learner(self, seed: int) -> LinkLearner:
         """Return what learns the links, for the classes of y."""
@@ -70,23 +75,6 @@ class LinkedClassifier(JointClassifier):
 
         with self._compilation() as compilation:
             yield on_link
-
-    def _search_orders(
-        self, learner: LinkLearner, X: Any, codes: np.ndarray, start: Any, seed: int, options: dict[str, Any]
-    ) -> SearchResult:
-        """Return the orders that the parameter `order` finds on these rows, and set `search_trace_`."""
-        finder = self.order
-        evaluator = finder.evaluator(
-            learner, X, codes, self.codec_.n_classes,
-            parents=self.parents, inference=self.inference, loss=self.loss,
-            classes=self.codec_.classes, names=self.codec_.names, start=start, seed=seed, n_jobs=self.n_jobs, **options,
-        )  # fmt: skip
-        with self._compilation():
-            result = finder.find(
-                evaluator, start=tuple(start), rng=np.random.default_rng([seed, 1]), verbose=self.verbose
-            )
-        self.search_trace_ = result.trace
-        return result
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where metadata goes: see scikit-learn's guide to metadata routing."""

@@ -81,14 +81,10 @@ class DependencyNetworkClassifier(LinkedClassifier):
     (2, 10, 5)
     """
 
-    estimator: Any = None
     _: KW_ONLY
     n_iterations: int = 1000
     n_collected: int = 100
     loss: Any = "hamming"
-    unknown: Any = None
-    n_jobs: int | None = None
-    random_state: Any = None
     verbose: bool = False
 
     # There is no joint probability, so nothing to rank or to prove.

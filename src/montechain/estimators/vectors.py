@@ -29,11 +29,11 @@ from montechain.targets import CODE, UNKNOWN
 __all__ = ["ClusteringForestClassifier", "LabelPowersetClassifier", "MajorityClassifier"]
 
 TOLERANCE = 1e-4
-"""Of the default learner, as in scikit-learn. Hundreds of vectors with a few rows each are a problem to which a more
-exact solution takes long and adds nothing."""
+"""Tolerance of the default learner, as in scikit-learn. With hundreds of vectors of a few rows each, a more exact
+solution takes long and adds nothing."""
 MAX_PAIRED = 64
-"""Up to so many vectors an `SVMLink` has a machine for each pair of them. Their number grows with the square, and so
-does the time in which the pairs are joined for each row predicted."""
+"""Maximum number of vectors for which an `SVMLink` has a machine for each pair. The number of pairs grows with the
+square, and so does the time in which they are joined for each row predicted."""
 
 
 class SeenVectorsClassifier(JointClassifier):
@@ -67,7 +67,6 @@ class SeenVectorsClassifier(JointClassifier):
         return self.model_.counts
 
 
-@dataclass(eq=False, repr=False)
 class LabelPowersetClassifier(SeenVectorsClassifier, LinkedClassifier):
     """Predict several targets at once by taking each label vector seen in training for one class.
 
@@ -116,37 +115,23 @@ class LabelPowersetClassifier(SeenVectorsClassifier, LinkedClassifier):
     (8, True)
     """
 
-    estimator: Any = None
-    _: KW_ONLY
-    loss: Any = "exact_match"
-    unknown: Any = None
-    n_jobs: int | None = None
-    random_state: Any = None
-
     def _learn_vectors(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> PowersetModel:
-        learner = self._learner(seed)
-        if self.estimator is None or (isinstance(self.estimator, str) and self.estimator == "logistic"):
-            learner = LogisticLink(tol=TOLERANCE)
+        learner = LogisticLink(tol=TOLERANCE) if self.estimator in (None, "logistic") else self._learner(seed)
         vectors, numbers, counts = count_vectors(codes, options.get("sample_weight"))
-        link = self._learn_link(learner, X, numbers, len(vectors), {"n_jobs": self.n_jobs, **options})
+        n_vectors, options = len(vectors), {"n_jobs": self.n_jobs, **options}
+        if isinstance(learner, SVMLink) and n_vectors > MAX_PAIRED:
+            is_vector = (numbers[:, None] == np.arange(n_vectors)).astype(CODE)
+            problems = [LinkProblem(v, ()) for v in range(n_vectors)]
+            links: Any = learner.fit_links(X, is_vector, is_vector, [2] * n_vectors, problems, **options)
+            coef, intercept = (np.hstack([getattr(own, name) for own in links]) for name in ("coef", "intercept"))
+            link: FittedLink = FittedLinearLink(n_vectors, ONE_VERSUS_REST, coef, intercept)
+        else:
+            column = numbers.astype(CODE)[:, None]
+            (link,) = learner.fit_links(X, column, column, [n_vectors], [LinkProblem(0, ())], **options)
         return PowersetModel(vectors, counts, self.codec_.n_classes, link)
 
     def _completing(self, X: Any, seed: int) -> tuple[LinkLearner, Any]:
         return self._learner(seed), X
-
-    def _learn_link(
-        self, learner: LinkLearner, X: Any, numbers: np.ndarray, n_vectors: int, options: dict[str, Any]
-    ) -> FittedLink:
-        """Return p(number of the vector | x)."""
-        if not isinstance(learner, SVMLink) or n_vectors <= MAX_PAIRED:
-            column = numbers.astype(CODE)[:, None]
-            return learner.fit_links(X, column, column, [n_vectors], [LinkProblem(0, ())], **options)[0]
-        is_vector = (numbers[:, None] == np.arange(n_vectors)).astype(CODE)
-        problems = [LinkProblem(v, ()) for v in range(n_vectors)]
-        links: Any = learner.fit_links(X, is_vector, is_vector, [2] * n_vectors, problems, **options)
-        coef = np.column_stack([link.coef for link in links])
-        intercept = np.concatenate([link.intercept for link in links])
-        return FittedLinearLink(n_vectors, ONE_VERSUS_REST, coef, intercept)
 
 
 @dataclass(eq=False, repr=False)

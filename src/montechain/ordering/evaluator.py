@@ -194,7 +194,8 @@ class OrderEvaluator:
 
     def prefetch(self, orders: Iterable[Order]) -> None:
         """Fit the links of several orders together, those with few parents first."""
-        found = {problem for order in orders for problem in self._problems(*self.arranged(order))}
+        graphs = {self.arranged(order)[1] for order in orders}
+        found = {LinkProblem(label, parents) for graph in graphs for label, parents in enumerate(graph)}
         problems = sorted(found, key=lambda problem: (len(problem.parents), problem))
         for fold in self._folds:
             for start in range(0, len(problems), BATCH):
@@ -208,9 +209,6 @@ class OrderEvaluator:
         """Return the order in which the labels stand, and the parents of each."""
         return arrange(self.parents, order, self.codes, self.n_classes, names=self.names, information=self.information)
 
-    def _problems(self, order: Order, graph: Sequence[tuple[int, ...]]) -> list[LinkProblem]:
-        return [LinkProblem(label, graph[label]) for label in order]
-
     def _evaluate(self, order: Order, payoffs: Sequence[Any]) -> dict[str, float]:
         known = self._values.setdefault(self.distinct(order), {})
         missing = [payoff for payoff in payoffs if payoff.name not in known]
@@ -223,7 +221,7 @@ class OrderEvaluator:
     def _payoffs_on(self, fold: Fold, order: Order, payoffs: Sequence[Any]) -> list[float]:
         """Return payoffs of the chain with this order, learned from the other rows, on the rows of one fold."""
         order, graph = self.arranged(order)
-        links = fold.cache.links(self._problems(order, graph))
+        links = fold.cache.links([LinkProblem(label, graph[label]) for label in order])
         model = ChainModel(Chain.of_labels(order, graph, links), self.inference)
         candidate = Candidate(model, self.loss, self.codec, self.seed)
         wanted = {payoff.of for payoff in payoffs} - {"estimator"}
