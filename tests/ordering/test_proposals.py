@@ -114,6 +114,24 @@ def test_great_beta_or_time_leaves_the_last_positions(beta, t):
         assert set(draws(TemperedSwap(beta=beta), order, t, 100)) == {expected}
 
 
+class Recorded:
+    """A generator that hands out the given uniforms."""
+
+    def __init__(self, *uniforms):
+        self.uniforms = list(uniforms)
+
+    def random(self):
+        return self.uniforms.pop(0)
+
+
+def test_extreme_uniforms_draw_positions_that_have_weight():
+    order, nearly_one = tuple(range(5)), np.nextafter(1.0, 0.0)
+    for u in (0.0, nearly_one):
+        for v in (0.0, nearly_one):
+            assert TemperedSwap(beta=1e9).propose(order, 1, Recorded(u, v)) == (0, 1, 2, 4, 3)
+    assert TemperedSwap().propose(order, 1, Recorded(0.0, 0.0)) == (1, 0, 2, 3, 4)
+
+
 @pytest.mark.parametrize(("n_labels", "reach"), [(2, None), (6, None), (2, 1), (6, 1), (6, 3), (6, 100), (10, 2)])
 def test_swaps_and_insertions_are_uniform_over_pairs_within_reach(n_labels, reach):
     order, swaps, moves = tuple(range(n_labels)), Counter(), Counter()
