@@ -110,8 +110,8 @@ class DependencyNetwork(JointModel):
         """Resample every label given all others, again and again; return the vectors of the last sweeps.
 
         A sweep draws each label that is not known, in the order of the labels; the first sweep starts from the first
-        class of each. Where links are not label-linear, a classifier is asked at most once per label and sweep, for the
-        rows whose other labels it has not seen before.
+        class of each. Where links are not label-linear, a classifier is called at most once per label and sweep, for
+        the rows whose other labels are a new combination.
 
         Parameters
         ----------

@@ -72,10 +72,10 @@ class SeenVectors(JointModel):
     def log_joint_at(self, X, rows, vectors):  # noqa: D102
         # Vectors as strings of bytes, which can be sorted and looked up.
         kind = np.dtype((np.void, np.dtype(CODE).itemsize * self.n_labels))
-        own, asked = (np.ascontiguousarray(some, dtype=CODE).view(kind).ravel() for some in (self.vectors, vectors))
+        own, wanted = (np.ascontiguousarray(some, dtype=CODE).view(kind).ravel() for some in (self.vectors, vectors))
         order = np.argsort(own)
-        number = order[np.minimum(np.searchsorted(own, asked, sorter=order), len(own) - 1)]
-        return np.where(own[number] == asked, self.log_proba(X)[rows, number], -np.inf)
+        number = order[np.minimum(np.searchsorted(own, wanted, sorter=order), len(own) - 1)]
+        return np.where(own[number] == wanted, self.log_proba(X)[rows, number], -np.inf)
 
     def log_evidence(self, X, given, *, rng=None, residual=0.0):  # noqa: D102
         return self.log_joint(X, given), np.zeros(X.shape[0])

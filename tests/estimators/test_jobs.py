@@ -134,13 +134,6 @@ def test_products_have_the_same_rounding_for_any_number_of_jobs():
     np.testing.assert_array_equal(products[0], products[2])
 
 
-def test_draws_of_the_first_rows_are_the_same_if_there_are_fewer(data, monkeypatch):
-    X, Y = data
-    monkeypatch.setattr(base, "CHUNK_CELLS", 1)
-    model = ChainClassifier(random_state=0, n_jobs=3).fit(X, Y)
-    np.testing.assert_array_equal(model.sample(X[:100], 2), model.sample(X, 2)[:100])
-
-
 def test_what_is_remembered_is_made_anew_from_other_sources(data):
     X, Y = data
     model = ChainClassifier(order=[3, 1, 0, 2], random_state=0).fit(X, Y)

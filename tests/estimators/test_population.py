@@ -19,7 +19,6 @@ from montechain import (
     BeamOrder,
     ChainClassifier,
     ChainPopulationClassifier,
-    Greedy,
     Insertion,
     OrderSearch,
     TemperedSwap,
@@ -43,21 +42,6 @@ def test_every_combination_learns(bridges, estimator):
         assert ((completed == Y) | known.isna()).to_numpy().all()
         for marginal in model.predict_proba(X):
             np.testing.assert_allclose(marginal.sum(axis=1), 1.0)
-
-
-def test_an_ensemble_of_classifier_chains(binary):
-    """ECC: random orders, rows drawn with replacement, a vote on each label."""
-    X, Y = binary
-    model = ChainPopulationClassifier(
-        n_chains=5, bootstrap=True, combine="vote", inference="greedy", random_state=0
-    ).fit(X, Y)
-    rng = np.random.default_rng(0)
-    decided = [Greedy().most_probable(chain, X, rng=rng).labels for chain in model.chains_]
-    votes = np.mean([y[:, np.argsort(chain.order)] for y, chain in zip(decided, model.chains_, strict=True)], axis=0)
-    np.testing.assert_array_equal(model.predict(X), (votes > 0.5).astype(int))
-    np.testing.assert_allclose(model.predict_proba(X)[0][:, 1], votes[:, 0])
-    first, second = model.chains_[:2]
-    assert first.order != second.order
 
 
 def test_links_that_chains_share_are_learned_once(binary):

@@ -22,7 +22,6 @@ from montechain import (
     Hamming,
     Jaccard,
     LabelPowersetClassifier,
-    LogisticLink,
     MajorityClassifier,
 )
 from montechain.estimators.vectors import MAX_PAIRED
@@ -117,14 +116,6 @@ def test_where_nothing_agrees_the_nearest_vectors_stand_in(fitted):
     np.testing.assert_allclose(small.predict_proba(X[:1], given=known)[2], [[1 - expected, expected]])
     assert small.predict(X[:1], given=known).tolist() == [[0, 1, 0]]
     assert (small.sample(X[:1], 20, given=known)[0, :, :2] == [0, 1]).all()
-
-
-@pytest.mark.parametrize("estimator", ["logistic", LogisticLink(C=0.1), LogisticRegression(), "svm"])
-def test_base_classifiers(estimator):
-    X, Y = make_data(n_rows=200)
-    model = LabelPowersetClassifier(estimator, random_state=0).fit(X, Y)
-    assert model.score(X, Y) > 1.5 * LabelPowersetClassifier(random_state=0).fit(np.zeros_like(X), Y).score(X, Y)
-    np.testing.assert_allclose([sum(d.values()) for d in distributions(model, X)], 1.0)
 
 
 def test_many_vectors_and_support_vector_machines():

@@ -181,14 +181,11 @@ def test_other_losses_are_minimised_over_draws_from_the_mixture(is_generic, shar
     np.testing.assert_allclose(found.expected_loss, expected_loss, rtol=0, atol=0.08)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
+def test_bad_parameters_of_algorithm_4():
+    for parameters, message in (
         ({"n_orders": 0}, r"`n_orders=0` is not a positive integer. Try `Algorithm4\(n_orders=50\)`"),
         ({"n_samples": 1.5}, r"`n_samples=1.5` is not a positive integer. Try `Algorithm4\(n_samples=100\)`"),
         ({"initial": "gredy"}, "`initial='gredy'` of Algorithm4 is not known; did you mean 'greedy'"),
-    ],
-)
-def test_bad_parameters_of_algorithm_4(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        decide(Algorithm4(**parameters), random_population(seeded()), np.zeros((1, 3)))
+    ):
+        with pytest.raises(ValueError, match=message):
+            decide(Algorithm4(**parameters), random_population(seeded()), np.zeros((1, 3)))

@@ -1,4 +1,4 @@
-"""Populations: what all combinations share."""
+"""Populations: their models and weights."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 from montechain.population import Population
-from random_populations import (
-    population_of,
-    random_chain,
-    seeded,
-)
+from random_populations import population_of, random_chain, seeded
 
 
 def test_chains_of_weight_zero_are_left_out():
@@ -23,19 +19,13 @@ def test_chains_of_weight_zero_are_left_out():
     np.testing.assert_allclose(population_of(chains[:2], [1e-320, 1e-320]).weights, 0.5)
 
 
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        ([1.0], r"`weights` has shape \(1,\) for 2 models"),
-        ([1.0, -1.0], "must be finite, not negative and not all zero"),
-        ([0.0, 0.0], "must be finite, not negative and not all zero"),
-        ([1.0, np.nan], "must be finite, not negative and not all zero"),
-    ],
-)
-def test_bad_weights(weights, message):
-    rng = seeded()
-    with pytest.raises(ValueError, match=message):
-        population_of([random_chain(rng, [2, 2]) for _ in range(2)], weights)
+def test_bad_weights():
+    chains = [random_chain(seeded(), [2, 2]) for _ in range(2)]
+    with pytest.raises(ValueError, match=r"`weights` has shape \(1,\) for 2 models"):
+        population_of(chains, [1.0])
+    for weights in ([1.0, -1.0], [0.0, 0.0], [1.0, np.nan]):
+        with pytest.raises(ValueError, match="must be finite, not negative and not all zero"):
+            population_of(chains, weights)
 
 
 def test_bad_chains():

@@ -73,8 +73,8 @@ class ChainClassifier(ChainsClassifier):
         How a link is learned. None is `LogisticLink()`; `SVMLink()` is the paper's; any other scikit-learn classifier
         must have `predict_proba`.
     order : None, "random", sequence or OrderFinder, default="random"
-        The order of the labels: as they stand in y, at random, a permutation by number or name, or one that is searched
-        for, as by ``OrderSearch(n_iterations=50)``.
+        The order of the labels: as in y, random, a permutation by number or name, or one found by a search such as
+        ``OrderSearch(n_iterations=50)``.
     parents : {"all", "none", "tree"}, int or graph, default="all"
         Which earlier labels a link sees: all of them (a chain), none (independent classifiers), one (the maximum
         spanning tree of the labels' mutual information: Bayesian chain), the k most informative ones, or an explicit
@@ -88,9 +88,9 @@ class ChainClassifier(ChainsClassifier):
     unknown : scalar, default=None
         A value in y that means "this label is not known", besides NaN and None.
     n_jobs : int, default=None
-        Links learned, and chunks of rows predicted, at a time.
+        Number of links learned, or chunks of rows predicted, in parallel.
     random_state : int, RandomState or None, default=None
-        For the order, for learning, and for strategies that draw: with None these may answer differently from call to
+        For the order, for learning, and for strategies that draw: with None, their answers may differ from call to
         call.
     verbose : bool, default=False
         Print a line for each link learned, and show how far a search of orders is.
@@ -100,7 +100,7 @@ class ChainClassifier(ChainsClassifier):
     chain_ : Chain
         The learned chain.
     order_ : ndarray of shape (L,)
-        The label that stands at each position.
+        The label at each position.
     parents_ : list of L tuples
         The parents of each label.
     search_trace_ : list of dict
@@ -131,6 +131,7 @@ class ChainClassifier(ChainsClassifier):
 
     def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
         learner, n_classes, names = self._learner(seed), self.codec_.n_classes, self.codec_.names
+        order: Sequence[int]
         if isinstance(self.order, OrderFinder):
             order, fixed = self._search_orders(learner, X, codes, seed, options).orders[0], False
         else:
@@ -160,26 +161,26 @@ class ChainClassifier(ChainsClassifier):
 class ChainPopulationClassifier(ChainsClassifier):
     """Predict several targets at once with a weighted population of classifier chains.
 
-    Which order a chain has matters, and no single one is right. Several chains, each with its own order, are more
-    reliable: as an ensemble that votes (ECC), or as the mixture p(y | x) = sum_j w_j p(y | x, s_j), whose most probable
-    label vector is found with a proof.
+    The order of a chain matters, and no single one is right. Several chains in different orders are more reliable: as
+    an ensemble that votes (ECC), or as the mixture p(y | x) = sum_j w_j p(y | x, s_j), whose most probable label vector
+    is found with a proof.
 
     Parameters
     ----------
     order : "random", sequence of sequences, or OrderFinder, default="random"
-        The orders: at random, given, or searched for, as by ``OrderSearch(keep=10)``.
+        The orders: random, given, or found by a search such as ``OrderSearch(keep=10)``.
     n_chains : int, default=10
-        Number of random orders. Given orders and a search's `keep` say it themselves.
+        Number of random orders. Given orders, and the `keep` of a search, have their own number.
     combine : {"mixture", "algorithm-4", "vote"} or combination, default="mixture"
-        How one answer is made of several: the mixture's best label vector, Algorithm 4 of the paper, or a vote on each
-        label (then `predict_proba` returns the shares of votes).
+        How the chains are combined: the mixture's best label vector, Algorithm 4 of the paper, or a vote on each label
+        (then `predict_proba` returns the shares of votes).
     weights : sequence of float, default=None
         Weights of the chains. None: for searched orders their payoffs (for logarithms of payoffs,
         ``exp(payoff - largest)``), else equal.
     bootstrap : bool, default=False
         Whether each chain learns from rows drawn with replacement.
     inference : str or strategy, default="branch_and_bound"
-        How a single chain is searched, where the combination asks for that.
+        How a single chain is searched, if the combination does that.
     estimator, parents, loss, unknown, n_jobs, random_state, verbose
         As in `ChainClassifier`.
 
@@ -193,11 +194,6 @@ class ChainPopulationClassifier(ChainsClassifier):
         Sum to one.
     search_trace_, classes_, target_names_, n_features_in_, feature_names_in_
         As in `ChainClassifier`.
-
-    References
-    ----------
-    Read, Martino and Luengo (2013), Efficient Monte Carlo methods for multi-dimensional learning with classifier
-    chains.
 
     Examples
     --------
@@ -224,14 +220,14 @@ class ChainPopulationClassifier(ChainsClassifier):
     def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
         learner, n_classes, names = self._learner(seed), self.codec_.n_classes, self.codec_.names
         orders, fixed, weights = self._choose_orders(learner, X, codes, seed, options)
-        kept, given = np.flatnonzero(weights), {"fixed": fixed, "names": names}
-        weight = options.get("sample_weight")
-        arranged = [arrange(self.parents, orders[j], codes, n_classes, sample_weight=weight, **given) for j in kept]
+        kept = np.flatnonzero(weights).tolist()
+        given: dict[str, Any] = {"fixed": fixed, "names": names, "sample_weight": options.get("sample_weight")}
+        arranged = [arrange(self.parents, orders[j], codes, n_classes, **given) for j in kept]
         problems = [[LinkProblem(label, parents[label]) for label in order] for order, parents in arranged]
         distinct = list(dict.fromkeys(itertools.chain(*problems)))
         together = not self.bootstrap and bool((codes != UNKNOWN).all())
         with self._progress(len(distinct) if together else sum(map(len, problems))) as on_link:
-            shared = {"names": names, "n_jobs": self.n_jobs, "on_link": on_link}
+            shared: dict[str, Any] = {"names": names, "n_jobs": self.n_jobs, "on_link": on_link}
             if together:  # a link that several chains have is learned once
                 links = learner.fit_links(X, codes, codes, n_classes, distinct, **shared, **options)
                 known = dict(zip(distinct, links, strict=True))
@@ -242,11 +238,12 @@ class ChainPopulationClassifier(ChainsClassifier):
             else:
                 chains = []
                 for j, (order, parents) in zip(kept, arranged, strict=True):
-                    rows, own = (X, codes), options
+                    rows, labels, own = X, codes, options
                     if self.bootstrap:
                         drawn = np.random.default_rng([seed, 2, j]).choice(len(codes), size=len(codes))
-                        rows, own = (take_rows(X, drawn), codes[drawn]), check_method_params(X, options, drawn)
-                    chains.append(Chain.learn(learner, *rows, n_classes, order, parents, seed=seed, **shared, **own))
+                        rows, labels, own = take_rows(X, drawn), codes[drawn], check_method_params(X, options, drawn)
+                    own = {"seed": seed, **shared, **own}
+                    chains.append(Chain.learn(learner, rows, labels, n_classes, order, parents, **own))
         self.chains_ = chains
         self.orders_ = np.array([chain.order for chain in chains], dtype=np.int64)
         self.weights_ = weights[kept]

@@ -45,7 +45,7 @@ class LinkedClassifier(JointClassifier):
         return True, get_tags(learner.estimator).input_tags.allow_nan
 
     def _fit_options(self, X: Any, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
-        """Return the weights and, for classifiers, any metadata asked for."""
+        """Return the weights and, for classifiers, the metadata that they request."""
         within = getattr(check_estimator(self.estimator), "estimator", None)
         options = fit_options(self, "estimator", within, sample_weight, fit_params)
         if options.get("sample_weight") is not None:

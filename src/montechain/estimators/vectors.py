@@ -77,7 +77,7 @@ class LabelPowersetClassifier(SeenVectorsClassifier, LinkedClassifier):
 
     Where some labels of a row are unknown, they are drawn from a chain over the columns of y as they stand, which is
     learned for this purpose. Rows without any known label are left out. If no vector agrees with what is `given` at
-    prediction, those that agree with the most of it stand in, with the given classes put in; the probability is then
+    prediction, those that agree with most of it are used, with the given classes inserted; the probability is then
     zero and nothing is certified.
 
     Parameters
@@ -142,9 +142,9 @@ class ClusteringForestClassifier(SeenVectorsClassifier):
     their Gini impurities. The trees are scikit-learn's. For Hamming loss, the default and the published method, each
     label's classes count by their shares in the leaves that x falls into, averaged over the trees.
 
-    The leaves know more than that: which label vectors stand in them. The forest has the joint distribution
+    The leaves also hold the label vectors of their rows. So the forest has the joint distribution
     p(y | x) = mean over trees of the share of y in the leaf of x, whose marginals are the same averages. Other losses,
-    `given`, `log_joint`, `predict_top_k` and `sample` go by it. A vector that is in none of the leaves has probability
+    `given`, `log_joint`, `predict_top_k` and `sample` use it. A vector that is in none of the leaves has probability
     zero. Labels that are unknown in training or `given` at prediction are treated as in `LabelPowersetClassifier`; if
     the vectors that agree with what is given are in none of the leaves, they count by their frequency in training.
 
@@ -157,9 +157,9 @@ class ClusteringForestClassifier(SeenVectorsClassifier):
     max_depth : int, default=None
         Largest depth of a tree. None: leaves are split until they are pure or too small.
     min_samples_leaf : int or float, default=1
-        Rows in a leaf, at least.
+        Minimum number of rows in a leaf.
     n_jobs : int, default=None
-        Trees grown, and chunks of rows predicted, at a time.
+        Number of trees grown, or chunks of rows predicted, in parallel.
     loss, unknown, random_state
         As in `ChainClassifier`, but for Hamming loss by default.
 
@@ -231,16 +231,16 @@ class ClusteringForestClassifier(SeenVectorsClassifier):
 
 @dataclass(eq=False, repr=False)
 class MajorityClassifier(SeenVectorsClassifier):
-    """Predict what is commonest in training, whatever x is.
+    """Predict what is most common in training, whatever x is.
 
-    No method is worth its cost that does not beat this one. It can be hard to beat: on Solar Flare, always predicting
-    the commonest vector is right in 82 % of the rows, more often than any method of Read, Martino and Luengo (2014).
-    The probabilities are the frequencies of the label vectors in training.
+    A method that does not beat this one is not worth its cost. It can be hard to beat: on Solar Flare, the most common
+    vector is right in 82 % of the rows, more often than any method of Read, Martino and Luengo (2014). The
+    probabilities are the frequencies of the label vectors in training.
 
     Parameters
     ----------
     loss : str, Loss or callable, default="exact_match"
-        "exact_match" predicts the commonest label vector, "hamming" the commonest class of each label.
+        "exact_match" predicts the most common label vector, "hamming" the most common class of each label.
     unknown, random_state
         As in `ChainClassifier`. `random_state` is used by `sample`, and for labels that are unknown in training.
 

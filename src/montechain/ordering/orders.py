@@ -32,7 +32,7 @@ FEW_LABELS = 8
 def check_order(
     order: Any, n_labels: int, *, names: Sequence[Any] | None = None, rng: np.random.Generator
 ) -> tuple[list[int], bool]:
-    """Return the order as label numbers, and whether the user asked for just this one.
+    """Return the order as label numbers, and whether the user gave just this one.
 
     `order` is None (as the labels stand in y), "random", or a permutation of the labels, by number or by name.
 
@@ -78,10 +78,10 @@ class SearchResult:
     Attributes
     ----------
     orders : list of tuples of int
-        At most as many as `keep` of the finder says; all different.
+        All different, and no more than the finder's `keep`.
     payoffs : list of float
     trace : list of dict
-        What happened on the way, one dict per step; ``pandas.DataFrame(trace)`` is a table. All have the keys
+        The course of the search, one dict per step; ``pandas.DataFrame(trace)`` is a table. All have the keys
         ``iteration``, ``order``, ``payoff`` and ``n_links_fitted``.
     logarithmic : bool
         Whether `payoffs` are logarithms.
@@ -202,9 +202,8 @@ class BeamOrder(OrderFinder):
 
     def find(self, evaluator, *, start, rng, verbose=False):  # noqa: D102
         width, labels = check_positive_integer(self, "width", 5), range(evaluator.n_labels)
-        trace: list[dict[str, Any]] = []
-        # The best order of each set of labels, and its payoff.
-        beam: dict[frozenset[int], tuple[float, Order]] = {frozenset(): (0.0, ())}
+        # The payoff of each set of labels in its best order, and that order.
+        trace, beam = [], {frozenset(): (0.0, ())}
         for length in range(1, len(labels) + 1):
             links = [(label, earlier) for earlier in beam for label in labels if label not in earlier]
             grown = [

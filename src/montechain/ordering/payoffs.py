@@ -1,4 +1,4 @@
-"""What makes an order good: the payoffs of the paper, and any scorer.
+"""Payoffs, which say how good an order is: those of the paper, and any scorer.
 
 The four payoffs are implemented as the paper prints them (Section 3.3), over the validation rows n and for the
 predicted label vectors ŷ:
@@ -136,7 +136,7 @@ class Candidate(ClassifierMixin, BaseEstimator):
         return self._log_joint(X, self.codec.encode(Y, name="Y"))
 
     def proba_of(self, X: Any, codes: np.ndarray | None, wanted: set[str]) -> dict[str, np.ndarray]:
-        """Return what payoffs are computed from: "joint" and "marginals", as far as they are wanted.
+        """Return what payoffs are computed from: "joint" and "marginals", if they are in `wanted`.
 
         They are those of the true labels `codes` (-1 where one is unknown), or of the predicted ones if that is None.
         """

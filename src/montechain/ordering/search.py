@@ -26,7 +26,7 @@ N_LINES = 10
 
 
 class OrderStep(NamedTuple):
-    """One iteration: where the search stands after it, and the candidate that led there or not."""
+    """One iteration: the order after it, and the candidate, accepted or not."""
 
     iteration: int
     order: Order
@@ -45,7 +45,7 @@ def search(
     accept_ties: bool = False,
     tolerance: float = 0.0,
 ) -> Iterator[OrderStep]:
-    """Walk through the orders, endlessly: the caller decides when it is enough and what to keep.
+    """Walk through the orders without end: the caller decides when to stop and what to keep.
 
     Algorithm 1 of Read, Martino and Luengo (2014), or with `accept_ties` the loop of Algorithm 2. `payoff` is J(s) and
     `start` is s_0, the first item.

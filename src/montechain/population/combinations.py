@@ -262,9 +262,9 @@ def _draws(population, X, given, steps, uniforms) -> LabelDistribution:
         draws = draw(tree, uniforms[steps == j].reshape(-1, population.n_labels))
         parts.append(replace(draws, labels=model.by_label(draws.labels)))
     order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
-    names = ("rows", "labels", "counts", "first", "log_proba", "log_weight")
-    arrays = (np.concatenate([getattr(part, name) for part in parts])[order] for name in names)
-    drawn, one = Draws(*arrays, unseen=np.ones(X.shape[0])), np.ones(X.shape[0])
+    names, one = ("rows", "labels", "counts", "first", "log_proba", "log_weight"), np.ones(X.shape[0])
+    arrays = {name: np.concatenate([getattr(part, name) for part in parts])[order] for name in names}
+    drawn = Draws(**arrays | {"unseen": one})
     return LabelDistribution.ragged(drawn.rows, drawn.labels, drawn.weights(), one, one > 0.0)
 
 

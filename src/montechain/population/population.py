@@ -120,7 +120,7 @@ class Population(JointModel):
         """
         if given is None or len(self.models) == 1:
             return np.tile(self.weights, (X.shape[0], 1)), np.zeros(X.shape[0])
-        # The generator is put back: a row of which nothing is known must not depend on the others.
+        # The generator is put back: a row without known labels must not depend on the others.
         state = rng.bit_generator.state
         found, errors = zip(*(model.log_evidence(X, given, rng=rng) for model in self.models), strict=True)
         rng.bit_generator.state = state

@@ -74,7 +74,7 @@ def stacked_scores(models: tuple[JointModel, ...], X: Any) -> LinearScores | Non
 
 
 def _search_trees(population: Any, X: Any, k: int, given: np.ndarray | None) -> Found:
-    """Search chains with links of any kind, none of which is asked the same question twice.
+    """Search chains with links of any kind, without evaluating the same conditional twice.
 
     A beam under each chain gives first vectors; let t be the average of the k-th best of them. A better vector has more
     than t under some chain, so a second sweep keeps the prefixes above t, at most ``max_nodes // (L M)`` at each level.
@@ -144,8 +144,8 @@ def _k_best(
 
 
 def _unlisted_bound(top: Any, length: int) -> np.ndarray:
-    """Return the log-probability that a vector not on a model's list has at most."""
-    # Whatever the list is, the rest of the mass is left.
+    """Return an upper bound on the log-probability of a vector that is not on a model's list."""
+    # All other vectors together have the rest of the mass.
     rest = np.log(np.maximum(1.0 - np.exp(top.log_proba).sum(axis=1), np.finfo(np.float64).tiny))
     last = top.log_proba[:, -1] if top.labels.shape[1] == length else -np.inf  # a shorter list holds all vectors
     return np.where(top.certified, np.minimum(last, rest), rest)
