@@ -59,9 +59,6 @@ def test_links_that_chains_share_are_learned_once(binary):
     assert len(calls) == 9  # 15 links, of which those after a swapped pair are the same
 
 
-# -- searched orders --------------------------------------------------------------------------
-
-
 def test_the_order_found_is_the_best_of_the_trace(binary):
     X, Y = binary
     model = ChainClassifier(order=OrderSearch(n_iterations=15), random_state=0).fit(X, Y)
@@ -136,17 +133,6 @@ def test_bad_choices(bridges, case):
     choices, message = BAD[case]
     with pytest.raises((ValueError, TypeError), match=message):
         ChainPopulationClassifier(**choices).fit(X, Y)
-
-
-def test_few_samples_given_something_improbable_come_from_the_mixture():
-    rng = np.random.default_rng(0)
-    is_rare = rng.random(2000) < 0.03
-    Y = np.column_stack([is_rare, *(rng.random(2000) < np.where(is_rare, 0.9, 0.05) for _ in range(2))]).astype(int)
-    X = rng.normal(size=(2000, 2))
-    model = ChainPopulationClassifier(order=[[0, 1, 2], [0, 2, 1]], random_state=0).fit(X, Y)
-    known = np.tile([np.nan, 1.0, 1.0], (1000, 1))
-    expected = model.predict_proba(X[:1000], given=known)[0][:, 1].mean()
-    assert abs(model.sample(X[:1000], 1, given=known)[:, 0, 0].mean() - expected) < 0.05
 
 
 def test_routed_weights_follow_the_rows_of_each_chain(binary):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -32,21 +31,21 @@ TIE = 1e-12
 """Weighted votes closer than this count as equal: they differ by rounding only."""
 
 
-class Combination(BaseEstimator, ABC):
+class Combination(BaseEstimator):
     """From several joint models and x to one label vector.
 
     A `population` is a `Population`. All arguments and results are in codes, one column per label. `rng` is a
     `numpy.random.Generator`; how much is drawn from it does not depend on the rows.
     """
 
-    @abstractmethod
     def decide(
         self, population: Any, X: Any, *, loss: Loss, given: np.ndarray | None = None, rng: np.random.Generator
     ) -> Decision:
-        """Return one label vector for each row, and what is proven about it.
+        """Return one label vector for each row, and what is proven about it; by default that of the mixture.
 
         `log_proba` and `upper_bound` of the decision are those of the mixture, whatever the combination.
         """
+        return JointModel.decide(population, X, loss=loss, given=given, rng=rng)
 
     def marginals(
         self, population: Any, X: Any, *, loss: Any = None, given: np.ndarray | None = None, rng: Any
@@ -101,9 +100,6 @@ class Mixture(Combination):
 
     def __init__(self, max_nodes: int = MAX_NODES):
         self.max_nodes = max_nodes
-
-    def decide(self, population, X, *, loss, given=None, rng):  # noqa: D102
-        return JointModel.decide(population, X, loss=loss, given=given, rng=rng)
 
 
 class Vote(Combination):
