@@ -47,9 +47,9 @@ def test_all_orders_takes_any_payoff_and_not_a_number_is_the_worst():
     assert sorted(result.orders) == sorted(permutations(range(4)))
     assert result.payoffs[:18] == sorted(result.payoffs[:18], reverse=True)
     assert all(math.isnan(payoff) for payoff in result.payoffs[18:])
-    table = evaluator_of(0, 3)
-    table.link_payoffs_ = {link: math.nan if link[0] == 0 and link[1] else 0.0 for link in table.link_payoffs_}
-    assert find(BeamOrder(), table).orders == [(0, 1, 2)]
+    evaluator = evaluator_of(0, 3)
+    evaluator.table = {link: math.nan if link[0] == 0 and link[1] else 0.0 for link in evaluator.table}
+    assert find(BeamOrder(), evaluator).orders == [(0, 1, 2)]
 
 
 def test_width_one_is_greedy_and_wider_beams_are_better():
@@ -58,7 +58,7 @@ def test_width_one_is_greedy_and_wider_beams_are_better():
         order: tuple[int, ...] = ()
         while len(order) < n_labels:
             left = [label for label in range(n_labels) if label not in order]
-            values = {label: evaluator_of(seed, n_labels).link_payoffs_[label, frozenset(order)] for label in left}
+            values = {label: evaluator_of(seed, n_labels).table[label, frozenset(order)] for label in left}
             order += (max(values, key=values.get),)
         greedy = find(BeamOrder(), evaluator_of(seed, n_labels))
         assert greedy.orders == [order]
@@ -81,7 +81,7 @@ def test_a_place_in_the_beam_is_not_taken_twice():
     first = {(0, ()): 5.0, (1, ()): 5.0, (2, ()): 4.0, (3, ()): -10.0}
     second = {(1, (0,)): 5.0, (0, (1,)): 4.9, (3, (0,)): 4.8, (3, (2,)): 5.0}
     third = {(label, earlier): -20.0 for earlier in [(0, 1), (0, 3)] for label in range(4) if label not in earlier}
-    links = dict.fromkeys(evaluator_of(0, 4).link_payoffs_, 0.0)
+    links = dict.fromkeys(evaluator_of(0, 4).table, 0.0)
     links |= {(label, frozenset(earlier)): value for (label, earlier), value in (first | second | third).items()}
     evaluator = reference.TableEvaluator(4, links)
     assert find(BeamOrder(width=3), evaluator).orders == find(AllOrders(), evaluator).orders == [(2, 3, 0, 1)]

@@ -17,7 +17,7 @@ class TableEvaluator:
 
     def __init__(self, n_labels, link_payoffs):
         self.n_labels = n_labels
-        self.link_payoffs_ = link_payoffs
+        self.table = link_payoffs
         self.asked = set()
 
     @classmethod
@@ -44,7 +44,7 @@ class TableEvaluator:
 
     def link_payoffs(self, links):
         self.asked.update(links)
-        return [self.link_payoffs_[link] for link in links]
+        return [self.table[link] for link in links]
 
     def payoff(self, order):
         return fsum(self.link_payoffs([(label, frozenset(order[:k])) for k, label in enumerate(order)]))

@@ -219,7 +219,8 @@ class ChainPopulationClassifier(ChainsClassifier):
 
     def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
         learner, n_classes, names = self._learner(seed), self.codec_.n_classes, self.codec_.names
-        orders, fixed, weights = self._choose_orders(learner, X, codes, seed, options)
+        orders, fixed, payoffs = self._choose_orders(learner, X, codes, seed, options)
+        weights = checked_weights(payoffs if self.weights is None else self.weights, len(orders))
         kept = np.flatnonzero(weights).tolist()
         given: dict[str, Any] = {"fixed": fixed, "names": names, "sample_weight": options.get("sample_weight")}
         arranged = [arrange(self.parents, orders[j], codes, n_classes, **given) for j in kept]
@@ -264,30 +265,27 @@ class ChainPopulationClassifier(ChainsClassifier):
 
     def _choose_orders(
         self, learner: LinkLearner, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]
-    ) -> tuple[Sequence[Sequence[int]], bool, np.ndarray]:
-        """Return the orders, whether the user gave just these, and their weights."""
+    ) -> tuple[Sequence[Sequence[int]], bool, np.ndarray | None]:
+        """Return the orders, whether the user gave just these, and their weights if they have any."""
         n_labels, names, rng = codes.shape[1], self.codec_.names, np.random.default_rng(seed)
         if isinstance(self.order, OrderFinder):
             result = self._search_orders(learner, X, codes, seed, options)
-            weights = weights_of(result) if self.weights is None else self.weights
-            return result.orders, False, checked_weights(weights, len(result.orders))
+            return result.orders, False, weights_of(result)
         if isinstance(self.order, str):
-            n_chains = check_positive_integer(self, "n_chains", 10)
-            weights, n_different = checked_weights(self.weights, n_chains), math.factorial(min(n_labels, 20))
+            n_chains, n_different = check_positive_integer(self, "n_chains", 10), math.factorial(min(n_labels, 20))
             orders: list[list[int]] = []
             while len(orders) < n_chains:
                 order, _ = check_order(self.order, n_labels, rng=rng)
                 if order not in orders or len(orders) >= n_different:  # all different as long as there are others
                     orders.append(order)
-            return orders, False, weights
+            return orders, False, None
         is_list = isinstance(self.order, Sequence | np.ndarray) and len(self.order) > 0
         if not is_list or isinstance(self.order[0], str | Integral):
             raise ValueError(
                 f"`order={self.order!r}` of a population must be 'random', a sequence of orders such as "
                 "[[0, 1, 2], [2, 0, 1]], or a search such as OrderSearch(keep=10)."
             )
-        weights = checked_weights(self.weights, len(self.order))
-        return [check_order(order, n_labels, names=names, rng=rng)[0] for order in self.order], True, weights
+        return [check_order(order, n_labels, names=names, rng=rng)[0] for order in self.order], True, None
 
 
 def weights_of(result: SearchResult) -> np.ndarray:
