@@ -7,11 +7,15 @@ import numpy as np
 from montechain.chain import Chain
 from montechain.inference import BranchAndBound
 from montechain.joint import ChainModel
-from montechain.losses import check_loss
 from montechain.population import Population
 from random_chains import as_generic, random_links, random_parents
 
 EXACT = BranchAndBound(residual=0.0, max_nodes=10**6)
+
+
+def seeded(seed=0):
+    """Return a generator."""
+    return np.random.default_rng(seed)
 
 
 def random_chain(rng, n_classes, parents="all", scale=1.0):
@@ -49,9 +53,3 @@ def as_generic_population(population):
         view.order = chain.order
         views.append(view)
     return population_of(views, population.weights)
-
-
-def bound_loss(name, population):
-    """Return a loss that is bound to the order of the labels."""
-    classes = [np.arange(k) for k in population.n_classes]
-    return check_loss(name, classes=classes, order=range(population.n_labels))

@@ -54,17 +54,12 @@ def test_links_of_any_kind_give_the_same_draws(is_known, is_shared):
     np.testing.assert_array_equal(*drawn)
 
 
-def test_conditionals_met_before_are_not_asked_for_again(monkeypatch):
+def test_conditionals_met_before_are_not_asked_for_again():
     rng = np.random.default_rng(6)
     network = as_generic(random_linear_network(rng, 3))
-    X, uniforms = rng.normal(size=(5, 3)), rng.random((1, 200, 3))
-    labels = network.gibbs(X, uniforms, 200)
+    network.gibbs(rng.normal(size=(5, 3)), rng.random((1, 200, 3)), 200)
     # Two binary labels have four combinations, in each of five rows.
     assert all(0 < link.n_rows_asked <= 4 * 5 for link in network.links)
-    monkeypatch.setattr("montechain.network.MAX_REMEMBERED", 9)
-    again = network.gibbs(X, uniforms, 200)
-    np.testing.assert_array_equal(again, labels)
-    assert all(link.n_rows_asked > 200 for link in network.links)
 
 
 def test_unknown_labels_are_filled_by_a_chain_and_rows_of_unknown_labels_left_out():
@@ -85,13 +80,8 @@ def test_unknown_labels_are_filled_by_a_chain_and_rows_of_unknown_labels_left_ou
     np.testing.assert_array_equal(seen, codes)
     known = codes != UNKNOWN
     np.testing.assert_array_equal(filled[known], codes[known])
-    assert set(np.unique(filled)) == {0, 1}
     chain = Chain.learn(LogisticLink(), X, codes, [2, 2, 2], range(3), [(), (0,), (0, 1)], seed=3)
-    rows = np.flatnonzero(~known.all(axis=1))
-    # The draws agree with the chain far better than their opposites do.
-    assert chain.log_joint(X[rows], filled[rows]).mean() > (
-        chain.log_joint(X[rows], np.where(known[rows], codes[rows], 1 - filled[rows])).mean()
-    )
+    np.testing.assert_array_equal(filled, chain.complete(X, codes, np.random.default_rng([3, 3])))
     again = DependencyNetwork.learn(LogisticLink(), X, codes, [2, 2, 2], seed=3)
     for link, other in zip(network.links, again.links, strict=True):
         np.testing.assert_array_equal(link.coef, other.coef)

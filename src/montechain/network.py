@@ -7,13 +7,12 @@ sampling can answer. Everything is in codes, one column per label.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from montechain._kernels.gibbs import gibbs as gibbs_kernel
-from montechain._rows import take_rows
 from montechain._savable import savable
 from montechain.chain import Chain
 from montechain.distributions import LabelDistribution, Marginals
@@ -22,13 +21,10 @@ from montechain.joint import JointModel
 from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem, check_links
 from montechain.links.linear import FittedLinearLink, LinearScorer
 from montechain.losses import Hamming
-from montechain.prefix_tree import draw_classes, no_knowledge
+from montechain.prefix_tree import ChainBase, PrefixTree, draw_classes, no_knowledge
 from montechain.targets import CODE
 
 __all__ = ["DependencyNetwork"]
-
-MAX_REMEMBERED = 2**18
-"""Maximum number of cached conditionals of general classifiers in one call."""
 
 
 @savable
@@ -42,10 +38,8 @@ class DependencyNetwork(JointModel):
     ----------
     links : sequence of fitted links
         One for each label; its parents are all other labels, in their order.
-    n_before : int, default=0
-        Number of sweeps, in which the start is forgotten, that are left out.
-    n_collected : int, default=100
-        Number of sweeps after these, which count.
+    n_before, n_collected : int, default=0 and 100
+        Number of sweeps that are left out, since they depend on the start, and of those after them, which count.
 
     Examples
     --------
@@ -82,15 +76,14 @@ class DependencyNetwork(JointModel):
         n_classes: Sequence[int],
         *,
         seed: int = 0,
-        on_link: Callable[[LinkProblem], None] | None = None,
+        on_link: Any = None,
         **options: Any,
     ) -> DependencyNetwork:
         """Learn the links of a network from codes, with `UNKNOWN` where a label is not known.
 
         A link is learned from the rows in which its own label is known. Where others are unknown, they are drawn, by
-        `seed`, from a chain over the labels as they stand, which is learned first for this purpose, given those known
-        labels that stand before them. `on_link` is called with each problem when its link is learned; the other options
-        are those of `LinkLearner.fit_links`.
+        `seed`, from a chain over the labels as they stand, which is learned first for this purpose, given the known
+        labels before them. `on_link` and other options are those of `LinkLearner.fit_links`.
         """
         n_labels = len(n_classes)
         filled = codes
@@ -117,8 +110,8 @@ class DependencyNetwork(JointModel):
         """Resample every label given all others, again and again; return the vectors of the last sweeps.
 
         A sweep draws each label that is not known, in the order of the labels; the first sweep starts from the first
-        class of each. Where links are not label-linear, a classifier is asked at most once per label and sweep, for the
-        rows whose other labels it has not seen before.
+        class of each. Where links are not label-linear, a classifier is called at most once per label and sweep, for
+        the rows whose other labels are a new combination.
 
         Parameters
         ----------
@@ -126,7 +119,7 @@ class DependencyNetwork(JointModel):
             Uniform numbers in [0, 1), one for each label of each of the T sweeps. With a first axis of length one, all
             rows share one table.
         n_collected : int
-            How many sweeps, the last ones, are collected.
+            Number of sweeps, the last ones, that are collected.
 
         Returns
         -------
@@ -138,32 +131,17 @@ class DependencyNetwork(JointModel):
         n_rows, n_sweeps = X.shape[0], uniforms.shape[1]
         known = np.full((n_rows, self.n_labels), UNKNOWN, dtype=CODE) if given is None else given
         free = [np.flatnonzero(known[:, k] == UNKNOWN) for k in range(self.n_labels)]
-        remembered: dict[Any, np.ndarray] = {}
+        # From sweep to sweep most rows meet label vectors that they have met before: a tree caches what links answered.
+        trees = [PrefixTree(_Conditional(self, k), X) for k in range(self.n_labels)]
         state = np.maximum(known, 0).astype(CODE)
         labels = np.empty((n_rows, n_collected, self.n_labels), dtype=CODE)
         for sweep in range(n_sweeps):
             for k, rows in enumerate(free):
-                log_proba = self._conditional(k, X, rows, state, remembered)
+                log_proba = trees[k].expand(rows, np.delete(state[rows], k, axis=1))
                 state[rows, k] = draw_classes(log_proba, np.broadcast_to(uniforms[:, sweep, k], n_rows)[rows])
             if sweep >= n_sweeps - n_collected:
                 labels[:, sweep - n_sweeps] = state
         return labels
-
-    def _conditional(self, k: int, X: Any, rows: np.ndarray, state: np.ndarray, remembered: dict) -> np.ndarray:
-        """Return log p(label k | x, all others) for these rows, of shape (m, K); `state` holds the labels of all rows.
-
-        From sweep to sweep most rows meet label vectors that they have met before, and asking a classifier again takes
-        far longer than looking the answer up.
-        """
-        others = np.delete(state[rows], k, axis=1)
-        keys = [(k, row, codes.tobytes()) for row, codes in zip(rows.tolist(), others, strict=True)]
-        if len(remembered) > MAX_REMEMBERED:
-            remembered.clear()
-        new = [i for i, key in enumerate(keys) if key not in remembered]
-        if new:
-            answers = self.links[k].log_proba(take_rows(X, rows[new]), others[new])
-            remembered.update(zip([keys[i] for i in new], answers, strict=True))
-        return np.array([remembered[key] for key in keys]).reshape(len(rows), self.n_classes[k])
 
     def decide(self, X, *, loss, given=None, rng):  # noqa: D102
         if isinstance(loss, Hamming):
@@ -216,6 +194,22 @@ class DependencyNetwork(JointModel):
         # All rows share one table of draws, so that a prediction does not depend on the rows beside it.
         uniforms = rng.random((1, self.n_before + self.n_collected, self.n_labels))
         return self.gibbs(X, uniforms, self.n_collected, given=given)
+
+
+class _Conditional(ChainBase):
+    """One link of a network as the last position of a chain, after all other labels."""
+
+    def __init__(self, network: DependencyNetwork, label: int):
+        self.link, self.label = network.links[label], label
+        others = _all_but(label, network.n_labels)
+        self.n_classes = (*(network.n_classes[j] for j in others), self.link.n_classes)
+        self.parents = (*(() for _ in others), tuple(range(len(others))))
+
+    def label_at(self, k: int) -> int:
+        return self.label
+
+    def conditional(self, X: Any, prefix: np.ndarray) -> np.ndarray:
+        return self.link.log_proba(X, prefix)
 
 
 def _all_but(label: int, n_labels: int) -> tuple[int, ...]:

@@ -1,8 +1,8 @@
 """Distributions over the label vectors seen in training: label powersets, forests, frequencies.
 
-All probability is shared out among the vectors seen. Since there are few of them, every one is weighed: decisions are
-exact and certified for exact match, Hamming loss and F1, and for any other loss as far as it is minimised exactly over
-a known distribution. A vector never seen has probability zero.
+Only vectors seen in training have a positive probability. Since there are few of them, every one is weighed: decisions
+are exact and certified for exact match, Hamming loss and F1, and for any other loss as far as it is minimised exactly
+over a known distribution.
 """
 
 from __future__ import annotations
@@ -25,14 +25,7 @@ from montechain.links import FittedLink
 from montechain.losses import ExactMatch, Hamming
 from montechain.targets import CODE, UNKNOWN
 
-__all__ = [
-    "ForestModel",
-    "FrequencyModel",
-    "PowersetModel",
-    "SeenVectors",
-    "count_vectors",
-    "informative_rows",
-]
+__all__ = ["ForestModel", "FrequencyModel", "PowersetModel", "SeenVectors", "count_vectors", "informative_rows"]
 
 CELLS_AT_ONCE = 2**22
 """Approximate number of codes, those of all label vectors of some rows, held in memory together."""
@@ -42,7 +35,7 @@ class SeenVectors(JointModel):
     """A distribution over the label vectors seen in training; a concrete model says how probable each is (`log_proba`).
 
     If no vector agrees with everything that is `given`, those that agree with the most of it stand in, with the given
-    classes put in. The probability is then zero and nothing is certified.
+    classes inserted. The probability is then zero and nothing is certified.
 
     Parameters
     ----------
@@ -79,10 +72,10 @@ class SeenVectors(JointModel):
     def log_joint_at(self, X, rows, vectors):  # noqa: D102
         # Vectors as strings of bytes, which can be sorted and looked up.
         kind = np.dtype((np.void, np.dtype(CODE).itemsize * self.n_labels))
-        own, asked = (np.ascontiguousarray(some, dtype=CODE).view(kind).ravel() for some in (self.vectors, vectors))
+        own, wanted = (np.ascontiguousarray(some, dtype=CODE).view(kind).ravel() for some in (self.vectors, vectors))
         order = np.argsort(own)
-        number = order[np.minimum(np.searchsorted(own, asked, sorter=order), len(own) - 1)]
-        return np.where(own[number] == asked, self.log_proba(X)[rows, number], -np.inf)
+        number = order[np.minimum(np.searchsorted(own, wanted, sorter=order), len(own) - 1)]
+        return np.where(own[number] == wanted, self.log_proba(X)[rows, number], -np.inf)
 
     def log_evidence(self, X, given, *, rng=None, residual=0.0):  # noqa: D102
         return self.log_joint(X, given), np.zeros(X.shape[0])
@@ -111,16 +104,12 @@ class SeenVectors(JointModel):
                 parts.append(loss.decide(self._weighted(weights[rows], known), given=known))
             labels, expected_loss, regret = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         found = self._log_evidence(log_proba, labels)
-        if given is not None:
-            log_proba = np.where(_agreement(self.vectors, given), log_proba, -np.inf)
-        bound = np.maximum(found, log_proba.max(axis=1))
+        bound = np.maximum(found, self._agreeing(log_proba, given).max(axis=1))
         # Where no vector agrees with what is given, there is nothing to prove.
         return Decision(labels, found, bound, expected_loss, regret, (regret <= 0.0) & agrees)
 
     def top_k(self, X, k, *, given=None):  # noqa: D102
-        log_proba = self.log_proba(X)
-        if given is not None:
-            log_proba = np.where(_agreement(self.vectors, given), log_proba, -np.inf)
+        log_proba = self._agreeing(self.log_proba(X), given)
         best = np.argsort(-log_proba, axis=1, kind="stable")[:, :k]
         found = np.take_along_axis(log_proba, best, axis=1)
         labels = np.where(found[:, :, None] > -np.inf, self.vectors[best], CODE(UNKNOWN))
@@ -149,20 +138,21 @@ class SeenVectors(JointModel):
         return shares
 
     def _weighted(self, weights: np.ndarray, given: np.ndarray | None) -> LabelDistribution:
-        rows, vectors = np.nonzero(weights)
-        return LabelDistribution(
-            indptr=np.r_[0, np.cumsum(np.bincount(rows, minlength=len(weights)))],
-            labels=_put_in(self.vectors[vectors], None if given is None else given[rows]),
-            weights=weights[rows, vectors],
-            residual=np.zeros(len(weights)),
-            estimated=np.zeros(len(weights), dtype=bool),
-        )
+        rows, numbers = np.nonzero(weights)
+        labels, nothing = _put_in(self.vectors[numbers], None if given is None else given[rows]), np.zeros(len(weights))
+        return LabelDistribution.ragged(rows, labels, weights[rows, numbers], nothing, nothing > 0.0)
 
     def _log_evidence(self, log_proba: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return the log-probability of the known labels in `codes`: minus infinity if no vector agrees with them."""
-        logs = np.where(_agreement(self.vectors, codes), log_proba, -np.inf)
         # A sum over all vectors may be rounded to a little more than one.
-        return np.minimum(logsumexp(logs, axis=1), 0.0)
+        return np.minimum(logsumexp(self._agreeing(log_proba, codes), axis=1), 0.0)
+
+    def _agreeing(self, log_proba: np.ndarray, given: np.ndarray | None) -> np.ndarray:
+        """Return the log-probabilities of the vectors, minus infinity for those that contradict `given`."""
+        if given is None:
+            return log_proba
+        agrees = _n_matches(self.vectors, given) == (given != UNKNOWN).sum(axis=1)[:, None]
+        return np.where(agrees, log_proba, -np.inf)
 
 
 @savable
@@ -262,18 +252,13 @@ def _posterior_weights(
 
 
 def _put_in(labels: np.ndarray, given: np.ndarray | None) -> np.ndarray:
-    """Return the labels with the given classes put in."""
+    """Return the labels with the given classes inserted."""
     return labels if given is None else np.where(given == UNKNOWN, labels, given).astype(CODE)
 
 
 def _n_matches(vectors: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Return with how many of the known labels of each row each vector agrees, of shape (n, V)."""
+    """Return how many of the known labels of each row each vector agrees with, of shape (n, V)."""
     matches = np.zeros((len(given), len(vectors)), dtype=CODE)
     for j in np.flatnonzero((given != UNKNOWN).any(axis=0)):
         matches += given[:, j, None] == vectors[:, j]
     return matches
-
-
-def _agreement(vectors: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Return which vectors agree with all known labels of each row, of shape (n, V)."""
-    return _n_matches(vectors, given) == (given != UNKNOWN).sum(axis=1)[:, None]

@@ -9,7 +9,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import make_multilabel_classification
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -19,7 +18,6 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from montechain import (
-    F1,
     BranchAndBound,
     ChainClassifier,
     ChainPopulationClassifier,
@@ -38,16 +36,6 @@ def make_bridges(n=160, seed=0):
     span = (X[:, 1] + (material == "steel") + 0.5 * rng.normal(size=n) > 0.5).astype(int)
     lanes = np.clip(np.round(2 + X[:, 2] + span), 1, 4).astype(int)
     return X, pd.DataFrame({"material": material, "span": span, "lanes": lanes})
-
-
-@pytest.fixture(scope="module")
-def binary():
-    return make_multilabel_classification(n_samples=150, n_features=8, n_classes=5, random_state=0)
-
-
-@pytest.fixture(scope="module")
-def bridges():
-    return make_bridges()
 
 
 # -- tables -----------------------------------------------------------------------------------
@@ -116,41 +104,7 @@ def test_samples_of_different_rows_are_independent(binary):
     assert (draws[0] != draws[1]).any()
 
 
-@pytest.mark.parametrize(
-    "loss", ["hamming", F1(negative=0), "f1", "jaccard", lambda y, y_hat: float((y != y_hat).sum() > 1)]
-)
-def test_losses(binary, loss):
-    X, Y = binary
-    decision = ChainClassifier(loss=loss, random_state=0).fit(X, Y).decide(X)
-    assert decision.labels.shape == Y.shape
-    assert (decision.regret <= 0.01 + 1e-12).all()
-    assert ((decision.expected_loss >= 0) & (decision.expected_loss <= 1)).all()
-
-
-def test_a_callable_loss_sees_the_users_classes(bridges):
-    X, Y = bridges
-    seen = set()
-
-    def wood_matters(y, y_hat):
-        seen.add(type(y[0]))
-        return float((y[0] == "wood") != (y_hat[0] == "wood"))
-
-    model = ChainClassifier(loss=wood_matters, random_state=0, order=["lanes", "material", "span"]).fit(X[:40], Y[:40])
-    predicted = model.predict(X[:5])
-    wooden = model.predict_proba(X[:5])[0][:, 2] > 0.5
-    np.testing.assert_array_equal(predicted["material"] == "wood", wooden)
-    assert seen <= {str, np.str_}
-
-
 # -- choices ----------------------------------------------------------------------------------
-
-
-def test_independent_classifiers_are_scikit_learns(binary):
-    X, Y = binary
-    model = ChainClassifier(parents="none", estimator=LogisticLink(tol=1e-8)).fit(X, Y)
-    for label, marginal in enumerate(model.predict_proba(X)):
-        expected = LogisticRegression(tol=1e-8, max_iter=1000).fit(X, Y[:, label]).predict_proba(X)
-        np.testing.assert_allclose(marginal, expected, atol=1e-5)
 
 
 def test_order_and_parents_are_as_asked(bridges):
@@ -172,26 +126,6 @@ def test_class_weight_by_the_users_classes(bridges):
     heavy = ChainClassifier(LogisticLink(class_weight={"wood": 20.0}), parents="none").fit(X, Y[["material"]])
     assert heavy.predict_proba(X)[0][:, 2].mean() > plain.predict_proba(X)[0][:, 2].mean() + 0.05
     ChainClassifier(LogisticLink(class_weight="balanced")).fit(X, Y)
-
-
-def test_targets_are_matched_by_name(bridges):
-    X, Y = bridges
-    model = ChainClassifier(random_state=0).fit(X, Y)
-    np.testing.assert_allclose(model.log_joint(X, Y[Y.columns[::-1]]), model.log_joint(X, Y), rtol=0, atol=1e-12)
-    with pytest.raises(ValueError, match="is not a target"):
-        model.log_joint(X, Y.rename(columns={Y.columns[0]: "strange"}))
-
-
-def test_two_targets_of_one_name_are_told_apart(binary):
-    X, Y = binary
-    frame = pd.DataFrame(Y).set_axis(["same"] * 2 + [f"label_{j}" for j in range(2, Y.shape[1])], axis=1)
-    model = ChainClassifier(random_state=0).fit(X, frame)
-    known = frame.astype(float)
-    known.iloc[:, 2:] = np.nan
-    known.iloc[:, 0], known.iloc[:, 1] = 1, 0
-    assert (model.predict(X, given=known).to_numpy()[:, :2] == [1, 0]).all()
-    with pytest.raises(ValueError, match="more than one column"):
-        model.predict(X, given=known.iloc[:, :1])
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

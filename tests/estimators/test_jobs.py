@@ -20,7 +20,6 @@ from montechain import (
     ChainClassifier,
     ChainPopulationClassifier,
     MonteCarlo,
-    OrderSearch,
 )
 from montechain._rows import map_chunks
 from montechain.estimators import base
@@ -135,13 +134,6 @@ def test_products_have_the_same_rounding_for_any_number_of_jobs():
     np.testing.assert_array_equal(products[0], products[2])
 
 
-def test_draws_of_the_first_rows_are_the_same_if_there_are_fewer(data, monkeypatch):
-    X, Y = data
-    monkeypatch.setattr(base, "CHUNK_CELLS", 1)
-    model = ChainClassifier(random_state=0, n_jobs=3).fit(X, Y)
-    np.testing.assert_array_equal(model.sample(X[:100], 2), model.sample(X, 2)[:100])
-
-
 def test_what_is_remembered_is_made_anew_from_other_sources(data):
     X, Y = data
     model = ChainClassifier(order=[3, 1, 0, 2], random_state=0).fit(X, Y)
@@ -157,17 +149,3 @@ def test_what_is_remembered_is_made_anew_from_other_sources(data):
         remembered(model, "test", sources, made.append)
     remembered(model, "test", [X, Y.copy()], made.append)
     assert len(made) == 2
-
-
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("order", [None, OrderSearch(n_iterations=3)], ids=["given", "searched"])
-def test_links_have_the_same_bits_for_any_number_of_jobs(container, order):
-    rng = np.random.default_rng(0)
-    X = (rng.random((500, 60)) < 0.2).astype(float)
-    Y = (X @ rng.normal(size=(60, 30)) + rng.logistic(size=(500, 30)) > 1).astype(int)
-    models = [ChainClassifier(order=order, n_jobs=n, random_state=0).fit(container(X), Y) for n in (1, 2)]
-    one, two = (model.chain_.scorer for model in models)
-    for name in ("coef", "intercept"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
-    np.testing.assert_array_equal(one.links.effects, two.links.effects)
-    np.testing.assert_array_equal(*(model.order_ for model in models))

@@ -4,59 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_multilabel_classification
 from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeClassifier
 
 from montechain.estimators import DependencyNetworkClassifier
-from random_chains import all_vectors, marginals_of
-from random_networks import pairwise_model
 from tests.real_data import load_split
-
-N_CLASSES = (2, 3, 2)
 
 
 def make_network(**parameters):
     """Return a classifier with 30 sweeps, of which 10 are collected, unless said otherwise."""
     return DependencyNetworkClassifier(**{"n_iterations": 30, "n_collected": 10, "random_state": 0, **parameters})
-
-
-@pytest.fixture(scope="module")
-def binary():
-    return make_multilabel_classification(n_samples=150, n_features=8, n_classes=5, random_state=0)
-
-
-@pytest.fixture(scope="module")
-def certain():
-    """Return X, the exact probabilities of all label vectors, and a classifier whose links have just these."""
-    rng = np.random.default_rng(1)
-    network, probabilities = pairwise_model(rng, N_CLASSES, scale=0.8)
-    X = rng.normal(size=(40, 2))
-    Y = np.column_stack([rng.integers(n, size=40) for n in N_CLASSES])
-    Y[:3] = np.arange(3)[:, None] % N_CLASSES
-    model = make_network(n_iterations=10_000, n_collected=9_900).fit(X, Y)
-    model.network_ = network
-    return X, probabilities(X), model
-
-
-# -- the answers ------------------------------------------------------------------------------
-
-
-def test_marginals_and_best_vectors_of_consistent_links_are_those_of_their_distribution(certain):
-    X, proba, model = certain
-    vectors = all_vectors(N_CLASSES)
-    for found, exact in zip(model.predict_proba(X), marginals_of(N_CLASSES, vectors, proba), strict=True):
-        np.testing.assert_allclose(found, exact, rtol=0, atol=0.04)
-
-    def expected_loss(predicted, loss):
-        is_wrong = predicted[:, None] != vectors
-        return (proba * (is_wrong.any(axis=2) if loss == "exact_match" else is_wrong.mean(axis=2))).sum(axis=1)
-
-    for loss in ("exact_match", "hamming"):
-        least = np.min([expected_loss(np.tile(v, (len(X), 1)), loss) for v in vectors], axis=0)
-        predicted = model.set_params(loss=loss).predict(X)
-        assert (expected_loss(predicted, loss) <= least + 0.04).all()
-    model.set_params(loss="hamming")
 
 
 def test_each_label_is_its_most_probable_class_or_the_vector_collected_most_often(binary):
@@ -80,25 +37,6 @@ def test_there_is_no_joint_probability(binary):
             getattr(model, name)
 
 
-# -- draws ------------------------------------------------------------------------------------
-
-
-def test_samples_follow_the_distribution_and_rows_are_independent(certain):
-    _, _, model = certain
-    X = np.zeros((400, 2))
-    model.set_params(n_iterations=110, n_collected=10)
-    drawn = model.sample(X, 5)
-    model.set_params(n_iterations=10_000, n_collected=9_900)
-    exact = model.predict_proba(X[:1])
-    for k, n in enumerate(N_CLASSES):
-        share = (drawn[:, 0, k][:, None] == np.arange(n)).mean(axis=0)
-        np.testing.assert_allclose(share, exact[k][0], rtol=0, atol=0.1)
-    assert len(np.unique(drawn[:, 0], axis=0)) > 5
-
-
-# -- what is known beforehand -----------------------------------------------------------------
-
-
 @pytest.mark.parametrize("estimator", [None, DecisionTreeClassifier(max_depth=3)])
 @pytest.mark.parametrize("loss", ["hamming", "exact_match", "f1"])
 def test_known_labels_stay_as_they_are(binary, estimator, loss):
@@ -119,9 +57,6 @@ def test_known_labels_stay_as_they_are(binary, estimator, loss):
     np.testing.assert_array_equal(model.predict(X, given=known)[-5:], model.predict(X)[-5:])
 
 
-# -- errors -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -138,9 +73,6 @@ def test_errors_say_what_to_type(binary, parameters, message):
     model = make_network().fit(X, Y).set_params(**parameters)
     with pytest.raises(ValueError, match=message):
         model.predict(X)
-
-
-# -- real data --------------------------------------------------------------------------------
 
 
 @pytest.mark.real_data

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from sklearn.datasets import make_multilabel_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
@@ -20,27 +19,13 @@ from montechain import (
     BeamOrder,
     ChainClassifier,
     ChainPopulationClassifier,
-    Greedy,
     Insertion,
     OrderSearch,
     TemperedSwap,
 )
-from montechain.estimators.population import weights_of
+from montechain.estimators.chain import weights_of
 from montechain.ordering import SearchResult
-from tests.estimators.test_chain import make_bridges
-
-
-@pytest.fixture(scope="module")
-def binary():
-    return make_multilabel_classification(n_samples=150, n_features=8, n_classes=5, random_state=0)
-
-
-@pytest.fixture(scope="module")
-def bridges():
-    return make_bridges()
-
-
-ORDERS = [[0, 1, 2], [2, 1, 0], [1, 2, 0]]
+from montechain.population.population import checked_weights
 
 
 @pytest.mark.parametrize("estimator", [None, RandomForestClassifier(n_estimators=5)])
@@ -59,40 +44,6 @@ def test_every_combination_learns(bridges, estimator):
             np.testing.assert_allclose(marginal.sum(axis=1), 1.0)
 
 
-def test_an_ensemble_of_classifier_chains(binary):
-    """ECC: random orders, rows drawn with replacement, a vote on each label."""
-    X, Y = binary
-    model = ChainPopulationClassifier(
-        n_chains=5, bootstrap=True, combine="vote", inference="greedy", random_state=0
-    ).fit(X, Y)
-    rng = np.random.default_rng(0)
-    decided = [Greedy().most_probable(chain, X, rng=rng).labels for chain in model.chains_]
-    votes = np.mean([y[:, np.argsort(chain.order)] for y, chain in zip(decided, model.chains_, strict=True)], axis=0)
-    np.testing.assert_array_equal(model.predict(X), (votes > 0.5).astype(int))
-    np.testing.assert_allclose(model.predict_proba(X)[0][:, 1], votes[:, 0])
-    first, second = model.chains_[:2]
-    assert first.order != second.order
-
-
-def test_rows_of_each_chain(binary):
-    X, Y = binary
-    X = np.column_stack([np.linspace(0, 1, len(X)), X])  # tells the rows apart
-    seen = []
-
-    class Remembering(LogisticRegression):
-        def fit(self, X, y, sample_weight=None):
-            seen.append((len(X), len(np.unique(X[:, 0]))))
-            return super().fit(X, y, sample_weight=sample_weight)
-
-    options = {"estimator": Remembering(), "n_chains": 2, "random_state": 0}
-    ChainPopulationClassifier(**options).fit(X, Y)
-    assert set(seen) == {(150, 150)}
-    seen.clear()
-    ChainPopulationClassifier(**options, bootstrap=True).fit(X, Y, sample_weight=np.ones(150))
-    assert {n for n, _ in seen} == {150}
-    assert all(distinct < 130 for _, distinct in seen)
-
-
 def test_links_that_chains_share_are_learned_once(binary):
     X, Y = binary
     calls = []
@@ -108,17 +59,11 @@ def test_links_that_chains_share_are_learned_once(binary):
     assert len(calls) == 9  # 15 links, of which those after a swapped pair are the same
 
 
-# -- searched orders --------------------------------------------------------------------------
-
-
 def test_the_order_found_is_the_best_of_the_trace(binary):
     X, Y = binary
     model = ChainClassifier(order=OrderSearch(n_iterations=15), random_state=0).fit(X, Y)
     trace = pd.DataFrame(model.search_trace_)
     assert tuple(model.order_) == trace.loc[trace["payoff"].idxmax(), "order"]
-    assert trace["iteration"].tolist() == list(range(16))
-    assert trace["payoff"].is_monotonic_increasing
-    assert {"candidate", "candidate_payoff", "accepted", "n_links_fitted", "seconds"} <= set(trace.columns)
     refitted = ChainClassifier(order=list(model.order_)).fit(X, Y)
     np.testing.assert_allclose(model.log_joint(X, Y), refitted.log_joint(X, Y), atol=1e-6)
 
@@ -132,7 +77,6 @@ def test_the_order_found_is_the_best_of_the_trace(binary):
         OrderSearch(payoff="f1_macro", n_iterations=4),
         OrderSearch(payoff="J_Ham_prod", n_iterations=4, validation=None, n_restarts=2),
         AllOrders(),
-        BeamOrder(width=None),
         BeamOrder(width=2),
     ],
     ids=repr,
@@ -142,6 +86,8 @@ def test_every_way_to_an_order(binary, order):
     model = ChainClassifier(order=order, random_state=0).fit(X, Y)
     assert sorted(model.order_) == list(range(5))
     assert len(model.search_trace_) > 0
+    if not isinstance(order, BeamOrder):
+        ChainClassifier(order=order, parents="tree", random_state=0).fit(X, Y)
     again = ChainClassifier(order=order, random_state=0, n_jobs=2).fit(X, Y)
     np.testing.assert_array_equal(again.order_, model.order_)
 
@@ -158,8 +104,8 @@ def test_a_searched_population_is_weighted_by_its_payoffs(binary):
 
 
 def test_weights_of_payoffs_that_cannot_be_weights():
-    with pytest.raises(ValueError, match="weights="):
-        weights_of(SearchResult([(0, 1)], [-0.5], logarithmic=False))
+    with pytest.raises(ValueError, match="If these are the payoffs of orders, give other weights"):
+        checked_weights(weights_of(SearchResult([(0, 1)], [-0.5], logarithmic=False)), 1)
 
 
 def test_verbose_shows_how_far_the_search_is(binary, capsys):
@@ -172,8 +118,7 @@ def test_verbose_shows_how_far_the_search_is(binary, capsys):
 BAD = {
     "combine": ({"combine": "mixtur"}, "did you mean 'mixture'"),
     "n_chains": ({"n_chains": 0}, "n_chains=0"),
-    "weights": ({"order": ORDERS, "weights": [1, 2]}, "one number per model"),
-    "negative weights": ({"order": ORDERS, "weights": [1, 2, -1]}, "not negative"),
+    "weights": ({"order": [[0, 1, 2], [2, 1, 0]], "weights": [1]}, "one number per model"),
     "one order": ({"order": [0, 1, 2]}, "sequence of orders such as"),
     "no order": ({"order": None}, "sequence of orders such as"),
     "payoff": ({"order": OrderSearch(payoff="J_E")}, "J_EM"),
@@ -190,31 +135,22 @@ def test_bad_choices(bridges, case):
         ChainPopulationClassifier(**choices).fit(X, Y)
 
 
-def test_few_samples_given_something_improbable_come_from_the_mixture():
-    rng = np.random.default_rng(0)
-    is_rare = rng.random(2000) < 0.03
-    Y = np.column_stack([is_rare, *(rng.random(2000) < np.where(is_rare, 0.9, 0.05) for _ in range(2))]).astype(int)
-    X = rng.normal(size=(2000, 2))
-    model = ChainPopulationClassifier(order=[[0, 1, 2], [0, 2, 1]], random_state=0).fit(X, Y)
-    known = np.tile([np.nan, 1.0, 1.0], (1000, 1))
-    expected = model.predict_proba(X[:1000], given=known)[0][:, 1].mean()
-    assert abs(model.sample(X[:1000], 1, given=known)[:, 0, 0].mean() - expected) < 0.05
-
-
 def test_routed_weights_follow_the_rows_of_each_chain(binary):
     X, Y = binary
-    heard = []
+    heard, rows = [], []
 
     class Listening(LogisticRegression):
         def fit(self, X, y, sample_weight=None):
             heard.append(np.allclose(X[:, 0], sample_weight))
+            rows.append((len(X), len(np.unique(X[:, 0]))))
             return super().fit(X, y)
 
-    X = X - X.min(axis=0) + 1.0
+    X = np.column_stack([np.linspace(1, 2, len(X)), X])  # tells the rows apart
     with sklearn.config_context(enable_metadata_routing=True):
         link = Listening().set_fit_request(sample_weight=True)
         model = ChainPopulationClassifier(link, n_chains=2, bootstrap=True, random_state=0)
         model.fit(X, Y, sample_weight=X[:, 0].tolist())
+        assert all(n == 150 and n_distinct < 130 for n, n_distinct in rows)  # drawn with replacement
         order = OrderSearch(n_iterations=2)
         ChainClassifier(link, order=order, random_state=0).fit(X, Y, sample_weight=X[:, 0].tolist())
     assert all(heard)

@@ -181,10 +181,8 @@ def test_the_loss_decides_what_is_predicted():
 def test_link_payoffs_sum_up_to_the_log_likelihood(learner):
     evaluator = evaluator_of(learner, payoff="J_EM_prod", on="truth", validation=KFold(2))
     order = (2, 0, 3, 1)
-    links = [(label, frozenset(order[:k])) for k, label in enumerate(order)]
-    evaluator.prefetch(links)
-    assert evaluator.n_links_fitted == 2 * 4
-    total = sum(evaluator.link_payoff(*link) for link in links)
+    evaluator.prefetch([order])
+    total = sum(evaluator.link_payoffs([(label, frozenset(order[:k])) for k, label in enumerate(order)]))
     np.testing.assert_allclose(total, evaluator.payoff(order), rtol=1e-9)
     assert evaluator.n_links_fitted == 2 * 4
 
@@ -196,7 +194,7 @@ def test_link_payoffs_with_unknown_labels_count_known_ones():
     (link,) = fold.cache.links([LinkProblem(2, (1, 3))])
     known = np.flatnonzero(codes[:, 2] >= 0)
     expected = link.log_proba(X, fold.filled[:, [1, 3]])[known, codes[known, 2]].sum()
-    np.testing.assert_allclose(evaluator.link_payoff(2, frozenset({1, 3})), expected, rtol=1e-9)
+    np.testing.assert_allclose(evaluator.link_payoffs([(2, {1, 3})]), [expected], rtol=1e-9)
 
 
 def test_parents_of_other_kinds():
@@ -210,9 +208,11 @@ def test_parents_of_other_kinds():
     assert len({tree.distinct(order) for order in itertools.permutations(range(4))}) == 4  # one for each root
     assert tree.n_links_fitted <= 4 + 2 * 3  # a label may be a root or hang on any neighbour
     with pytest.raises(ValueError, match="built link by link"):
-        tree.link_payoff(0, frozenset())
+        tree.link_payoffs([(0, frozenset())])
     two = evaluator_of(parents=2)
-    assert two._link(3, {0, 1, 2}).parents == arrange(2, (0, 1, 2, 3), *data()[1:])[1][3]
+    two.prefetch(itertools.permutations(range(4)))
+    assert two.n_links_fitted < 32 == 4 * 2**3
+    assert two.distinct((0, 1, 2, 3)) == arrange(2, (0, 1, 2, 3), *data()[1:])[1]
     graph = evaluator_of(parents={0: [3]})
     assert graph.payoff((0, 1, 2, 3)) == graph.payoff((3, 2, 1, 0))
 
@@ -238,8 +238,8 @@ def test_the_learner_sees_columns_by_name_and_the_weights_and_parameters_of_its_
 
     frame, options = pd.DataFrame(X, columns=list("abcde")), {"sample_weight": np.ones(len(X))}
     evaluator = OrderEvaluator(
-        EstimatorLink(Spy()), frame, codes, n_classes, names=["w", "x", "y", "z"],
-        fit_params={"row_number": np.arange(len(X))}, **options,
+        EstimatorLink(Spy()), frame, codes, n_classes, names=["w", "x", "y", "z"], row_number=np.arange(len(X)),
+        **options,
     )  # fmt: skip
     plain = evaluator_of(EstimatorLink(GaussianNB()), **options)
     np.testing.assert_allclose(evaluator.payoff((0, 2, 1, 3)), plain.payoff((0, 2, 1, 3)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from itertools import islice, pairwise
 
 import numpy as np
@@ -13,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import make_multilabel_classification
-from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeClassifier
 
 from montechain.links import EstimatorLink, LogisticLink, SVMLink
@@ -25,7 +23,6 @@ from montechain.ordering import (
     Swap,
     TemperedSwap,
     search,
-    search_progress,
 )
 from reference import ordering as reference
 
@@ -68,10 +65,6 @@ def test_agrees_with_the_pseudocode(proposal, values):
 @pytest.mark.parametrize(
     ("candidate", "current", "tolerance", "strict", "not_worse"),
     [
-        (2.0, 1.0, 0.0, True, True),
-        (1.0, 1.0, 0.0, False, True),
-        (np.nextafter(1.0, 2.0), 1.0, 0.0, True, True),
-        (np.nextafter(1.0, 0.0), 1.0, 0.0, False, False),
         # Payoffs are logarithms as often as not: the tolerance is a share of the size.
         (-99.95, -100.0, 1e-3, False, True),
         (-100.05, -100.0, 1e-3, False, True),
@@ -152,11 +145,7 @@ def test_a_search_with_cached_links_is_one_that_fits_everything_anew(
 
 
 def test_algorithm_1_returns_where_it_ends():
-    order_search, told = OrderSearch(n_iterations=30, record=["J_EM_prod", "exact_match"]), []
-    evaluator = order_search.evaluator(LogisticLink(), *problem())
-    result = order_search.find(evaluator, start=tuple(range(6)), rng=np.random.default_rng(0), on_step=told.append)
-    assert told == result.trace
-    assert len(told) == order_search.n_steps
+    result, evaluator = run(OrderSearch(n_iterations=30, record=["J_EM_prod", "exact_match"]))
     trace = pd.DataFrame(result.trace)
     assert set(trace) == {
         *("restart", "iteration", "order", "payoff", "candidate", "candidate_payoff", "accepted", "n_links_fitted"),
@@ -187,15 +176,6 @@ def test_orders_that_are_the_same_chain_are_kept_once():
     assert len(result.orders) == 1
 
 
-def test_a_swap_fits_the_links_between_its_positions_at_most():
-    result, _ = run(OrderSearch(n_iterations=40), n_labels=9)
-    order = result.trace[0]["order"]
-    for before, row in pairwise(result.trace):
-        changed = [k for k, (left, right) in enumerate(zip(order, row["candidate"], strict=True)) if left != right]
-        assert row["n_links_fitted"] - before["n_links_fitted"] <= max(changed) - min(changed) + 1
-        order = row["order"]
-
-
 def test_restarts_reach_the_best_of_all_orders():
     evaluator = OrderSearch().evaluator(LogisticLink(), *problem(4), seed=1)
     start = {"start": (3, 2, 1, 0)}
@@ -217,23 +197,6 @@ def test_results_do_not_depend_on_the_number_of_jobs(n_labels, warm_start):
         result, _ = run(order_search, n_labels, n_jobs=n_jobs, inference="greedy", warm_start=warm_start)
         found.append((result.orders, result.payoffs, [row["candidate_payoff"] for row in result.trace]))
     assert found[0] == found[1] == found[2]
-
-
-@pytest.mark.parametrize(
-    "order_search",
-    [
-        OrderSearch(payoff="exact_match", n_iterations=5),
-        OrderSearch(payoff="J_EM_prod", on="truth", validation=None, n_iterations=5),
-        OrderSearch(payoff="J_Ham", validation=KFold(2), n_iterations=5),
-    ],
-)
-def test_unknown_labels(order_search):
-    X, codes, n_classes = problem()
-    codes = np.where(np.random.default_rng(0).random(codes.shape) < 0.1, -1, codes).astype(np.int32)
-    evaluator = order_search.evaluator(LogisticLink(), X, codes, n_classes)
-    result = order_search.find(evaluator, start=tuple(range(6)), rng=np.random.default_rng(0))
-    assert np.isfinite(result.payoffs).all()
-    assert result.logarithmic == (order_search.payoff == "J_EM_prod")
 
 
 def test_an_interrupt_while_links_are_fitted_keeps_the_best_so_far():
@@ -264,27 +227,21 @@ def test_an_interrupt_while_links_are_fitted_keeps_the_best_so_far():
 # OrderSearch without data
 
 
-@dataclass
-class Toy:
+class Toy(reference.TableEvaluator):
     """Orders are worth what a function says; nothing is learned."""
 
-    value: object
-    n_labels: int = 4
-    tolerance: float = 0.0
-    is_logarithmic: bool = False
-    n_links_fitted: int = 0
-    seen: list = field(default_factory=list)
+    def __init__(self, value, n_labels=4):
+        super().__init__(n_labels, {})
+        self.value = value
+        self.seen = []
 
     def payoff(self, order):
         self.seen.append(order)
         return float(self.value(order))
 
-    def distinct(self, order):
-        return order
 
-
-def find(order_search, toy):
-    return order_search.find(toy, start=tuple(range(toy.n_labels)), rng=np.random.default_rng(0))
+def find(order_search, toy, **options):
+    return order_search.find(toy, start=tuple(range(toy.n_labels)), rng=np.random.default_rng(0), **options)
 
 
 @pytest.mark.parametrize(("sign", "expected"), [(1, (1, 0)), (-1, (0, 1))], ids=["moved", "stayed"])
@@ -308,12 +265,11 @@ def test_a_payoff_that_is_not_a_number_is_never_kept():
 
 
 def test_progress_is_a_line_for_every_tenth(capsys):
-    with search_progress(40) as on_step:
-        for t in range(40):
-            on_step({"payoff": float(t % 30)})
+    toy = Toy(lambda order: float(len(toy.seen) % 30))
+    find(OrderSearch(n_iterations=39, proposal="swap"), toy, verbose=True)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 10
-    assert lines[0] == "order search: 4 of 40, payoff 3"
+    assert lines[0] == "order search: 4 of 40, payoff 4"
     assert lines[-1] == "order search: 40 of 40, payoff 29"  # the best so far, not the last
 
 

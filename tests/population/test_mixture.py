@@ -17,24 +17,20 @@ from montechain.joint import ChainModel
 from montechain.links.linear import SOFTMAX, FittedLinearLink, n_scores
 from montechain.population import Algorithm4, Mixture, Population, Vote
 from montechain.seen_vectors import FrequencyModel, PowersetModel
-from random_chains import all_vectors, random_given, random_table_chain
+from random_chains import all_vectors, bind_loss, random_given
 from random_populations import (
     EXACT,
     as_generic_population,
-    bound_loss,
     population_of,
     random_chain,
     random_population,
+    seeded,
     with_inference,
 )
 from reference import mixture as reference
 
 SEEDS = st.integers(0, 2**32 - 1)
 KINDS = st.sampled_from(["linear", "generic", "mixed"])
-
-
-def seeded(seed=0):
-    return np.random.default_rng(seed)
 
 
 def mixed_population(rng, n_labels=None, max_classes=3):
@@ -156,7 +152,7 @@ def test_other_losses_are_minimised_within_the_regret(seed, kind, is_known):
     for name, function in LOSSES.items():
         risks = share @ np.array([[function(y, z) for z in vectors] for y in vectors])
         risks[proba == 0] = np.inf  # what contradicts the known labels
-        loss = bound_loss(function if name == "weighted" else name, population)
+        loss = bind_loss(function if name == "weighted" else name, population.n_classes)
         for inference in [EXACT] if kind == "mixed" else STRATEGIES:
             view = population if kind == "mixed" else with_inference(population, inference)
             found = view.decide(X, loss=loss, given=known, rng=seeded())
@@ -177,7 +173,7 @@ def test_other_losses_are_minimised_within_the_regret(seed, kind, is_known):
 def test_votes_may_come_from_any_kind_and_algorithm_4_needs_chains():
     rng = seeded()
     population = mixed_population(rng)
-    X, loss = rng.normal(size=(3, 3)), bound_loss("exact_match", population)
+    X, loss = rng.normal(size=(3, 3)), bind_loss("exact_match", population.n_classes)
     assert Vote().decide(population, X, loss=loss, rng=rng).labels.shape == (3, population.n_labels)
     with pytest.raises(TypeError, match="needs a population of chains, but one of its models is a PowersetModel"):
         Algorithm4().decide(population, X, loss=loss, rng=rng)
@@ -201,7 +197,7 @@ def test_large_batches_are_decided_in_blocks_alike():
     population = random_population(rng, n_labels=4, max_classes=2, n_chains=3, scale=0.5)
     X = rng.normal(size=(300, 3))
     inference = BranchAndBound(max_nodes=4, frontier_samples=7)
-    view, loss = with_inference(population, inference), bound_loss("f1", population)
+    view, loss = with_inference(population, inference), bind_loss("f1", population.n_classes)
     whole = view.decide(X, loss=loss, rng=seeded())
     for i in (0, 255, 256, 299):
         alone = view.decide(X[i : i + 1], loss=loss, rng=seeded())
@@ -218,7 +214,7 @@ def test_impossible_knowledge_is_answered_all_the_same(loss, is_generic):
     known = np.array([[-1, 1], [1, 0]], dtype=np.int32)
     for combination in (Mixture(), Vote(), Algorithm4(3, 4)):
         arguments = {"given": known, "rng": seeded()}
-        found = combination.decide(view, np.zeros((2, 1)), loss=bound_loss(loss, population), **arguments)
+        found = combination.decide(view, np.zeros((2, 1)), loss=bind_loss(loss, population.n_classes), **arguments)
         assert found.labels[0, 1] == 1
         np.testing.assert_array_equal(found.labels[1], [1, 0])
         assert found.log_proba[0] == -np.inf
@@ -228,17 +224,6 @@ def test_impossible_knowledge_is_answered_all_the_same(loss, is_generic):
     top = view.top_k(np.zeros((2, 1)), 2, given=known)
     assert (top.labels[0] == -1).all()
     assert top.certified.all()
-
-
-def test_links_of_any_kind_are_asked_for_level_by_level():
-    rng = seeded(4)
-    chain, X = random_table_chain(rng, (2, 3, 2), 20)
-    other, _ = random_table_chain(rng, (2, 3, 2), 20)
-    chain.order = other.order = (0, 1, 2)
-    population_of([chain, other]).most_probable(X, rng=rng)
-    # Two lists at most, each of two sweeps and the scores of what they found, of three calls each.
-    assert chain.n_calls <= 18
-    assert other.n_calls <= 18
 
 
 @pytest.mark.parametrize("wrong", [0, 2.5, None, True])

@@ -1,66 +1,12 @@
-"""Populations: what all combinations share."""
+"""Populations: their models and weights."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
 
-from montechain.inference import Greedy
-from montechain.inference.branch_and_bound import BranchAndBound
-from montechain.population import COMBINATIONS, Algorithm4, Mixture, Population, Vote, check_combine
-from random_chains import random_given
-from random_populations import (
-    as_generic_population,
-    bound_loss,
-    population_of,
-    random_chain,
-    random_population,
-    with_inference,
-)
-from reference import mixture as reference
-
-
-def seeded(seed=0):
-    return np.random.default_rng(seed)
-
-
-@pytest.mark.parametrize("is_generic", [False, True])
-def test_evidence_re_weights_the_chains(is_generic):
-    rng = seeded(2)
-    population = random_population(rng, n_labels=4, n_chains=3, scale=1.0)
-    view = as_generic_population(population) if is_generic else population
-    X = rng.normal(size=(5, 3))
-    known = random_given(rng, 5, population.n_classes, 0.5)
-    weights, error = view.weights_given(X, known, rng=seeded())
-    for i in range(5):
-        each = [
-            weight * sum(reference.table(population_of([chain]), X, i, known).values())
-            for chain, weight in zip(population.chains, population.weights, strict=True)
-        ]
-        np.testing.assert_allclose(weights[i], np.array(each) / sum(each), rtol=0, atol=error[i] + 1e-12)
-        assert view.log_evidence(X, known, rng=seeded())[0][i] == pytest.approx(np.log(sum(each)), abs=1e-5)
-    assert (error <= 2e-6).all()
-    weights, error = view.weights_given(X, None, rng=seeded())
-    np.testing.assert_array_equal(weights, np.tile(population.weights, (5, 1)))
-    assert (error == 0).all()
-
-
-@pytest.mark.parametrize("is_generic", [False, True])
-@pytest.mark.parametrize("known", [None, [-1, 1, -1]])
-def test_draws_have_the_frequencies_of_the_mixture(known, is_generic):
-    rng = seeded(3)
-    population = random_population(rng, n_labels=3, max_classes=3, n_chains=3, scale=1.0)
-    view = as_generic_population(population) if is_generic else population
-    X = rng.normal(size=(2, 3))
-    known = None if known is None else np.array([known] * 2, dtype=np.int32)
-    labels = view.sample(X, 4000, given=known, rng=rng)
-    assert labels.shape == (2, 4000, 3)
-    for i in range(2):
-        table = reference.table(population, X, i, known)
-        observed = [(labels[i] == vector).all(axis=1).sum() for vector in table]
-        expected = 4000 * np.array(list(table.values())) / sum(table.values())
-        assert chisquare(observed, expected).pvalue > 1e-4
+from montechain.population import Population
+from random_populations import population_of, random_chain, seeded
 
 
 def test_chains_of_weight_zero_are_left_out():
@@ -73,19 +19,13 @@ def test_chains_of_weight_zero_are_left_out():
     np.testing.assert_allclose(population_of(chains[:2], [1e-320, 1e-320]).weights, 0.5)
 
 
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        ([1.0], r"`weights` has shape \(1,\) for 2 models"),
-        ([1.0, -1.0], "must be finite, not negative and not all zero"),
-        ([0.0, 0.0], "must be finite, not negative and not all zero"),
-        ([1.0, np.nan], "must be finite, not negative and not all zero"),
-    ],
-)
-def test_bad_weights(weights, message):
-    rng = seeded()
-    with pytest.raises(ValueError, match=message):
-        population_of([random_chain(rng, [2, 2]) for _ in range(2)], weights)
+def test_bad_weights():
+    chains = [random_chain(seeded(), [2, 2]) for _ in range(2)]
+    with pytest.raises(ValueError, match=r"`weights` has shape \(1,\) for 2 models"):
+        population_of(chains, [1.0])
+    for weights in ([1.0, -1.0], [0.0, 0.0], [1.0, np.nan]):
+        with pytest.raises(ValueError, match="must be finite, not negative and not all zero"):
+            population_of(chains, weights)
 
 
 def test_bad_chains():
@@ -98,53 +38,3 @@ def test_bad_chains():
     chain.order = (0, 0)
     with pytest.raises(ValueError, match=r"the order \[0, 0\] of a chain is not a permutation of its 2 labels"):
         population_of([chain])
-
-
-@pytest.mark.parametrize("name", COMBINATIONS)
-def test_combinations_by_name(name):
-    assert type(check_combine(name)) is COMBINATIONS[name]
-    combination = COMBINATIONS[name]()
-    assert check_combine(combination) is combination
-
-
-@pytest.mark.parametrize(
-    ("combine", "message"),
-    [
-        ("algorithm_4", "`combine='algorithm_4'` is not known; did you mean 'algorithm-4'? Allowed are 'algorithm-4'"),
-        (3, "`combine=3` is not known. Allowed are 'algorithm-4', 'mixture', 'vote', or a combination such as"),
-    ],
-)
-def test_unknown_combinations(combine, message):
-    with pytest.raises(ValueError, match=message.replace("?", r"\?")):
-        check_combine(combine)
-
-
-@pytest.mark.parametrize("loss", ["exact_match", "hamming", "f1"])
-@pytest.mark.parametrize("is_generic", [False, True])
-@pytest.mark.parametrize("combination", [Algorithm4(4, 20), Algorithm4(3, 5, "random"), Mixture(), Mixture(5), Vote()])
-def test_what_every_combination_satisfies(combination, is_generic, loss):
-    rng = seeded(7)
-    population = random_population(rng, n_labels=4, max_classes=2, n_chains=3, scale=1.0)
-    view = as_generic_population(population) if is_generic else population
-    X = rng.normal(size=(6, 3))
-    for known in (None, random_given(rng, 6, population.n_classes, 0.4)):
-        for inference in (Greedy(), BranchAndBound()):
-            arguments = {"loss": bound_loss(loss, population), "rng": seeded()}
-            asked = with_inference(view, inference)
-            found = combination.decide(asked, X, given=known, **arguments)
-            assert found.labels.dtype == np.int32
-            assert found.labels.shape == (6, 4)
-            np.testing.assert_allclose(found.log_proba, population.log_joint(X, found.labels), rtol=0, atol=1e-9)
-            for i in range(6):
-                table = reference.table(population, X, i, known)
-                assert tuple(found.labels[i].tolist()) in table  # agrees with what is known
-                best = np.log(max(table.values()))
-                assert best <= found.upper_bound[i] + 1e-9
-                if loss == "exact_match":
-                    assert not found.certified[i] or found.log_proba[i] == pytest.approx(best, abs=1e-8)
-                    regret = (np.exp(best) - np.exp(found.log_proba[i])) / sum(table.values())
-                    assert regret <= found.regret[i] + 1e-9
-                alone_known = None if known is None else known[i : i + 1]
-                arguments["rng"] = seeded()
-                alone = combination.decide(asked, X[i : i + 1], given=alone_known, **arguments)
-                np.testing.assert_array_equal(alone.labels[0], found.labels[i])

@@ -17,9 +17,8 @@ class TableEvaluator:
 
     def __init__(self, n_labels, link_payoffs):
         self.n_labels = n_labels
-        self.link_payoffs = link_payoffs
+        self.table = link_payoffs
         self.asked = set()
-        self.batches = []
 
     @classmethod
     def random(cls, rng, n_labels, values=None):
@@ -37,15 +36,18 @@ class TableEvaluator:
     def n_links_fitted(self):
         return len(self.asked)
 
-    def prefetch(self, links):
-        self.batches.append(list(links))
+    def distinct(self, order):
+        return order
 
-    def link_payoff(self, label, earlier):
-        self.asked.add((label, earlier))
-        return self.link_payoffs[label, earlier]
+    def prefetch(self, orders):
+        """Do nothing: the table is complete."""
+
+    def link_payoffs(self, links):
+        self.asked.update(links)
+        return [self.table[link] for link in links]
 
     def payoff(self, order):
-        return fsum(self.link_payoff(label, frozenset(order[:k])) for k, label in enumerate(order))
+        return fsum(self.link_payoffs([(label, frozenset(order[:k])) for k, label in enumerate(order)]))
 
 
 def all_payoffs(evaluator):

@@ -1,8 +1,7 @@
 """Algorithm 4 of the paper: one random search through the label vectors of several chains.
 
-The chains are stacked, see `montechain.population.search.stacked_scores`. What is known and what is returned is in the
-order of the labels. Among the draws under one order only the best counts, and only if it is better than the vector
-held, as in `montechain._kernels.monte_carlo`.
+Among the draws under one order only the best counts, and only if it is better than the vector held, as in
+`montechain._kernels.monte_carlo`.
 """
 
 from __future__ import annotations
@@ -19,12 +18,8 @@ def algorithm_4(base, links, given, orders, chosen_orders, uniforms, start_greed
 
     Parameters
     ----------
-    base, links
-        See `montechain.population.search.stacked_scores`.
-    given : int32 ndarray of shape (n, L) or (0, L)
-        Known classes by label, -1 elsewhere; no rows if nothing is known.
-    orders : int64 ndarray of shape (M, L)
-        The label at each position of each chain.
+    base, links, given, orders
+        As in `montechain._kernels.mixture.mixture`.
     chosen_orders : int64 ndarray of shape (T,)
         The chain that is used in each step.
     uniforms : ndarray of shape (T, S, L)

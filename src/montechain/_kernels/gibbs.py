@@ -1,9 +1,9 @@
 """Gibbs sampling where every label is conditioned on x and on all other labels.
 
-The scores of all links are held for the current label vector; they do not depend on the link's own label. A binary
-label that is drawn anew and keeps its class costs one comparison; a label that changes adds a column of effects to the
-scores. Labels with a single class are left out, so that of binary labels the k-th has the k-th score and the k-th
-column of effects.
+The scores of all links are held for the current label vector; they do not depend on the link's own label. Drawing a
+binary label that keeps its class costs one comparison; a label that changes adds a column of effects to the scores.
+Labels with a single class are left out, so that of binary labels the k-th has the k-th score and the k-th column of
+effects.
 """
 
 from __future__ import annotations

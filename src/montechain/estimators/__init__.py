@@ -1,8 +1,7 @@
 """The scikit-learn classes."""
 
-from montechain.estimators.chain import ChainClassifier
+from montechain.estimators.chain import ChainClassifier, ChainPopulationClassifier
 from montechain.estimators.network import DependencyNetworkClassifier
-from montechain.estimators.population import ChainPopulationClassifier
 from montechain.estimators.vectors import ClusteringForestClassifier, LabelPowersetClassifier, MajorityClassifier
 
 __all__ = [

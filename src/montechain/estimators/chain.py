@@ -1,24 +1,67 @@
-"""One chain, one order: IC, CC, BCC, the PCC variants, MCC, MsCC."""
+"""Chains in one order or in several: IC, CC, BCC, the PCC variants, MCC, MsCC; ECC, PMsCC, PtMsCC."""
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from montechain._compat import check_method_params
+from montechain._messages import check_positive_integer
+from montechain._rows import take_rows
 from montechain._savable import require
 from montechain.chain import Chain
 from montechain.estimators.checks import remembered
 from montechain.estimators.linked import LinkedClassifier
 from montechain.inference import check_inference
 from montechain.joint import ChainModel, JointModel
-from montechain.ordering import OrderFinder, check_order
+from montechain.links import LinkLearner, LinkProblem
+from montechain.links.base import UNKNOWN
+from montechain.ordering import OrderFinder, SearchResult, check_order
 from montechain.parents import arrange
+from montechain.population import Population, check_combine
+from montechain.population.population import checked_weights
 
-__all__ = ["ChainClassifier"]
+__all__ = ["ChainClassifier", "ChainPopulationClassifier"]
 
 
-class ChainClassifier(LinkedClassifier):
+@dataclass(eq=False, repr=False)
+class ChainsClassifier(LinkedClassifier):
+    """Base class of classifiers made of chains."""
+
+    _: KW_ONLY
+    order: Any = "random"
+    parents: Any = "all"
+    inference: Any = "branch_and_bound"
+    verbose: bool = False
+
+    def _check_choices(self) -> None:
+        super()._check_choices()
+        check_inference(self.inference)
+
+    def _search_orders(
+        self, learner: LinkLearner, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]
+    ) -> SearchResult:
+        """Return the orders that the parameter `order` finds on these rows, and set `search_trace_`."""
+        start = tuple(np.random.default_rng(seed).permutation(codes.shape[1]).tolist())
+        with self._compilation():
+            evaluator = self.order.evaluator(
+                learner, X, codes, self.codec_.n_classes, parents=self.parents, inference=self.inference,
+                loss=self.loss, classes=self.codec_.classes, names=self.codec_.names, start=start, seed=seed,
+                n_jobs=self.n_jobs, **options,
+            )  # fmt: skip
+            rng = np.random.default_rng([seed, 1])
+            result = self.order.find(evaluator, start=start, rng=rng, verbose=self.verbose)
+        self.search_trace_ = result.trace
+        return result
+
+
+class ChainClassifier(ChainsClassifier):
     """Predict several targets at once with a probabilistic classifier chain.
 
     The chain models p(y | x) as the product of p(label | x, its parents) over the labels in an order; a label may have
@@ -30,8 +73,8 @@ class ChainClassifier(LinkedClassifier):
         How a link is learned. None is `LogisticLink()`; `SVMLink()` is the paper's; any other scikit-learn classifier
         must have `predict_proba`.
     order : None, "random", sequence or OrderFinder, default="random"
-        The order of the labels: as they stand in y, at random, a permutation by number or name, or one that is searched
-        for, as by ``OrderSearch(n_iterations=50)``.
+        The order of the labels: as in y, random, a permutation by number or name, or one found by a search such as
+        ``OrderSearch(n_iterations=50)``.
     parents : {"all", "none", "tree"}, int or graph, default="all"
         Which earlier labels a link sees: all of them (a chain), none (independent classifiers), one (the maximum
         spanning tree of the labels' mutual information: Bayesian chain), the k most informative ones, or an explicit
@@ -45,9 +88,9 @@ class ChainClassifier(LinkedClassifier):
     unknown : scalar, default=None
         A value in y that means "this label is not known", besides NaN and None.
     n_jobs : int, default=None
-        Links learned, and chunks of rows predicted, at a time.
+        Number of links learned, or chunks of rows predicted, in parallel.
     random_state : int, RandomState or None, default=None
-        For the order, for learning, and for strategies that draw: with None these may answer differently from call to
+        For the order, for learning, and for strategies that draw: with None, their answers may differ from call to
         call.
     verbose : bool, default=False
         Print a line for each link learned, and show how far a search of orders is.
@@ -57,7 +100,7 @@ class ChainClassifier(LinkedClassifier):
     chain_ : Chain
         The learned chain.
     order_ : ndarray of shape (L,)
-        The label that stands at each position.
+        The label at each position.
     parents_ : list of L tuples
         The parents of each label.
     search_trace_ : list of dict
@@ -86,40 +129,14 @@ class ChainClassifier(LinkedClassifier):
     True
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        order: Any = "random",
-        parents: Any = "all",
-        inference: Any = "branch_and_bound",
-        loss: Any = "exact_match",
-        unknown: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ):
-        self.estimator = estimator
-        self.order = order
-        self.parents = parents
-        self.inference = inference
-        self.loss = loss
-        self.unknown = unknown
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _check_choices(self) -> None:
-        super()._check_choices()
-        check_inference(self.inference)
-
     def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
         learner, n_classes, names = self._learner(seed), self.codec_.n_classes, self.codec_.names
-        is_search = isinstance(self.order, OrderFinder)
-        rng = np.random.default_rng(seed)
-        order, fixed = check_order("random" if is_search else self.order, len(n_classes), names=names, rng=rng)
-        if is_search:
-            order = list(self._search_orders(learner, X, codes, order, seed, options).orders[0])
+        order: Sequence[int]
+        if isinstance(self.order, OrderFinder):
+            order, fixed = self._search_orders(learner, X, codes, seed, options).orders[0], False
+        else:
+            rng = np.random.default_rng(seed)
+            order, fixed = check_order(self.order, len(n_classes), names=names, rng=rng)
         weight = options.get("sample_weight")
         chosen, parents = arrange(self.parents, order, codes, n_classes, fixed=fixed, names=names, sample_weight=weight)
         with self._progress(len(chosen)) as on_link:
@@ -138,3 +155,140 @@ class ChainClassifier(LinkedClassifier):
         super()._check_loaded()
         if "chain_" in vars(self):
             require(np.array_equal(self.order_, self.chain_.order), "the order is not that of the chain")
+
+
+@dataclass(eq=False, repr=False)
+class ChainPopulationClassifier(ChainsClassifier):
+    """Predict several targets at once with a weighted population of classifier chains.
+
+    The order of a chain matters, and no single one is right. Several chains in different orders are more reliable: as
+    an ensemble that votes (ECC), or as the mixture p(y | x) = sum_j w_j p(y | x, s_j), whose most probable label vector
+    is found with a proof.
+
+    Parameters
+    ----------
+    order : "random", sequence of sequences, or OrderFinder, default="random"
+        The orders: random, given, or found by a search such as ``OrderSearch(keep=10)``.
+    n_chains : int, default=10
+        Number of random orders. Given orders, and the `keep` of a search, have their own number.
+    combine : {"mixture", "algorithm-4", "vote"} or combination, default="mixture"
+        How the chains are combined: the mixture's best label vector, Algorithm 4 of the paper, or a vote on each label
+        (then `predict_proba` returns the shares of votes).
+    weights : sequence of float, default=None
+        Weights of the chains. None: for searched orders their payoffs (for logarithms of payoffs,
+        ``exp(payoff - largest)``), else equal.
+    bootstrap : bool, default=False
+        Whether each chain learns from rows drawn with replacement.
+    inference : str or strategy, default="branch_and_bound"
+        How a single chain is searched, if the combination does that.
+    estimator, parents, loss, unknown, n_jobs, random_state, verbose
+        As in `ChainClassifier`.
+
+    Attributes
+    ----------
+    chains_ : list of M Chain
+        The learned chains.
+    orders_ : ndarray of shape (M, L)
+        The label at each position of each chain.
+    weights_ : ndarray of shape (M,)
+        Sum to one.
+    search_trace_, classes_, target_names_, n_features_in_, feature_names_in_
+        As in `ChainClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from montechain import ChainPopulationClassifier
+    >>> X, Y = make_multilabel_classification(n_samples=200, random_state=0)
+    >>> model = ChainPopulationClassifier(n_chains=3, random_state=0).fit(X, Y)
+    >>> model.predict(X).shape
+    (200, 5)
+    >>> model.orders_.shape
+    (3, 5)
+    """
+
+    _: KW_ONLY
+    n_chains: int = 10
+    combine: Any = "mixture"
+    weights: Any = None
+    bootstrap: bool = False
+
+    def _check_choices(self) -> None:
+        super()._check_choices()
+        check_combine(self.combine)
+
+    def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
+        learner, n_classes, names = self._learner(seed), self.codec_.n_classes, self.codec_.names
+        orders, fixed, payoffs = self._choose_orders(learner, X, codes, seed, options)
+        weights = checked_weights(payoffs if self.weights is None else self.weights, len(orders))
+        kept = np.flatnonzero(weights).tolist()
+        given: dict[str, Any] = {"fixed": fixed, "names": names, "sample_weight": options.get("sample_weight")}
+        arranged = [arrange(self.parents, orders[j], codes, n_classes, **given) for j in kept]
+        problems = [[LinkProblem(label, parents[label]) for label in order] for order, parents in arranged]
+        distinct = list(dict.fromkeys(itertools.chain(*problems)))
+        together = not self.bootstrap and bool((codes != UNKNOWN).all())
+        with self._progress(len(distinct) if together else sum(map(len, problems))) as on_link:
+            shared: dict[str, Any] = {"names": names, "n_jobs": self.n_jobs, "on_link": on_link}
+            if together:  # a link that several chains have is learned once
+                links = learner.fit_links(X, codes, codes, n_classes, distinct, **shared, **options)
+                known = dict(zip(distinct, links, strict=True))
+                chains = [
+                    Chain.of_labels(order, parents, [known[problem] for problem in own])
+                    for (order, parents), own in zip(arranged, problems, strict=True)
+                ]
+            else:
+                chains = []
+                for j, (order, parents) in zip(kept, arranged, strict=True):
+                    rows, labels, own = X, codes, options
+                    if self.bootstrap:
+                        drawn = np.random.default_rng([seed, 2, j]).choice(len(codes), size=len(codes))
+                        rows, labels, own = take_rows(X, drawn), codes[drawn], check_method_params(X, options, drawn)
+                    own = {"seed": seed, **shared, **own}
+                    chains.append(Chain.learn(learner, rows, labels, n_classes, order, parents, **own))
+        self.chains_ = chains
+        self.orders_ = np.array([chain.order for chain in chains], dtype=np.int64)
+        self.weights_ = weights[kept]
+
+    def _model(self) -> JointModel:
+        def build(_: Any) -> Population:
+            inference = check_inference(self.inference)
+            models = [ChainModel(chain, inference) for chain in self.chains_]
+            return Population(models, self.weights_, combine=check_combine(self.combine))
+
+        return remembered(self, "model", [self.chains_, self.weights_, self.inference, self.combine], build)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if "chains_" in vars(self):
+            orders = [chain.order for chain in self.chains_]
+            require(np.array_equal(self.orders_, orders), "the orders are not those of the chains")
+
+    def _choose_orders(
+        self, learner: LinkLearner, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]
+    ) -> tuple[Sequence[Sequence[int]], bool, np.ndarray | None]:
+        """Return the orders, whether the user gave just these, and their weights if they have any."""
+        n_labels, names, rng = codes.shape[1], self.codec_.names, np.random.default_rng(seed)
+        if isinstance(self.order, OrderFinder):
+            result = self._search_orders(learner, X, codes, seed, options)
+            return result.orders, False, weights_of(result)
+        if isinstance(self.order, str):
+            n_chains, n_different = check_positive_integer(self, "n_chains", 10), math.factorial(min(n_labels, 20))
+            orders: list[list[int]] = []
+            while len(orders) < n_chains:
+                order, _ = check_order(self.order, n_labels, rng=rng)
+                if order not in orders or len(orders) >= n_different:  # all different as long as there are others
+                    orders.append(order)
+            return orders, False, None
+        is_list = isinstance(self.order, Sequence | np.ndarray) and len(self.order) > 0
+        if not is_list or isinstance(self.order[0], str | Integral):
+            raise ValueError(
+                f"`order={self.order!r}` of a population must be 'random', a sequence of orders such as "
+                "[[0, 1, 2], [2, 0, 1]], or a search such as OrderSearch(keep=10)."
+            )
+        return [check_order(order, n_labels, names=names, rng=rng)[0] for order in self.order], True, None
+
+
+def weights_of(result: SearchResult) -> np.ndarray:
+    """Return weights for the orders found: their payoffs, as ratios to the largest if those are logarithms."""
+    payoffs = np.asarray(result.payoffs, dtype=np.float64)
+    return np.exp(payoffs - payoffs.max()) if result.logarithmic else payoffs

@@ -1,13 +1,13 @@
-"""Classifiers whose model is made of learned links: what goes to the links' own fit, progress, searched orders."""
+"""Classifiers whose model is made of learned links: what goes to the links' own fit, and progress."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-import numpy as np
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter
 
@@ -16,15 +16,20 @@ from montechain._compilation import NOTICE, watch_compilation
 from montechain.estimators.base import JointClassifier
 from montechain.estimators.checks import fit_options, route_to
 from montechain.links import EstimatorLink, LinkLearner, check_estimator
-from montechain.ordering import OrderSearch, SearchResult, search_progress
 
 __all__ = ["LinkedClassifier"]
 
 
+@dataclass(eq=False, repr=False)
 class LinkedClassifier(JointClassifier):
     """Base class of classifiers with a parameter `estimator` that says how a link is learned."""
 
-    estimator: Any
+    estimator: Any = None
+    _: KW_ONLY
+    loss: Any = "exact_match"
+    unknown: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def _learner(self, seed: int) -> LinkLearner:
         """Return what learns the links, for the classes of y."""
@@ -40,18 +45,22 @@ class LinkedClassifier(JointClassifier):
         return True, get_tags(learner.estimator).input_tags.allow_nan
 
     def _fit_options(self, X: Any, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
-        """Return the weights and, for classifiers, any metadata asked for."""
+        """Return the weights and, for classifiers, the metadata that they request."""
         within = getattr(check_estimator(self.estimator), "estimator", None)
         options = fit_options(self, "estimator", within, sample_weight, fit_params)
         if options.get("sample_weight") is not None:
             options = {**options, "sample_weight": check_sample_weight(options["sample_weight"], X)}
         return options
 
+    def _compilation(self) -> Any:
+        """Watch the compilation of kernels; with `verbose`, print a line if there is any."""
+        return watch_compilation((lambda: print(f"[{type(self).__name__}] {NOTICE}")) if self.verbose else None)
+
     @contextmanager
     def _progress(self, n_links: int) -> Iterator[Callable[[Any], None]]:
         """Yield a function to call with each problem whose link is learned: with `verbose`, it prints a line.
 
-        Another line says when kernels are being compiled; the times shown leave that out.
+        The times shown leave out compilation.
         """
         name, names = type(self).__name__, getattr(self, "target_names_", None)
         started, n_done = time.perf_counter(), 0
@@ -64,29 +73,8 @@ class LinkedClassifier(JointClassifier):
                 label = problem.label if names is None else names[problem.label]
                 print(f"[{name}] link {n_done} of {n_links}: label {label}, {seconds:.1f} s")
 
-        with watch_compilation((lambda: print(f"[{name}] {NOTICE}")) if self.verbose else None) as compilation:
+        with self._compilation() as compilation:
             yield on_link
-
-    def _search_orders(
-        self, learner: LinkLearner, X: Any, codes: np.ndarray, start: Any, seed: int, options: dict[str, Any]
-    ) -> SearchResult:
-        """Return the orders that the parameter `order` finds on these rows, and set `search_trace_`."""
-        finder = self.order
-        evaluator = finder.evaluator(
-            learner, X, codes, self.codec_.n_classes,
-            parents=self.parents, inference=self.inference, loss=self.loss,
-            classes=self.codec_.classes, names=self.codec_.names, start=start,
-            sample_weight=options.get("sample_weight"), seed=seed, n_jobs=self.n_jobs,
-            fit_params={key: value for key, value in options.items() if key != "sample_weight"},
-        )  # fmt: skip
-        rng = np.random.default_rng([seed, 1])
-        if isinstance(finder, OrderSearch):
-            with search_progress(finder.n_steps) if self.verbose else nullcontext() as on_step:
-                result = finder.find(evaluator, start=tuple(start), rng=rng, on_step=on_step)
-        else:
-            result = finder.find(evaluator, start=tuple(start), rng=rng)
-        self.search_trace_ = result.trace
-        return result
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where metadata goes: see scikit-learn's guide to metadata routing."""

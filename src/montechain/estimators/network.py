@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -19,27 +20,27 @@ def _no_joint(estimator: Any) -> Any:
     raise AttributeError("a dependency network has no joint probability; use a chain, such as ChainClassifier().")
 
 
+@dataclass(eq=False, repr=False)
 class DependencyNetworkClassifier(LinkedClassifier):
     """Predict several targets at once with a conditional dependency network (CDN).
 
     Every label has a link to all others: p(label | x, all other labels). No order has to be chosen; in return, the
-    links need not belong to one joint distribution, and there is no exact inference. So all labels are drawn anew, one
-    after the other in the order of the columns and each given the others as they are then. Such sweeps are repeated
-    `n_iterations` times, from the first class of every label on, and the last `n_collected` of them are what
-    predictions are made from. Unlike a chain, a network has no `log_joint`, no certificates and no most probable
-    vectors.
+    links need not belong to one joint distribution, and there is no exact inference. Instead, the labels are drawn one
+    after the other, in the order of the columns, each given the current classes of the others. There are
+    `n_iterations` such sweeps, which start from the first class of every label; predictions are made from the last
+    `n_collected`. Unlike a chain, a network has no `log_joint`, no certificates and no most probable vectors.
 
     Cost: ``n_iterations`` times L conditionals per row. With label-linear links (the default, "svm", or linear models
-    of scikit-learn) a conditional is a comparison. Other classifiers are asked at most once per label and sweep, for
-    all rows together and only for combinations of the other labels that a row has not met before; slow ones still take
-    long if there are many labels: try fewer iterations.
+    of scikit-learn) a conditional is a comparison. Other classifiers are called at most once per label and sweep, for
+    all rows together and only for new combinations of the other labels. Slow ones still take long if there are many
+    labels: try fewer iterations.
 
     Parameters
     ----------
     n_iterations : int, default=1000
         Number of sweeps over the labels.
     n_collected : int, default=100
-        How many of these, the last ones, are collected. Before them, the sweeps forget where they started.
+        Number of these, the last ones, that are collected. The sweeps before them forget the start.
     loss : str, Loss or callable, default="hamming"
         What the best label vector is: "hamming" takes the class of each label that was collected most often;
         "exact_match" the vector; "f1", "jaccard" or ``loss(y, y_hat)`` what costs least on average over the vectors
@@ -79,26 +80,11 @@ class DependencyNetworkClassifier(LinkedClassifier):
     (2, 10, 5)
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_iterations: int = 1000,
-        n_collected: int = 100,
-        loss: Any = "hamming",
-        unknown: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ):
-        self.estimator = estimator
-        self.n_iterations = n_iterations
-        self.n_collected = n_collected
-        self.loss = loss
-        self.unknown = unknown
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    _: KW_ONLY
+    n_iterations: int = 1000
+    n_collected: int = 100
+    loss: Any = "hamming"
+    verbose: bool = False
 
     # There is no joint probability, so nothing to rank or to prove.
     decide = predict_top_k = log_joint = property(_no_joint)  # type: ignore[assignment]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from montechain.seen_vectors import informative_rows
 __all__ = ["StackedMixtureClassifier"]
 
 
+@dataclass(eq=False, repr=False)
 class StackedMixtureClassifier(JointClassifier, BaseComposition):
     """Mix several classifiers, each weighted by how probable it makes label vectors that it has not learned from.
 
@@ -56,22 +58,13 @@ class StackedMixtureClassifier(JointClassifier, BaseComposition):
     True
     """
 
-    def __init__(
-        self,
-        estimators: Sequence[tuple[str, Any]],
-        *,
-        cv: Any = 5,
-        loss: Any = "exact_match",
-        unknown: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ):
-        self.estimators = estimators
-        self.cv = cv
-        self.loss = loss
-        self.unknown = unknown
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    estimators: Sequence[tuple[str, Any]]
+    _: KW_ONLY
+    cv: Any = 5
+    loss: Any = "exact_match"
+    unknown: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, those of the classifiers as ``name__parameter``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -28,11 +29,11 @@ from montechain.targets import CODE, UNKNOWN
 __all__ = ["ClusteringForestClassifier", "LabelPowersetClassifier", "MajorityClassifier"]
 
 TOLERANCE = 1e-4
-"""Of the default learner, as in scikit-learn. Hundreds of vectors with a few rows each are a problem to which a more
-exact solution takes long and adds nothing."""
+"""Tolerance of the default learner, as in scikit-learn. With hundreds of vectors of a few rows each, a more exact
+solution takes long and adds nothing."""
 MAX_PAIRED = 64
-"""Up to so many vectors an `SVMLink` has a machine for each pair of them. Their number grows with the square, and so
-does the time in which the pairs are joined for each row predicted."""
+"""Maximum number of vectors for which an `SVMLink` has a machine for each pair. The number of pairs grows with the
+square, and so does the time in which they are joined for each row predicted."""
 
 
 class SeenVectorsClassifier(JointClassifier):
@@ -76,7 +77,7 @@ class LabelPowersetClassifier(SeenVectorsClassifier, LinkedClassifier):
 
     Where some labels of a row are unknown, they are drawn from a chain over the columns of y as they stand, which is
     learned for this purpose. Rows without any known label are left out. If no vector agrees with what is `given` at
-    prediction, those that agree with the most of it stand in, with the given classes put in; the probability is then
+    prediction, those that agree with most of it are used, with the given classes inserted; the probability is then
     zero and nothing is certified.
 
     Parameters
@@ -114,47 +115,26 @@ class LabelPowersetClassifier(SeenVectorsClassifier, LinkedClassifier):
     (8, True)
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        loss: Any = "exact_match",
-        unknown: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ):
-        self.estimator = estimator
-        self.loss = loss
-        self.unknown = unknown
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-
     def _learn_vectors(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> PowersetModel:
-        learner = self._learner(seed)
-        if self.estimator is None or (isinstance(self.estimator, str) and self.estimator == "logistic"):
-            learner = LogisticLink(tol=TOLERANCE)
+        learner = LogisticLink(tol=TOLERANCE) if self.estimator in (None, "logistic") else self._learner(seed)
         vectors, numbers, counts = count_vectors(codes, options.get("sample_weight"))
-        link = self._learn_link(learner, X, numbers, len(vectors), {"n_jobs": self.n_jobs, **options})
+        n_vectors, options = len(vectors), {"n_jobs": self.n_jobs, **options}
+        if isinstance(learner, SVMLink) and n_vectors > MAX_PAIRED:
+            is_vector = (numbers[:, None] == np.arange(n_vectors)).astype(CODE)
+            problems = [LinkProblem(v, ()) for v in range(n_vectors)]
+            links: Any = learner.fit_links(X, is_vector, is_vector, [2] * n_vectors, problems, **options)
+            coef, intercept = (np.hstack([getattr(own, name) for own in links]) for name in ("coef", "intercept"))
+            link: FittedLink = FittedLinearLink(n_vectors, ONE_VERSUS_REST, coef, intercept)
+        else:
+            column = numbers.astype(CODE)[:, None]
+            (link,) = learner.fit_links(X, column, column, [n_vectors], [LinkProblem(0, ())], **options)
         return PowersetModel(vectors, counts, self.codec_.n_classes, link)
 
     def _completing(self, X: Any, seed: int) -> tuple[LinkLearner, Any]:
         return self._learner(seed), X
 
-    def _learn_link(
-        self, learner: LinkLearner, X: Any, numbers: np.ndarray, n_vectors: int, options: dict[str, Any]
-    ) -> FittedLink:
-        """Return p(number of the vector | x)."""
-        if not isinstance(learner, SVMLink) or n_vectors <= MAX_PAIRED:
-            column = numbers.astype(CODE)[:, None]
-            return learner.fit_links(X, column, column, [n_vectors], [LinkProblem(0, ())], **options)[0]
-        is_vector = (numbers[:, None] == np.arange(n_vectors)).astype(CODE)
-        problems = [LinkProblem(v, ()) for v in range(n_vectors)]
-        links: Any = learner.fit_links(X, is_vector, is_vector, [2] * n_vectors, problems, **options)
-        coef = np.column_stack([link.coef for link in links])
-        intercept = np.concatenate([link.intercept for link in links])
-        return FittedLinearLink(n_vectors, ONE_VERSUS_REST, coef, intercept)
 
-
+@dataclass(eq=False, repr=False)
 class ClusteringForestClassifier(SeenVectorsClassifier):
     """Predict several targets at once with a random forest of predictive clustering trees.
 
@@ -162,9 +142,9 @@ class ClusteringForestClassifier(SeenVectorsClassifier):
     their Gini impurities. The trees are scikit-learn's. For Hamming loss, the default and the published method, each
     label's classes count by their shares in the leaves that x falls into, averaged over the trees.
 
-    The leaves know more than that: which label vectors stand in them. The forest has the joint distribution
+    The leaves also hold the label vectors of their rows. So the forest has the joint distribution
     p(y | x) = mean over trees of the share of y in the leaf of x, whose marginals are the same averages. Other losses,
-    `given`, `log_joint`, `predict_top_k` and `sample` go by it. A vector that is in none of the leaves has probability
+    `given`, `log_joint`, `predict_top_k` and `sample` use it. A vector that is in none of the leaves has probability
     zero. Labels that are unknown in training or `given` at prediction are treated as in `LabelPowersetClassifier`; if
     the vectors that agree with what is given are in none of the leaves, they count by their frequency in training.
 
@@ -177,9 +157,9 @@ class ClusteringForestClassifier(SeenVectorsClassifier):
     max_depth : int, default=None
         Largest depth of a tree. None: leaves are split until they are pure or too small.
     min_samples_leaf : int or float, default=1
-        Rows in a leaf, at least.
+        Minimum number of rows in a leaf.
     n_jobs : int, default=None
-        Trees grown, and chunks of rows predicted, at a time.
+        Number of trees grown, or chunks of rows predicted, in parallel.
     loss, unknown, random_state
         As in `ChainClassifier`, but for Hamming loss by default.
 
@@ -212,26 +192,15 @@ class ClusteringForestClassifier(SeenVectorsClassifier):
     True
     """
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        max_features: Any = "tenth",
-        max_depth: int | None = None,
-        min_samples_leaf: int | float = 1,
-        loss: Any = "hamming",
-        unknown: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ):
-        self.n_estimators = n_estimators
-        self.max_features = max_features
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.loss = loss
-        self.unknown = unknown
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_estimators: int = 100
+    _: KW_ONLY
+    max_features: Any = "tenth"
+    max_depth: int | None = None
+    min_samples_leaf: int | float = 1
+    loss: Any = "hamming"
+    unknown: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def _check_choices(self) -> None:
         check_positive_integer(self, "n_estimators", 100)
@@ -260,17 +229,18 @@ class ClusteringForestClassifier(SeenVectorsClassifier):
         return ForestModel(vectors, counts, self.codec_.n_classes, forest)
 
 
+@dataclass(eq=False, repr=False)
 class MajorityClassifier(SeenVectorsClassifier):
-    """Predict what is commonest in training, whatever x is.
+    """Predict what is most common in training, whatever x is.
 
-    No method is worth its cost that does not beat this one. It can be hard to beat: on Solar Flare, always predicting
-    the commonest vector is right in 82 % of the rows, more often than any method of Read, Martino and Luengo (2014).
-    The probabilities are the frequencies of the label vectors in training.
+    A method that does not beat this one is not worth its cost. It can be hard to beat: on Solar Flare, the most common
+    vector is right in 82 % of the rows, more often than any method of Read, Martino and Luengo (2014). The
+    probabilities are the frequencies of the label vectors in training.
 
     Parameters
     ----------
     loss : str, Loss or callable, default="exact_match"
-        "exact_match" predicts the commonest label vector, "hamming" the commonest class of each label.
+        "exact_match" predicts the most common label vector, "hamming" the most common class of each label.
     unknown, random_state
         As in `ChainClassifier`. `random_state` is used by `sample`, and for labels that are unknown in training.
 
@@ -292,10 +262,10 @@ class MajorityClassifier(SeenVectorsClassifier):
     array([[1, 0]])
     """
 
-    def __init__(self, loss: Any = "exact_match", *, unknown: Any = None, random_state: Any = None):
-        self.loss = loss
-        self.unknown = unknown
-        self.random_state = random_state
+    loss: Any = "exact_match"
+    _: KW_ONLY
+    unknown: Any = None
+    random_state: Any = None
 
     def _takes(self) -> tuple[bool, bool]:
         return True, True

@@ -2,12 +2,10 @@
 
 from montechain.ordering.evaluator import OrderEvaluator
 from montechain.ordering.orders import AllOrders, BeamOrder, OrderFinder, SearchResult, check_order
-from montechain.ordering.payoffs import PAYOFFS
-from montechain.ordering.proposals import Insertion, Proposal, Swap, TemperedSwap
-from montechain.ordering.search import OrderSearch, OrderStep, search, search_progress
+from montechain.ordering.proposals import Insertion, Swap, TemperedSwap
+from montechain.ordering.search import OrderSearch, OrderStep, search
 
 __all__ = [
-    "PAYOFFS",
     "AllOrders",
     "BeamOrder",
     "Insertion",
@@ -15,11 +13,9 @@ __all__ = [
     "OrderFinder",
     "OrderSearch",
     "OrderStep",
-    "Proposal",
     "SearchResult",
     "Swap",
     "TemperedSwap",
     "check_order",
     "search",
-    "search_progress",
 ]

@@ -1,4 +1,4 @@
-"""What an order is worth: from an order to its links, to the labels of the validation rows, to the payoff."""
+"""The value of an order: from an order to its links, to the labels of the validation rows, to the payoff."""
 
 from __future__ import annotations
 
@@ -28,10 +28,12 @@ __all__ = ["Order", "OrderEvaluator", "hold_out", "split_rows"]
 Order = tuple[int, ...]
 """The label at each position."""
 ACCURACY = 2e-5
-"""Share by which payoffs may differ when links are fitted together and from warm starts."""
+"""Relative error of payoffs when links are fitted together and from warm starts."""
 LINK_TOLERANCE = 0.05
-"""Share of the accuracy of payoffs to which logistic links are learned (`LogisticLink.tol`). With links learned to
-1e-6, payoffs were off by 4e-6 on Yeast and by 1.1e-5 on Enron; with 1e-5, by 6e-5 and 1.6e-4."""
+"""Tolerance of logistic links (`LogisticLink.tol`), relative to the accuracy of payoffs. With links learned to 1e-6,
+payoffs were off by 4e-6 on Yeast and by 1.1e-5 on Enron; with 1e-5, by 6e-5 and 1.6e-4."""
+BATCH = 128
+"""Number of prefetched links that are fitted together."""
 
 
 @dataclass(frozen=True)
@@ -46,31 +48,29 @@ class Fold:
 
 
 class OrderEvaluator:
-    """Says what an order is worth. All that a search of orders needs to know of the data.
+    """Evaluates orders on data: all that a search of orders needs to know about the data.
 
-    The links of an order are learned from one part of the rows, as far as they are not known already; the payoff is
-    that of the chain on the other part.
+    The links of an order are learned from one part of the rows, unless they are known already; the payoff is that of
+    the chain on the other part.
 
     Parameters
     ----------
     learner, X, codes, n_classes
-        As of `Chain.learn`. Unknown parents are filled once for all orders, by draws from a chain in the order `start`.
+        As in `Chain.learn`. Unknown parents are filled once for all orders, by draws from a chain in the order `start`.
     payoff, on, record, validation
-        How orders are judged, as in `OrderSearch`. Payoffs are summed over folds; of scorers, the mean is taken.
-    warm_start : bool, default=True
-        Learn the new links of an order together, starting from the most similar known ones. False: one by one and from
-        nothing, so that payoffs are the same to the last bit whatever was learned before.
+        How orders are judged, as in `OrderSearch`. Payoffs are summed over folds; scores are averaged.
     parents, inference, loss
         The chain, and how the predicted labels are found, as in `ChainClassifier`.
     classes, names : sequences, optional
         The user's classes of each label, for scorers and losses, by default the codes; and the names of the labels.
-    sample_weight : ndarray of shape (n,), optional
-        For the links, and for the rows in all payoffs but scorers.
+    warm_start : bool, default=True
+        Learn the new links of an order together, starting from the most similar known ones. False: one by one and from
+        scratch, so that payoffs are the same to the last bit whatever was learned before.
     accuracy : float, default=2e-5
-        Share by which payoffs may be off when links are fitted together and from warm starts; logistic links are
+        Relative error allowed in payoffs when links are fitted together and from warm starts; logistic links are
         learned as exactly as that takes. A candidate must gain more than this share to count as better.
-    n_jobs, fit_params
-        Passed on to the learner, and to the ``fit`` of its classifier.
+    **options
+        Passed on to `LinkLearner.fit_links`. `sample_weight` also weights the rows in all payoffs but scorers.
 
     Examples
     --------
@@ -103,12 +103,10 @@ class OrderEvaluator:
         classes: Sequence[np.ndarray] | None = None,
         names: Sequence[Any] | None = None,
         start: Sequence[int] | None = None,
-        sample_weight: np.ndarray | None = None,
         seed: int = 0,
-        n_jobs: int | None = None,
         warm_start: bool = True,
         accuracy: float = ACCURACY,
-        fit_params: dict[str, Any] | None = None,
+        **options: Any,
     ):
         self.on = on
         check_choice(self, "on", ("prediction", "truth"))
@@ -123,7 +121,6 @@ class OrderEvaluator:
         self.is_logarithmic = self.main.is_logarithm
         if isinstance(learner, LogisticLink):
             learner = clone(learner).set_params(tol=min(learner.tol, LINK_TOLERANCE * accuracy))
-        self.accuracy = accuracy
         self.n_classes = tuple(int(k) for k in n_classes)
         self.n_labels = len(self.n_classes)
         self.parents = parents
@@ -133,102 +130,92 @@ class OrderEvaluator:
         self.names = names
         self.seed = seed
         self.codes = codes
+        sample_weight = options.get("sample_weight")
         by_information = parents == "tree" if isinstance(parents, str) else isinstance(parents, int | np.integer)
         self.information = mutual_information(codes, self.n_classes, sample_weight) if by_information else None
         # Here, so that impossible parents are refused before any link is fitted.
         start, graph = self.arranged(tuple(range(self.n_labels)) if start is None else tuple(start))
 
-        self._n_links_for_filling = 0
         self._folds = []
         splits = split_rows(validation, X, codes, np.random.default_rng([seed, 0]))
         for train, test in splits:
             X_train, X_test = (X, X) if validation is None else (take_rows(X, train), take_rows(X, test))
-            options: dict[str, Any] = {"names": names, "n_jobs": n_jobs}
-            if sample_weight is not None:
-                options["sample_weight"] = sample_weight[train]
-            options |= check_method_params(X, fit_params or {}, train)
-            filled = codes
+            own = {"names": names, **check_method_params(X, options, train)}
+            filled, n_fitted = codes, 0
             if (codes == UNKNOWN).any():
-                chain = Chain.learn(learner, X_train, codes[train], self.n_classes, start, graph, seed=seed, **options)
-                self._n_links_for_filling += self.n_labels
-                filled = chain.complete(X, codes, np.random.default_rng([seed, 1]))
-            fit_links = learner.prepared(X_train, codes[train], filled[train], self.n_classes, **options)
-            cache = LinkCache(
-                learner, fit_links, self.n_labels, warm_start=warm_start, max_bytes=MAX_BYTES // len(splits)
-            )
+                chain = Chain.learn(learner, X_train, codes[train], self.n_classes, start, graph, seed=seed, **own)
+                filled, n_fitted = chain.complete(X, codes, np.random.default_rng([seed, 1])), self.n_labels
+            fit_links = learner.prepared(X_train, codes[train], filled[train], self.n_classes, **own)
+            max_bytes = MAX_BYTES // len(splits)
+            cache = LinkCache(learner, fit_links, self.n_labels, warm_start=warm_start, max_bytes=max_bytes)
+            cache.n_fitted = n_fitted
             weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[test]
             self._folds.append(Fold(X_test, codes[test], filled[test], weight, cache))
+        self.tolerance = 0.0 if cache.is_exact else accuracy
+        """Share of a payoff that a candidate must gain to count as better: zero if fits are exact."""
         self._values: dict[Hashable, dict[str, float]] = {}
-        self._link_values: dict[LinkProblem, float] = {}
 
     @property
     def n_links_fitted(self) -> int:
-        """How many links have been fitted so far, in all folds together."""
-        return self._n_links_for_filling + sum(fold.cache.n_fitted for fold in self._folds)
-
-    @property
-    def tolerance(self) -> float:
-        """Share of a payoff that a candidate must gain to count as better: zero if fits are exact."""
-        return 0.0 if all(fold.cache.is_exact for fold in self._folds) else self.accuracy
+        """Number of links fitted so far, in all folds together."""
+        return sum(fold.cache.n_fitted for fold in self._folds)
 
     def payoff(self, order: Order) -> float:
-        """Return what an order is worth; more is better."""
+        """Return the value of an order; more is better."""
         return self._evaluate(order, [self.main])[self.main.name]
 
     def payoffs(self, order: Order) -> dict[str, float]:
         """Return the payoff that is maximised and all that are recorded, by name."""
         return self._evaluate(order, self.recorded)
 
-    def link_payoff(self, label: int, earlier: frozenset[int]) -> float:
-        """Return the log-likelihood of one label, where it is known, if the labels `earlier` come before it.
+    def link_payoffs(self, links: Sequence[tuple[int, Iterable[int]]]) -> list[float]:
+        """Return the log-likelihood of some labels, where they are known, each given the labels before it.
 
         Over all labels of an order it sums up to ``J_EM_prod`` on the truth if every label is known.
         """
-        problem = self._link(label, earlier)
-        if problem not in self._link_values:
-            total = 0.0
-            for fold in self._folds:
-                (link,) = fold.cache.links([problem])
-                log_proba = link.log_proba(fold.X, fold.filled[:, sorted(problem.parents)])
-                known = np.flatnonzero(fold.codes[:, label] != UNKNOWN)
-                weight = None if fold.weight is None else fold.weight[known]
-                total += weighted_total(log_proba[known, fold.codes[known, label]], weight)
-            self._link_values[problem] = total
-        return self._link_values[problem]
-
-    def prefetch(self, links: Iterable[tuple[int, Iterable[int]]]) -> None:
-        """Fit links together, pairs of a label and the labels before it, that will be asked for next."""
-        problems = [self._link(label, earlier) for label, earlier in links]
+        if isinstance(self.parents, str) and self.parents == "tree":
+            raise ValueError(
+                "`parents='tree'` does not go with an order that is built link by link: who is whose parent depends on "
+                "the first label. Use OrderSearch() or AllOrders()."
+            )
+        problems = []
+        for label, earlier in links:
+            before = sorted(int(j) for j in earlier)
+            after = sorted(set(range(self.n_labels)) - {label, *before})
+            problems.append(LinkProblem(label, self.arranged((*before, label, *after))[1][label]))
+        totals = [0.0] * len(problems)
         for fold in self._folds:
-            fold.cache.links(problems)
+            for i, link in enumerate(fold.cache.links(problems)):
+                label, parents = problems[i]
+                known = np.flatnonzero(fold.codes[:, label] != UNKNOWN)
+                log_proba = link.log_proba(fold.X, fold.filled[:, list(parents)])[known, fold.codes[known, label]]
+                totals[i] += weighted_total(log_proba, None if fold.weight is None else fold.weight[known])
+        return totals
+
+    def prefetch(self, orders: Iterable[Order]) -> None:
+        """Fit the links of several orders together, those with few parents first."""
+        graphs = {self.arranged(order)[1] for order in orders}
+        found = {LinkProblem(label, parents) for graph in graphs for label, parents in enumerate(graph)}
+        problems = sorted(found, key=lambda problem: (len(problem.parents), problem))
+        for fold in self._folds:
+            for start in range(0, len(problems), BATCH):
+                fold.cache.links(problems[start : start + BATCH])
 
     def distinct(self, order: Order) -> Hashable:
-        """Return what two orders have in common if and only if their chains are the same: who is whose parent."""
+        """Return a key that two orders share if and only if their chains are the same: who is whose parent."""
         return order if isinstance(self.parents, str) and self.parents == "all" else self.arranged(order)[1]
 
     def arranged(self, order: Order) -> tuple[Order, tuple[tuple[int, ...], ...]]:
         """Return the order in which the labels stand, and the parents of each."""
         return arrange(self.parents, order, self.codes, self.n_classes, names=self.names, information=self.information)
 
-    def _link(self, label: int, earlier: Iterable[int]) -> LinkProblem:
-        if isinstance(self.parents, str) and self.parents == "tree":
-            raise ValueError(
-                "`parents='tree'` does not go with an order that is built link by link: who is whose parent depends on "
-                "the first label. Use OrderSearch() or AllOrders()."
-            )
-        before = sorted(int(j) for j in earlier)
-        after = sorted(set(range(self.n_labels)) - {label, *before})
-        return LinkProblem(label, self.arranged((*before, label, *after))[1][label])
-
     def _evaluate(self, order: Order, payoffs: Sequence[Any]) -> dict[str, float]:
-        key = self.distinct(order)
-        known = self._values.get(key, {})
+        known = self._values.setdefault(self.distinct(order), {})
         missing = [payoff for payoff in payoffs if payoff.name not in known]
         if missing:
             by_fold = [self._payoffs_on(fold, order, missing) for fold in self._folds]
             for payoff, values in zip(missing, zip(*by_fold, strict=True), strict=True):
-                known = {**known, payoff.name: float(np.mean(values) if payoff.of == "estimator" else sum(values))}
-            self._values[key] = known
+                known[payoff.name] = float(np.mean(values) if payoff.of == "estimator" else sum(values))
         return {payoff.name: known[payoff.name] for payoff in payoffs}
 
     def _payoffs_on(self, fold: Fold, order: Order, payoffs: Sequence[Any]) -> list[float]:
@@ -269,10 +256,10 @@ def split_rows(validation: Any, X: Any, codes: np.ndarray, rng: np.random.Genera
 def hold_out(codes: np.ndarray, share: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows to learn from and, stratified by label set, the rows held out.
 
-    The rows are sorted by label set, those of one set in random order, and every so many is taken. So each set has its
-    share among the rows held out, up to one row, and rare sets fall together with those most alike. A class that
-    would be missing among the rows to learn from gets one of its rows back. A single row, which cannot be split, is in
-    both parts.
+    The rows are sorted by label set, those of one set in random order, and taken at regular intervals. So each set has
+    its share among the rows held out, up to one row, and rare sets are grouped with similar ones. A class that would be
+    missing among the rows to learn from gets one of its rows back. A single row, which cannot be split, is in both
+    parts.
 
     >>> codes = np.array([[0], [0], [0], [1], [1], [1]])
     >>> train, test = hold_out(codes, 1 / 3, np.random.default_rng(0))

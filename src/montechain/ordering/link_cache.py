@@ -18,18 +18,15 @@ from montechain.links.base import OneByOne
 __all__ = ["LinkCache"]
 
 MAX_BYTES = 2**28
-"""Memory that a cache may take by default."""
+"""Default size limit of a cache."""
 N_NEIGHBOURS = 256
-"""Most recently used links of a label among which the nearest one is looked for."""
+"""Number of recently used links of a label among which a warm start is looked for."""
 UNKNOWN_SIZE = 2**20
-"""Bytes that a link counts for if its size cannot be found out."""
-
-Entry = tuple[LinkProblem, FittedLink, int]
-"""A fitted link, and about how much memory it takes."""
+"""Bytes that a link counts for if it cannot be pickled."""
 
 
 class LinkCache:
-    """Fits links, and remembers them as long as memory allows.
+    """Fits links, and keeps them as long as memory allows.
 
     Parameters
     ----------
@@ -38,10 +35,10 @@ class LinkCache:
         What its `prepared` returns: from problems to their links.
     n_labels : int
     warm_start : bool, default=True
-        As in `OrderEvaluator`. If so, what a link is depends, within the solver's tolerance, on what was fitted before.
+        As in `OrderEvaluator`. If so, a link depends, within the solver's tolerance, on what was fitted before.
     max_bytes : int, default=2**28
-        Memory that the cache may take, in equal parts for each label. The links used longest ago are forgotten, and
-        fitted again if they are asked for again.
+        Size limit, divided equally among the labels. The least recently used links go first, and are fitted again if
+        they are needed again.
     """
 
     def __init__(
@@ -55,36 +52,36 @@ class LinkCache:
     ):
         self.learner = learner
         self.fit_links = fit_links
-        self.warm_start = warm_start
-        self.max_bytes = max_bytes
+        self.max_bytes = max_bytes / n_labels
         self.n_fitted = 0
-        # For each label. Parents are the bits of a whole number, so that two sets are compared in a moment.
-        self._known: list[OrderedDict[int, Entry]] = [OrderedDict() for _ in range(n_labels)]
+        self.is_exact = not warm_start or isinstance(learner, OneByOne)
+        """Whether a link is the same to the last bit whenever it is fitted."""
+        # By label. Parents are the bits of an integer, so that two sets are compared quickly.
+        self._known: list[OrderedDict[int, tuple[LinkProblem, FittedLink, int]]]
+        self._known = [OrderedDict() for _ in range(n_labels)]
         self._n_bytes = [0] * n_labels
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether a link is the same to the last bit whenever it is fitted."""
-        return not self.warm_start or isinstance(self.learner, OneByOne)
-
     def links(self, problems: Sequence[LinkProblem]) -> list[FittedLink]:
-        """Return the links of these problems; those that are missing are fitted."""
+        """Return the links of these problems, fitting those that are missing."""
         keys = [(label, _bits(parents)) for label, parents in problems]
-        found: dict[tuple[int, int], FittedLink] = {}
-        missing: dict[tuple[int, int], LinkProblem] = {}
-        for (label, bits), problem in zip(keys, problems, strict=True):
-            if bits in self._known[label]:
-                found[label, bits] = self._known[label][bits][1]
-                self._known[label].move_to_end(bits)
-            else:
-                missing[label, bits] = LinkProblem(label, tuple(sorted(problem.parents)))
-        for key, link in zip(missing, self._fit(list(missing.values())), strict=True):
+        missing = {
+            (label, bits): LinkProblem(label, tuple(sorted(problem.parents)))
+            for (label, bits), problem in zip(keys, problems, strict=True)
+            if bits not in self._known[label]
+        }
+        for (label, bits), link in zip(missing, self._fit(list(missing.values())), strict=True):
             if isinstance(link, FittedLinearLink):
                 # Links fitted together may be pieces of one array, which would live as long as any of them.
                 link = replace(link, coef=link.coef.copy(), intercept=link.intercept.copy())
-            found[key] = link
-            self._remember(missing[key], key[1], link)
-        return [found[key] for key in keys]
+            self._known[label][bits] = missing[label, bits], link, _size(link)
+            self._n_bytes[label] += self._known[label][bits][2]
+        found = [self._known[label][bits][1] for label, bits in keys]
+        for label, bits in keys:
+            self._known[label].move_to_end(bits)
+        for label, _ in missing:
+            while self._n_bytes[label] > self.max_bytes:
+                self._n_bytes[label] -= self._known[label].popitem(last=False)[1][2]
+        return found
 
     def _fit(self, problems: list[LinkProblem]) -> list[FittedLink]:
         self.n_fitted += len(problems)
@@ -95,18 +92,11 @@ class LinkCache:
         return self.fit_links(problems)
 
     def _nearest(self, problem: LinkProblem) -> tuple[LinkProblem, FittedLink] | None:
-        """Return the link of the same label whose parents differ least, of those used lately."""
+        """Return the link of the same label whose parents differ least, of those used recently."""
         own, known = _bits(problem.parents), self._known[problem.label]
-        lately = islice(reversed(known), N_NEIGHBOURS)
-        nearest = min(lately, key=lambda other: (own ^ other).bit_count(), default=None)
+        recent = islice(reversed(known), N_NEIGHBOURS)
+        nearest = min(recent, key=lambda other: (own ^ other).bit_count(), default=None)
         return None if nearest is None else known[nearest][:2]
-
-    def _remember(self, problem: LinkProblem, bits: int, link: FittedLink) -> None:
-        label, n_bytes = problem.label, _size(link)
-        self._known[label][bits] = problem, link, n_bytes
-        self._n_bytes[label] += n_bytes
-        while self._n_bytes[label] > self.max_bytes / len(self._known):
-            self._n_bytes[label] -= self._known[label].popitem(last=False)[1][2]
 
 
 def _bits(parents: Sequence[int]) -> int:
@@ -116,5 +106,5 @@ def _bits(parents: Sequence[int]) -> int:
 def _size(link: FittedLink) -> int:
     try:
         return len(pickle.dumps(link, protocol=5))
-    except Exception:  # whatever a classifier of the user's raises: the size is only an estimate
+    except Exception:  # whatever a user's classifier raises: the size is only an estimate
         return UNKNOWN_SIZE

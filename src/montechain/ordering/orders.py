@@ -1,13 +1,13 @@
-"""Label orders: as users give them, all of them scored, or the best built link by link."""
+"""Label orders: as users give them, all of them scored, or one built link by link."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations, islice, permutations
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -25,18 +25,14 @@ ALLOWED = (
 )
 EVALUATION = ("payoff", "on", "record", "validation")
 """Parameters of a finder that say how orders are judged, as far as it has them."""
-BATCH = 128
-"""How many links an evaluator is told of in advance, to be fitted together."""
-FEW_LABELS, MORE_LABELS = 8, 15
-"""Number of labels up to which all orders are scored, and all sets of labels."""
-
-Prefix = tuple[float, Order]
+FEW_LABELS = 8
+"""Maximum number of labels whose orders are all scored."""
 
 
 def check_order(
     order: Any, n_labels: int, *, names: Sequence[Any] | None = None, rng: np.random.Generator
 ) -> tuple[list[int], bool]:
-    """Return the order as label numbers, and whether the user asked for just this one.
+    """Return the order as label numbers, and whether the user gave just this one.
 
     `order` is None (as the labels stand in y), "random", or a permutation of the labels, by number or by name.
 
@@ -82,10 +78,10 @@ class SearchResult:
     Attributes
     ----------
     orders : list of tuples of int
-        At most as many as `keep` of the finder says; all different.
+        All different, and no more than the finder's `keep`.
     payoffs : list of float
     trace : list of dict
-        What happened on the way, one dict per step; ``pandas.DataFrame(trace)`` is a table. All have the keys
+        The course of the search, one dict per step; ``pandas.DataFrame(trace)`` is a table. All have the keys
         ``iteration``, ``order``, ``payoff`` and ``n_links_fitted``.
     logarithmic : bool
         Whether `payoffs` are logarithms.
@@ -118,7 +114,7 @@ def comparable(payoff: float) -> float:
 
 
 class OrderFinder(BaseEstimator, ABC):
-    """From an evaluator of orders to good orders. What `order` of an estimator may be."""
+    """Finds good orders with an evaluator: what `order` of an estimator may be."""
 
     def evaluator(
         self, learner: LinkLearner, X: Any, codes: np.ndarray, n_classes: Sequence[int], **options: Any
@@ -128,15 +124,16 @@ class OrderFinder(BaseEstimator, ABC):
         return OrderEvaluator(learner, X, codes, n_classes, **own, **options)
 
     @abstractmethod
-    def find(self, evaluator: Any, *, start: Order, rng: np.random.Generator) -> SearchResult:
-        """Return the best orders found by an `OrderEvaluator`; finders that need no `start` ignore it."""
+    def find(self, evaluator: Any, *, start: Order, rng: np.random.Generator, verbose: bool = False) -> SearchResult:
+        """Return the best orders found by an `OrderEvaluator`; finders that need no `start` or progress ignore them."""
 
 
+@dataclass(eq=False, repr=False)
 class AllOrders(OrderFinder):
-    """Score every order: the certain way to the best, for few labels.
+    """Score every order: the certain way to the best, for up to 8 labels.
 
     Takes any payoff. There are L! orders, but only ``L * 2 ** (L - 1)`` different links: 720 and 192 for 6 labels,
-    40,320 and 1,024 for 8, more than which are refused. The trace has a row for every order, in lexicographic order.
+    40,320 and 1,024 for 8. The trace has a row for every order, in lexicographic order.
 
     Parameters
     ----------
@@ -152,46 +149,38 @@ class AllOrders(OrderFinder):
     6
     """
 
-    def __init__(self, keep: int = 1, *, payoff: Any = "J_EM", on: str = "prediction", validation: Any = 1 / 3):
-        self.keep = keep
-        self.payoff = payoff
-        self.on = on
-        self.validation = validation
+    keep: int = 1
+    _: KW_ONLY
+    payoff: Any = "J_EM"
+    on: str = "prediction"
+    validation: Any = 1 / 3
 
-    def find(self, evaluator: Any, *, start: Order, rng: np.random.Generator) -> SearchResult:  # noqa: D102
+    def find(self, evaluator, *, start, rng, verbose=False):  # noqa: D102
         keep, n_labels = check_positive_integer(self, "keep", 10), evaluator.n_labels
         if n_labels > FEW_LABELS:
-            raise ValueError(
-                f"AllOrders() would score {math.factorial(n_labels)} orders of {n_labels} labels. Try OrderSearch() or "
-                "BeamOrder(width=...)."
-            )
-        every = (frozenset(earlier) for length in range(n_labels) for earlier in combinations(range(n_labels), length))
-        for _ in _prefetched(evaluator, every):
-            pass
-        payoffs, trace = {}, []
-        for iteration, order in enumerate(permutations(range(n_labels))):
-            payoffs[order] = evaluator.payoff(order)
-            trace.append(_row(iteration, order, payoffs[order], evaluator))
+            n_orders = math.factorial(n_labels)
+            raise ValueError(f"AllOrders() would score {n_orders} orders of {n_labels} labels. Try OrderSearch().")
+        orders = list(permutations(range(n_labels)))
+        evaluator.prefetch(orders)
+        payoffs = {order: evaluator.payoff(order) for order in orders}
+        trace = [_row(t, order, payoffs[order], evaluator) for t, order in enumerate(orders)]
         return SearchResult.best_of(payoffs, keep, trace, logarithmic=evaluator.is_logarithmic)
 
 
+@dataclass(eq=False, repr=False)
 class BeamOrder(OrderFinder):
     """Build the order link by link, keeping the `width` best beginnings at every length.
 
     The payoff is the log-likelihood of the true labels, which adds up over the links. A beginning is a set of labels in
-    its best order: prefixes of the same labels have the same future, so only the best of them can win, and the others
-    would waste places in the beam. ``BeamOrder(width=1)`` is the greedy construction; ``BeamOrder(width=None)`` is
-    exact, by dynamic programming over all sets of labels.
-
-    Cost: at most ``width`` links for each label and length, ``width * L * (L + 1) / 2`` in all; without a limit
-    ``L * 2 ** (L - 1)``, which is 5,120 for 10 labels and 245,760 for 15.
+    its best order: prefixes of the same labels have the same future, so only the best of them can win. With
+    ``width=1`` this is the greedy construction. Cost: at most ``width * L * (L + 1) / 2`` links.
 
     Parameters
     ----------
-    width : int or None, default=1
-        Number of beginnings kept; None, for up to 15 labels: all.
-    keep, validation
-        As in `OrderSearch`. A narrow beam may hold fewer orders.
+    width : int, default=1
+        Number of beginnings kept.
+    validation
+        As in `OrderSearch`.
 
     References
     ----------
@@ -207,48 +196,28 @@ class BeamOrder(OrderFinder):
     [(1,), (1, 2), (1, 2, 0)]
     """
 
-    def __init__(self, width: int | None = 1, keep: int = 1, *, validation: Any = 1 / 3):
-        self.width = width
-        self.keep = keep
-        self.validation = validation
+    width: int = 1
+    _: KW_ONLY
+    validation: Any = 1 / 3
 
-    def find(self, evaluator: Any, *, start: Order, rng: np.random.Generator) -> SearchResult:  # noqa: D102
-        keep, n_labels = check_positive_integer(self, "keep", 10), evaluator.n_labels
-        width = None if self.width is None else check_positive_integer(self, "width", 5)
-        if width is None and n_labels > MORE_LABELS:
-            raise ValueError(
-                f"BeamOrder(width=None) would fit {n_labels * 2 ** (n_labels - 1)} links of {n_labels} labels. Try a "
-                "limit, e.g. BeamOrder(width=100), or OrderSearch()."
-            )
-        trace: list[dict[str, Any]] = []
-        # The `keep` best orders of each set of labels, best first. Sums are taken in the order of the chain.
-        beam: dict[frozenset[int], list[Prefix]] = {frozenset(): [(0.0, ())]}
-        for length in range(1, n_labels + 1):
-            grown: dict[frozenset[int], list[Prefix]] = {}
-            for label, earlier in _prefetched(evaluator, beam):
-                value = evaluator.link_payoff(label, earlier)
-                extended = [(payoff + value, (*prefix, label)) for payoff, prefix in beam[earlier]]
-                together = grown.get(earlier | {label}, []) + extended
-                grown[earlier | {label}] = sorted(together, key=_best_first)[:keep]
-            by_payoff = sorted(grown.items(), key=lambda item: _best_first(item[1][0]))
-            beam = dict(by_payoff[:width])
-            payoff, prefix = by_payoff[0][1][0]
-            trace.append(_row(length, prefix, payoff, evaluator))
-        (complete,) = beam.values()
-        return SearchResult.best_of({order: payoff for payoff, order in complete}, keep, trace, logarithmic=True)
-
-
-def _best_first(prefix: Prefix) -> tuple[float, Order]:
-    """Return a key to sort by: the largest payoff first, then the lexicographic order, whatever was found first."""
-    return -comparable(prefix[0]), prefix[1]
-
-
-def _prefetched(evaluator: Any, sets: Iterable[frozenset[int]]) -> Iterator[tuple[int, frozenset[int]]]:
-    """Yield the links after these sets of labels; before each batch, let the evaluator fit its links together."""
-    links = ((label, earlier) for earlier in sets for label in range(evaluator.n_labels) if label not in earlier)
-    while batch := list(islice(links, BATCH)):
-        evaluator.prefetch(batch)
-        yield from batch
+    def find(self, evaluator, *, start, rng, verbose=False):  # noqa: D102
+        width, labels = check_positive_integer(self, "width", 5), range(evaluator.n_labels)
+        # The payoff of each set of labels in its best order, and that order.
+        trace, beam = [], {frozenset(): (0.0, ())}
+        for length in range(1, len(labels) + 1):
+            links = [(label, earlier) for earlier in beam for label in labels if label not in earlier]
+            grown = [
+                (beam[earlier][0] + value, (*beam[earlier][1], label))
+                for (label, earlier), value in zip(links, evaluator.link_payoffs(links), strict=True)
+            ]
+            grown.sort(key=lambda prefix: (-comparable(prefix[0]), prefix[1]))
+            beam = {}
+            for payoff, order in grown:
+                if len(beam) < width:
+                    beam.setdefault(frozenset(order), (payoff, order))
+            trace.append(_row(length, grown[0][1], grown[0][0], evaluator))
+        payoff, order = grown[0]
+        return SearchResult([order], [payoff], trace, logarithmic=True)
 
 
 def _row(iteration: int, order: Order, payoff: float, evaluator: Any) -> dict[str, Any]:

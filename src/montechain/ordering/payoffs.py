@@ -1,4 +1,4 @@
-"""What makes an order good: the payoffs of the paper, and any scorer.
+"""Payoffs, which say how good an order is: those of the paper, and any scorer.
 
 The four payoffs are implemented as the paper prints them (Section 3.3), over the validation rows n and for the
 predicted label vectors ŷ:
@@ -13,11 +13,11 @@ name                    value                                  for
 ======================  =====================================  ==================
 
 The two products are kept as logarithms. The marginals are the true ones: the paper's footnote on p(ŷ_ℓ | x) does not
-weigh each prefix by its probability. And its step from Σ log(1 - p) to Π p, by which the products are derived, is no
-identity: they are payoffs in their own right, not the multiplicative risk.
+weigh each prefix by its probability. And its step from Σ log(1 - p) to Π p, by which the products are derived, is not
+an identity: they are payoffs in their own right, not the multiplicative risk.
 
-With ``on="truth"`` the true labels y stand in place of ŷ: the better choice where probabilities are not calibrated,
-because a chain that is too sure of itself then loses by it.
+With ``on="truth"`` the true labels y replace ŷ. This is better where probabilities are not calibrated, because it
+penalises an overconfident chain.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ CHUNK_CELLS, MIN_CHUNK_ROWS = 2**21, 64
 class Payoff:
     """A payoff, and what it is computed from.
 
-    `function` makes the values of the rows, which are summed, of the "joint" log p(y | x), of shape (n,), or of the
-    "marginals" p(y_ℓ | x), of shape (n, L) and NaN where a label is unknown; of an "estimator" it is a scorer. If
-    `is_logarithm`, the paper's payoff is the exponential of this one.
+    `function` takes the "joint" log p(y | x), of shape (n,), or the "marginals" p(y_ℓ | x), of shape (n, L) and NaN
+    where a label is unknown, and returns the values of the rows, which are summed. If it takes an "estimator", it is a
+    scorer. If `is_logarithm`, the paper's payoff is the exponential of this one.
     """
 
     name: str
@@ -83,7 +83,7 @@ PAYOFFS: dict[str, Payoff] = {
 def check_payoff(payoff: Any) -> Payoff:
     """Return a payoff: one of the paper's by name, or a scorer by name or as a function.
 
-    Our scorers come before scikit-learn's of the same name: they know labels of several classes and unknown ones.
+    Our scorers come before scikit-learn's of the same name: they support labels of several classes and unknown ones.
     """
     if callable(payoff):
         return Payoff(getattr(payoff, "__name__", type(payoff).__name__), "estimator", payoff)
@@ -99,7 +99,7 @@ def check_payoff(payoff: Any) -> Payoff:
 
 
 def weighted_total(values: np.ndarray, weight: np.ndarray | None) -> float:
-    """Return the sum over the rows. A row of no weight does not count even if its value is infinite."""
+    """Return the sum over the rows. A row of weight zero does not count even if its value is infinite."""
     if weight is None:
         return float(np.sum(values))
     return float(np.sum(values[weight > 0.0] * weight[weight > 0.0]))
@@ -115,11 +115,7 @@ class Candidate(ClassifierMixin, BaseEstimator):
         self.loss = loss
         self.codec = codec
         self.seed = seed
-
-    @property
-    def classes_(self) -> list[np.ndarray]:
-        """The classes of each label."""
-        return self.codec.classes
+        self.classes_ = codec.classes
 
     def decide(self, X: Any) -> Decision:
         """Return the predictions with what is proven about them."""
@@ -130,16 +126,17 @@ class Candidate(ClassifierMixin, BaseEstimator):
         """Return label vectors in the user's classes."""
         return self.decide(X).labels
 
-    def predict_proba(self, X: Any) -> list[np.ndarray]:
+    def predict_proba(self, X: Any, *effort: Effort) -> list[np.ndarray]:
         """Return the marginal probabilities of each label."""
-        return self._marginals(X)
+        found = marginals(PrefixTree(self.model.chain, X), *effort, rng=np.random.default_rng(self.seed))
+        return found.in_order(self.model.positions).proba
 
     def log_joint(self, X: Any, Y: Any) -> np.ndarray:
         """Return log p(y | x), of the known labels where some are unknown."""
         return self._log_joint(X, self.codec.encode(Y, name="Y"))
 
     def proba_of(self, X: Any, codes: np.ndarray | None, wanted: set[str]) -> dict[str, np.ndarray]:
-        """Return what payoffs are computed from: "joint" and "marginals", as far as they are wanted.
+        """Return what payoffs are computed from: "joint" and "marginals", if they are in `wanted`.
 
         They are those of the true labels `codes` (-1 where one is unknown), or of the predicted ones if that is None.
         """
@@ -153,7 +150,7 @@ class Candidate(ClassifierMixin, BaseEstimator):
                 labels = codes[rows]
                 found = {"joint": self._log_joint(block, labels)} if "joint" in wanted else {}
             if "marginals" in wanted:
-                proba = self._marginals(block, Effort(RESIDUAL))
+                proba = self.predict_proba(block, Effort(RESIDUAL))
                 columns = [own[np.arange(len(own)), np.maximum(c, 0)] for own, c in zip(proba, labels.T, strict=True)]
                 found["marginals"] = np.where(labels == UNKNOWN, np.nan, np.column_stack(columns))
             parts.append(found)
@@ -162,16 +159,7 @@ class Candidate(ClassifierMixin, BaseEstimator):
     def _decide(self, X: Any) -> Decision:
         return self.model.decide(X, loss=self.loss, rng=np.random.default_rng(self.seed))
 
-    def _marginals(self, X: Any, *effort: Effort) -> list[np.ndarray]:
-        found = marginals(PrefixTree(self.model.chain, X), *effort, rng=np.random.default_rng(self.seed))
-        return found.in_order(self.model.positions).proba
-
     def _log_joint(self, X: Any, codes: np.ndarray) -> np.ndarray:
-        """Return log p(known labels | x), of shape (n,)."""
-        result, complete = np.empty(len(codes)), (codes != UNKNOWN).all(axis=1)
-        if complete.any():
-            result[complete] = self.model.log_joint(take_rows(X, np.flatnonzero(complete)), codes[complete])
-        if not complete.all():
-            some, rng = take_rows(X, np.flatnonzero(~complete)), np.random.default_rng(self.seed)
-            result[~complete] = self.model.log_evidence(some, codes[~complete], rng=rng)[0]
-        return result
+        if (codes != UNKNOWN).all():
+            return self.model.log_joint(X, codes)
+        return self.model.log_evidence(X, codes, rng=np.random.default_rng(self.seed))[0]

@@ -6,29 +6,27 @@ import math
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import count, islice
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from montechain._compilation import NOTICE, watch_compilation
 from montechain._messages import check_choice, check_positive_integer
 from montechain.ordering.evaluator import Order
 from montechain.ordering.orders import OrderFinder, SearchResult, comparable
 from montechain.ordering.proposals import Proposal, check_proposal
 
-__all__ = ["OrderSearch", "OrderStep", "search", "search_progress"]
+__all__ = ["OrderSearch", "OrderStep", "search"]
 
-OnStep = Callable[[Mapping[str, Any]], Any]
 N_LINES = 10
-"""Number of lines printed about a search."""
+"""Number of progress lines of a search."""
 
 
 class OrderStep(NamedTuple):
-    """One iteration: where the search stands after it, and the candidate that led there or not."""
+    """One iteration: the order after it, and the candidate, accepted or not."""
 
     iteration: int
     order: Order
@@ -47,7 +45,7 @@ def search(
     accept_ties: bool = False,
     tolerance: float = 0.0,
 ) -> Iterator[OrderStep]:
-    """Walk through the orders, endlessly: the caller decides when it is enough and what to keep.
+    """Walk through the orders without end: the caller decides when to stop and what to keep.
 
     Algorithm 1 of Read, Martino and Luengo (2014), or with `accept_ties` the loop of Algorithm 2. `payoff` is J(s) and
     `start` is s_0, the first item.
@@ -77,6 +75,7 @@ def search(
         yield OrderStep(t, order, value, candidate, candidate_value, accepted)
 
 
+@dataclass(eq=False, repr=False)
 class OrderSearch(OrderFinder):
     """Search for a good order, or for several, by Monte Carlo: Algorithms 1 and 2 of the paper.
 
@@ -122,44 +121,26 @@ class OrderSearch(OrderFinder):
     True
     """
 
-    def __init__(
-        self,
-        proposal: str | Proposal = "swap",
-        payoff: Any = "J_EM",
-        *,
-        on: str = "prediction",
-        n_iterations: int = 50,
-        keep: int = 1,
-        validation: Any = 1 / 3,
-        n_restarts: int = 1,
-        pool: str = "visited",
-        record: Sequence[Any] = (),
-    ):
-        self.proposal = proposal
-        self.payoff = payoff
-        self.on = on
-        self.n_iterations = n_iterations
-        self.keep = keep
-        self.validation = validation
-        self.n_restarts = n_restarts
-        self.pool = pool
-        self.record = record
+    proposal: str | Proposal = "swap"
+    payoff: Any = "J_EM"
+    _: KW_ONLY
+    on: str = "prediction"
+    n_iterations: int = 50
+    keep: int = 1
+    validation: Any = 1 / 3
+    n_restarts: int = 1
+    pool: str = "visited"
+    record: Sequence[Any] = ()
 
-    @property
-    def n_steps(self) -> int:
-        """Number of steps of all restarts together, the starts included."""
-        return self.n_restarts * (self.n_iterations + 1)
-
-    def find(
-        self, evaluator: Any, *, start: Order, rng: np.random.Generator, on_step: OnStep | None = None
-    ) -> SearchResult:
+    def find(self, evaluator: Any, *, start: Order, rng: np.random.Generator, verbose: bool = False) -> SearchResult:
         """Return the best orders found.
 
         The trace has the columns restart, iteration, order, payoff (both after the iteration), candidate,
-        candidate_payoff, accepted, n_links_fitted and seconds (both since the restart began), and those asked for by
-        `record`. `on_step` is called with each new row. An interrupt (Ctrl-C) ends the search early, with a warning.
+        candidate_payoff, accepted, n_links_fitted and seconds (both since the restart began), and the payoffs in
+        `record`. `verbose` prints the progress and the best payoff, in ten lines. An interrupt (Ctrl-C) ends the search
+        early, with a warning.
         """
-        proposal = self._check()
+        proposal, n_steps, best = self._check(), self.n_restarts * (self.n_iterations + 1), -math.inf
         rule = {"accept_ties": self.keep > 1, "tolerance": evaluator.tolerance}
         trace: list[dict[str, Any]] = []
         try:
@@ -174,14 +155,15 @@ class OrderSearch(OrderFinder):
                     row["n_links_fitted"] = evaluator.n_links_fitted - n_before
                     row["seconds"] = time.perf_counter() - began
                     trace.append(row)
-                    if on_step is not None:
-                        on_step(row)
+                    n_done, best = len(trace), max(best, comparable(step.payoff))
+                    if verbose and n_done * N_LINES // n_steps > (n_done - 1) * N_LINES // n_steps:
+                        print(f"order search: {n_done} of {n_steps}, payoff {best:.6g}", file=sys.stderr, flush=True)
         except KeyboardInterrupt:
             if not trace:
                 raise
             warnings.warn(
-                f"the search was interrupted after {len(trace)} of {self.n_steps} steps: the best of the orders found "
-                "until then is kept.",
+                f"the search was interrupted after {len(trace)} of {n_steps} steps: the best of the orders found until "
+                "then is kept.",
                 stacklevel=2,
             )
         # Of orders that are the same chain, the earliest.
@@ -202,18 +184,3 @@ class OrderSearch(OrderFinder):
             raise ValueError(f"`n_iterations={self.n_iterations!r}` of OrderSearch must be a whole number, e.g. 50.")
         check_choice(self, "pool", ("visited", "evaluated"))
         return check_proposal(self.proposal)
-
-
-@contextmanager
-def search_progress(n_steps: int) -> Iterator[OnStep]:
-    """Print how far a search is, and its best payoff, in ten lines. Yields a function to call after each step."""
-    n_done, best = 0, -math.inf
-
-    def on_step(row: Mapping[str, Any]) -> None:
-        nonlocal n_done, best
-        n_done, best = n_done + 1, max(best, comparable(row["payoff"]))
-        if n_done * N_LINES // n_steps > (n_done - 1) * N_LINES // n_steps:
-            print(f"order search: {n_done} of {n_steps}, payoff {best:.6g}", file=sys.stderr, flush=True)
-
-    with watch_compilation(lambda: print(f"order search: {NOTICE}", file=sys.stderr)):
-        yield on_step

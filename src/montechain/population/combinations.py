@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -14,12 +14,12 @@ from montechain._messages import by_name, check_choice, check_positive_argument
 from montechain._rows import join_rows, row_blocks, take_rows
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference.decision import Decision
-from montechain.inference.draws import draw
+from montechain.inference.draws import Draws, draw
 from montechain.inference.monte_carlo import CELLS_AT_ONCE
 from montechain.inference.sweep import sweep
 from montechain.joint import ChainModel, JointModel
 from montechain.losses import ExactMatch, Loss
-from montechain.population.search import MAX_NODES, joined, log_sum, stacked_scores
+from montechain.population.search import MAX_NODES, log_sum, stacked_scores
 from montechain.prefix_tree import PrefixTree, no_knowledge
 from montechain.targets import CODE
 
@@ -31,41 +31,38 @@ TIE = 1e-12
 """Weighted votes closer than this count as equal: they differ by rounding only."""
 
 
-class Combination(BaseEstimator, ABC):
+class Combination(BaseEstimator):
     """From several joint models and x to one label vector.
 
     A `population` is a `Population`. All arguments and results are in codes, one column per label. `rng` is a
     `numpy.random.Generator`; how much is drawn from it does not depend on the rows.
     """
 
-    @abstractmethod
     def decide(
         self, population: Any, X: Any, *, loss: Loss, given: np.ndarray | None = None, rng: np.random.Generator
     ) -> Decision:
-        """Return one label vector for each row, and what is proven about it.
+        """Return one label vector for each row, and what is proven about it; by default that of the mixture.
 
         `log_proba` and `upper_bound` of the decision are those of the mixture, whatever the combination.
         """
+        return JointModel.decide(population, X, loss=loss, given=given, rng=rng)
 
     def marginals(
         self, population: Any, X: Any, *, loss: Any = None, given: np.ndarray | None = None, rng: Any
     ) -> Marginals:
         """Return the probabilities of each label's classes: the models' own, averaged by weight."""
         weights, error = population.weights_given(X, given, rng=rng)
-        proba = [np.zeros((X.shape[0], k)) for k in population.n_classes]
-        lower = [np.zeros((X.shape[0], k)) for k in population.n_classes]
+        found = [model.marginals(X, given=given, rng=rng) for model in population.models]
+
+        def mixed(arrays: Iterable[np.ndarray]) -> Any:
+            return sum(weight[:, None] * own for weight, own in zip(weights.T, arrays, strict=True))
+
+        proba = [mixed(own) for own in zip(*(part.proba for part in found), strict=True)]
+        lower = [mixed(own) - error[:, None] for own in zip(*(part.lower for part in found), strict=True)]
         # Weights that are off by `error` can raise one class and lower another by as much.
-        unresolved = np.tile(2.0 * error[:, None], (1, population.n_labels))
-        estimated = error > WEIGHTS_ERROR
-        for j, model in enumerate(population.models):
-            found, weight = model.marginals(X, given=given, rng=rng), weights[:, [j]]
-            for label in range(population.n_labels):
-                proba[label] += weight * found.proba[label]
-                lower[label] += weight * found.lower[label]
-            unresolved += weight * found.unresolved
-            estimated |= found.estimated
-        lower = [np.maximum(mass - error[:, None], 0.0) for mass in lower]
-        return Marginals(proba, lower, unresolved, estimated)
+        unresolved = 2.0 * error[:, None] + mixed(part.unresolved for part in found)
+        estimated = np.any([part.estimated for part in found], axis=0) | (error > WEIGHTS_ERROR)
+        return Marginals(proba, [np.maximum(mass, 0.0) for mass in lower], unresolved, estimated)
 
 
 class Mixture(Combination):
@@ -79,19 +76,17 @@ class Mixture(Combination):
     first, the sum is the upper bound. Models of other kinds list their most probable vectors instead.
 
     For other losses, the models' weighted label vectors are joined; for Hamming loss the marginals are averaged. With
-    labels given, a model's weight is then multiplied by its probability of them; the most probable completion needs no
-    such thing, since it maximises the joint probability.
+    labels given, a model's weight is then multiplied by its probability of them.
 
     Exact for exact match where certified, whatever the models' own inference is; for other losses within what that
     leaves unexplored. Cost: each chain's own search, and then a mean of 6 (Music), 52 (Yeast) and 153 (Enron) prefixes
-    a row for ten chains in random orders; more than half of the rows need none. To score a vector takes at most L
-    conditionals per chain.
+    a row for ten chains in random orders; more than half of the rows need none.
 
     Parameters
     ----------
     max_nodes : int, default=20000
-        Prefixes expanded per row, at most, over all chains, after each chain's own search. For models of other kinds,
-        labels listed.
+        Maximum number of prefixes expanded per row, over all chains, after each chain's own search; for models of other
+        kinds, of labels listed.
 
     Examples
     --------
@@ -106,18 +101,14 @@ class Mixture(Combination):
     def __init__(self, max_nodes: int = MAX_NODES):
         self.max_nodes = max_nodes
 
-    def decide(self, population, X, *, loss, given=None, rng):  # noqa: D102
-        return JointModel.decide(population, X, loss=loss, given=given, rng=rng)
-
 
 class Vote(Combination):
-    """Let each model decide by its own inference, and each label go to the class with the most weighted votes.
+    """Let each model decide by its own inference, and give each label the class with the most weighted votes.
 
-    This is the combination of ensembles of classifier chains, ECC (Read et al. 2011). Of classes with equally many
-    votes the first is taken. The answer may be a vector that no model has given, and it is not exact for any loss. The
-    models' own upper bounds give one for the mixture, so a row on which all models agree, each with proof, is certified
-    for exact match. The marginals are the shares of the votes, which say nothing about the probabilities under the
-    mixture. Cost: each model's inference.
+    This is how ensembles of classifier chains, ECC, are combined (Read et al. 2011). Ties go to the first class. The
+    answer may be a vector that no model has given, and it is not exact for any loss. The models' upper bounds give one
+    for the mixture, so a row on which all models agree, each with proof, is certified for exact match. The marginals
+    are the shares of the votes, not probabilities under the mixture. Cost: each model's inference.
 
     References
     ----------
@@ -170,14 +161,13 @@ class Algorithm4(Combination):
     """Draw an order by its weight, draw label vectors under it, keep the best; repeat with the vector kept.
 
     This is Algorithm 4 of Read, Martino and Luengo (2014). In each of `n_orders` steps the vector held is evaluated
-    anew under the order chosen, before `n_samples` draws are compared with it; the vector held after the last
-    step is the answer. Vectors are compared under one order at a time, never under the mixture, so more orders or
-    samples need not make the answer more probable. `Mixture` finds the most probable vector under the mixture.
+    under the order chosen, before `n_samples` draws are compared with it; the vector held after the last step is the
+    answer. Vectors are compared under one order at a time, never under the mixture, so more orders or samples need not
+    make the answer more probable. `Mixture` finds the most probable vector under the mixture.
 
-    As printed, the algorithm hands on z_T and so drops the last draw of each step; here it counts. All rows share one
-    table of draws, which are followed through the tree of prefixes together and given up once they cannot beat the
-    vector held: the answer is the same, at a fraction of the cost. Nothing is proven about it: the upper bound of the
-    decision is zero.
+    As printed, the algorithm passes on z_T and so drops the last draw of each step; here it counts. All rows share one
+    table of draws, which are dropped once they cannot beat the vector held: the answer is the same, at a fraction of
+    the cost. Nothing is proven about it: the upper bound of the decision is zero.
 
     Other losses than exact match are minimised over all draws of all steps, which are draws from the mixture; for
     Hamming loss that is each label's most frequent class, not the paper's criterion for a single order. With labels
@@ -266,15 +256,12 @@ def _draws(population, X, given, steps, uniforms) -> LabelDistribution:
         model: Any = population.models[j]
         tree = PrefixTree(model.chain, X, model.by_position(given))
         draws = draw(tree, uniforms[steps == j].reshape(-1, population.n_labels))
-        parts.append((draws.rows, model.by_label(draws.labels), np.log(draws.counts) + draws.log_weight))
-    found = joined(parts, np.ones(X.shape[0]), np.ones(X.shape[0], dtype=bool))
-    rows, log_weight = found.rows, found.weights
-    largest = np.full(X.shape[0], -np.inf)
-    np.maximum.at(largest, rows, log_weight)
-    # Where what is known is impossible under every chain, all draws weigh nothing, and losses count them alike.
-    weights = np.exp(log_weight - np.where(np.isneginf(largest), 0.0, largest)[rows])
-    total = np.bincount(rows, weights, minlength=X.shape[0])
-    return replace(found, weights=weights / np.where(total > 0.0, total, 1.0)[rows])
+        parts.append(replace(draws, labels=model.by_label(draws.labels)))
+    order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
+    names, one = ("rows", "labels", "counts", "first", "log_proba", "log_weight"), np.ones(X.shape[0])
+    arrays = {name: np.concatenate([getattr(part, name) for part in parts])[order] for name in names}
+    drawn = Draws(**arrays | {"unseen": one})
+    return LabelDistribution.ragged(drawn.rows, drawn.labels, drawn.weights(), one, one > 0.0)
 
 
 COMBINATIONS: dict[str, type[Combination]] = {"algorithm-4": Algorithm4, "mixture": Mixture, "vote": Vote}

@@ -10,10 +10,11 @@ import numpy as np
 from montechain._rows import take_rows
 from montechain._savable import require, savable
 from montechain.chain import Chain
+from montechain.distributions import LabelDistribution
 from montechain.inference.decision import TIGHT, Decision, TopK
 from montechain.joint import ChainModel, JointModel
 from montechain.population.combinations import Combination, Mixture
-from montechain.population.search import MAX_NODES, joined, log_sum, search
+from montechain.population.search import MAX_NODES, log_sum, search
 from montechain.targets import CODE
 
 __all__ = ["Population", "checked_weights"]
@@ -81,7 +82,7 @@ class Population(JointModel):
 
     @property
     def max_nodes(self) -> int:
-        """Prefixes expanded, or labels listed, per row, at most, in the search for the most probable vector."""
+        """Maximum number of prefixes expanded, or labels listed, per row in the search for the most probable vector."""
         return getattr(self.combine, "max_nodes", MAX_NODES)
 
     @property
@@ -119,7 +120,7 @@ class Population(JointModel):
         """
         if given is None or len(self.models) == 1:
             return np.tile(self.weights, (X.shape[0], 1)), np.zeros(X.shape[0])
-        # The generator is put back: a row of which nothing is known must not depend on the others.
+        # The generator is put back: a row without known labels must not depend on the others.
         state = rng.bit_generator.state
         found, errors = zip(*(model.log_evidence(X, given, rng=rng) for model in self.models), strict=True)
         rng.bit_generator.state = state
@@ -155,14 +156,18 @@ class Population(JointModel):
     def distribution(self, X, *, given=None, rng, residual=None):
         """Return the models' distributions as one, weighted."""
         weights, error = self.weights_given(X, given, rng=rng)
-        parts, left, estimated = [], error.copy(), error > 0.0
-        for j, model in enumerate(self.models):
-            found = model.distribution(X, given=given, rng=rng, residual=residual)
-            rows = found.rows
-            parts.append((rows, found.labels, weights[rows, j] * found.weights))
-            left += weights[:, j] * found.residual
-            estimated |= found.estimated
-        return joined(parts, np.minimum(left, 1.0), estimated)
+        found = [model.distribution(X, given=given, rng=rng, residual=residual) for model in self.models]
+        rows = np.concatenate([part.rows for part in found])
+        order = np.argsort(rows, kind="stable")
+        shares = [weights[part.rows, j] * part.weights for j, part in enumerate(found)]
+        left = error + sum(weights[:, j] * part.residual for j, part in enumerate(found))
+        return LabelDistribution(
+            indptr=np.searchsorted(rows[order], np.arange(X.shape[0] + 1)),
+            labels=np.concatenate([part.labels for part in found])[order],
+            weights=np.concatenate(shares)[order],
+            residual=np.minimum(left, 1.0),
+            estimated=np.any([part.estimated for part in found], axis=0) | (error > 0.0),
+        )
 
     def draw(self, X, n_samples, *, rng):
         """Draw a model by its weight, then a vector from it."""
@@ -196,8 +201,8 @@ def checked_weights(weights: Any, n_models: int) -> np.ndarray:
         raise ValueError(f"`weights` has shape {weights.shape} for {n_models} models: give one number per model.")
     if not np.isfinite(weights).all() or (weights < 0.0).any() or not (weights > 0.0).any():
         raise ValueError(
-            f"`weights={weights.tolist()}` must be finite, not negative and not all zero. For payoffs that can be "
-            "negative, pass e.g. exp(payoff - largest payoff)."
+            f"`weights={weights.tolist()}` must be finite, not negative and not all zero. If these are the payoffs of "
+            "orders, give other weights, e.g. exp(payoff - largest payoff)."
         )
     # Relative to the largest first, so that tiny weights do not underflow in the sum.
     weights = weights / weights.max()
