@@ -185,7 +185,7 @@ class _Prepared:
         for j in parents:
             self.n_columns[j] = len(columns_of([self.n_classes[j]])[0])
         self.first_column = np.cumsum(self.n_columns) - self.n_columns
-        self.solver = LogisticProblems(X, columns, targets, sample_weight=weight)
+        self.solver = LogisticProblems(X, columns, targets, weight, float(learner.C), learner.parent_C)
 
     def fit_links(self, problems, *, on_link=None, initial=None) -> list[FittedLink]:
         """Learn some links; see `LogisticLink.fit_links`."""
@@ -215,8 +215,6 @@ class _Prepared:
             allowed,
             target_row,
             n_classes,
-            C=float(self.learner.C),
-            parent_C=self.learner.parent_C,
             centre=self._centre(labels, target_row),
             class_weight=class_weight,
             tol=self.tol,
