@@ -24,12 +24,8 @@ __all__ = [
     "parent_columns",
     "parent_names",
     "ranges",
-    "rescaled",
     "split_effects",
 ]
-
-LARGE = 2.0**40
-"""Columns with entries above this are rescaled before a link is learned."""
 
 
 def canonical(X: Any) -> Any:
@@ -44,33 +40,6 @@ def canonical(X: Any) -> Any:
         X = X.copy()
         X.sum_duplicates()
     return X
-
-
-def rescaled(X: Any) -> tuple[Any, np.ndarray]:
-    """Return X, with very large columns divided by powers of two, and the exponents of these powers.
-
-    Squares and sums of such columns would overflow. Division by a power of two is exact.
-
-    Parameters
-    ----------
-    X : ndarray or CSR container of shape (n, D)
-
-    Examples
-    --------
-    >>> rescaled(np.array([[1.0, 1e200], [2.0, -3e200]]))[1]
-    array([  0, 666], dtype=int32)
-    """
-    values = X.data if sp.issparse(X) else X
-    if max(values.max(initial=0.0), -values.min(initial=0.0)) <= LARGE:
-        return X, np.zeros(X.shape[1], dtype=np.int32)
-    smallest, largest = column_extremes(X)
-    largest = np.maximum(largest, -smallest)
-    exponent = np.where(largest > LARGE, np.frexp(largest)[1], 0)
-    if sp.issparse(X):
-        X = X.astype(np.float64)
-        X.data = np.ldexp(X.data, -exponent[X.indices])
-        return X, exponent
-    return np.ldexp(X.astype(np.float64), -exponent), exponent
 
 
 def name_labels(labels: Iterable[Any], n_most: int = 5) -> str:

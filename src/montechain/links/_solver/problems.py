@@ -226,7 +226,7 @@ class LogisticProblems:
 
 
 def _rescaled(X):
-    """Return X with columns shifted that lie far from zero, such as years, and very large ones divided by powers of two.
+    """Return X with columns shifted that lie far from zero, such as years, and large ones divided by powers of two.
 
     A shift changes only the intercept, which is not penalised, but the way to the solution is shorter. Division by a
     power of two is exact. Also return the shift and the divisor of each column.
