@@ -14,7 +14,7 @@ from montechain.estimators.base import JointClassifier
 from montechain.estimators.linked import LinkedClassifier
 from montechain.label_forest import LabelForest
 from montechain.links import FittedLinearLink, FittedLink, LinkLearner, LinkProblem, LogisticLink, SVMLink
-from montechain.links.linear import ONE_VERSUS_REST
+from montechain.links.pairwise import FittedOneVersusRestLink
 from montechain.seen_vectors import (
     ForestModel,
     FrequencyModel,
@@ -152,7 +152,7 @@ class LabelPowersetClassifier(SeenVectorsClassifier, LinkedClassifier):
         links: Any = learner.fit_links(X, is_vector, is_vector, [2] * n_vectors, problems, **options)
         coef = np.column_stack([link.coef for link in links])
         intercept = np.concatenate([link.intercept for link in links])
-        return FittedLinearLink(n_vectors, ONE_VERSUS_REST, coef, intercept)
+        return FittedOneVersusRestLink(FittedLinearLink(n_vectors, coef, intercept))
 
 
 class ClusteringForestClassifier(SeenVectorsClassifier):

@@ -21,10 +21,9 @@ from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from montechain._kernels.conditional import respond_rows
 from montechain._rows import take_rows
 from montechain.links.design import as_matrix, columns_of, split_effects
-from montechain.links.linear import SOFTMAX, FittedLinearLink
+from montechain.links.linear import FittedLinearLink, log_probabilities
 
 __all__ = ["fold"]
 
@@ -55,11 +54,11 @@ def fold(estimator: Any, design: Any, n_classes: int, parents_n_classes: Sequenc
         return None
     rows = take_rows(design, np.arange(0, design.shape[0], -(-design.shape[0] // MAX_COMPARED)))
     scores = np.ascontiguousarray(np.asarray(as_matrix(rows) @ coef) + intercept, dtype=np.float64)
-    folded = np.exp(respond_rows(scores, SOFTMAX, n_classes))
+    folded = np.exp(log_probabilities(scores, n_classes))
     if not np.allclose(folded, estimator.predict_proba(rows), rtol=1e-5, atol=1e-7):
         return None
     of_x, of_parents = np.split(coef, [len(coef) - len(columns_of(parents_n_classes)[0])])
-    return FittedLinearLink(n_classes, SOFTMAX, of_x, intercept, split_effects(of_parents, parents_n_classes))
+    return FittedLinearLink(n_classes, of_x, intercept, split_effects(of_parents, parents_n_classes))
 
 
 def _affine(estimator: Any) -> Affine | None:

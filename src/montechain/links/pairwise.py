@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_softmax
+from scipy.special import expit, log_expit, log_softmax
 
 from montechain._savable import require, savable
 from montechain.links.linear import FittedLinearLink
 
-__all__ = ["FittedPairwiseLink", "couple", "newton_share"]
+__all__ = ["FittedOneVersusRestLink", "FittedPairwiseLink", "couple", "newton_share"]
 
 MAX_STEPS = 200
 """Maximum number of Newton steps."""
@@ -62,6 +62,27 @@ class FittedPairwiseLink:
     def log_proba(self, X: Any, parent_codes: np.ndarray) -> np.ndarray:
         """Return log-probabilities of shape (n, n_classes); `parent_codes` has one column per parent."""
         return couple(self.odds.scores(X, parent_codes), self.pair_weight, self.n_classes)
+
+
+@savable
+@dataclass(frozen=True)
+class FittedOneVersusRestLink:
+    """A fitted link with log-odds for each class against all others, whose probabilities are divided by their sum."""
+
+    odds: FittedLinearLink
+
+    def _check_loaded(self) -> None:
+        is_linear = isinstance(self.odds, FittedLinearLink) and len(self.odds.intercept) == self.odds.n_classes
+        require(is_linear, "a link has an unknown kind")
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes of the label."""
+        return self.odds.n_classes
+
+    def log_proba(self, X: Any, parent_codes: np.ndarray) -> np.ndarray:
+        """Return log-probabilities of shape (n, n_classes)."""
+        return log_softmax(log_expit(self.odds.scores(X, parent_codes)), axis=1)
 
 
 def newton_share(longest: Any) -> Any:

@@ -25,7 +25,7 @@ from montechain.links.base import (
     refuse_fit_params,
 )
 from montechain.links.design import augment, column_extremes, parent_columns, split_effects
-from montechain.links.linear import ONE_VERSUS_REST, SOFTMAX, FittedLinearLink, smoothed_log_proba
+from montechain.links.linear import FittedLinearLink, smoothed_log_proba
 from montechain.links.pairwise import FittedPairwiseLink, newton_share
 
 __all__ = ["SVMLink", "fit_sigmoid"]
@@ -88,7 +88,8 @@ class SVMLink(OneByOne):
     def _link_fitter(self, X, codes, filled, n_classes, names, *, sample_weight=None, **fit_params):
         refuse_fit_params(self, fit_params)
         check_positive(self, C=numbers.Real, tol=numbers.Real, max_iter=numbers.Integral)
-        X, weight = check_inputs(X), check_weights(sample_weight, len(codes))
+        X = check_inputs(X)
+        weight = check_weights(sample_weight, X)
         counting = _ScaledRows.of(X, np.flatnonzero(weight > 0.0))
         return partial(self._fit_link, X, counting, codes, filled, weight, n_classes, names)
 
@@ -124,12 +125,10 @@ class SVMLink(OneByOne):
         of_x *= counting.scale[:, None]
         effects = split_effects(of_parents, parents_n_classes)
         if K == 2:
-            return FittedLinearLink(2, SOFTMAX, of_x, intercept, effects)
+            return FittedLinearLink(2, of_x, intercept, effects)
         # A pair that never occurs still needs a little weight, or its classes would get no probability at all.
         pair_weight = np.array([max(counts[i] + counts[j], 1.0) for i, j in pairs])
-        return FittedPairwiseLink(
-            K, FittedLinearLink(len(pairs), ONE_VERSUS_REST, of_x, intercept, effects), pair_weight
-        )
+        return FittedPairwiseLink(K, FittedLinearLink(len(pairs), of_x, intercept, effects), pair_weight)
 
     def _fit_pair(self, inputs, products, is_positive, weight, name) -> tuple[np.ndarray, float]:
         """Return coefficients and intercept of the log-odds of one class against another."""

@@ -66,7 +66,7 @@ def stacked_scores(models: tuple[JointModel, ...], X: Any) -> LinearScores | Non
     """Return the label-linear scores of a batch under all models, or None if some model is not a label-linear chain.
 
     The W score columns of the M chains lie side by side, so that chains with links of different kinds stack as well.
-    `score_start` and `active_start` have the shape (M, L + 1), `response` and `n_classes` (M, L): everything is in the
+    `score_start` and `active_start` have the shape (M, L + 1), `n_classes` (M, L): everything is in the
     positions of each chain.
     """
     if not all(isinstance(model, ChainModel) and model.n_scores for model in models):
@@ -79,7 +79,6 @@ def stacked_scores(models: tuple[JointModel, ...], X: Any) -> LinearScores | Non
         Links(
             effects=np.concatenate([own.effects for own in links]),
             score_start=np.stack([own.score_start for own in links]) + first[:, None],
-            response=np.stack([own.response for own in links]),
             n_classes=np.stack([own.n_classes for own in links]),
             active_start=np.stack([own.active_start for own in links]),
         ),
