@@ -145,7 +145,7 @@ def test_many_vectors_and_support_vector_machines():
     # Each machine is that of the vector against all others.
     own = (model.vectors_[5] == Y).all(axis=1)
     alone = LabelPowersetClassifier("svm").fit(X, own.astype(int))
-    np.testing.assert_allclose(model.model_.link.coef[:, 5], alone.model_.link.coef[:, 0])
+    np.testing.assert_allclose(model.model_.link.odds.coef[:, 5], alone.model_.link.coef[:, 0])
 
 
 @pytest.mark.parametrize(
