@@ -86,16 +86,13 @@ class LogisticProblems:
         C: float = 1.0,
         parent_C: float | None = None,
     ):
-        self.n_features, self.sample_weight = X.shape[1], sample_weight
+        self.n_shared, self.sample_weight = 1 + X.shape[1], sample_weight
         self.codes = np.array(targets, dtype=np.int32, order="C")
         self.counts = [class_counts(own, sample_weight, 2) for own in self.codes]
         X, self.shift, self.scale = _rescaled(X)
-        self.rotation = None if (self.scale > 1.0).any() else _rotation(X)
-        self.inputs = Inputs.of(X if self.rotation is None else X @ self.rotation, parent_columns)
-        self.n_shared = self.inputs.n_columns - parent_columns.shape[1]
-        self.penalty = np.full(self.inputs.n_columns, 1.0 / (C if parent_C is None else parent_C))
-        self.penalty[0] = 0.0
-        self.penalty[1 : self.n_shared] = 1.0 / C if self.rotation is not None else 1.0 / C / self.scale / self.scale
+        self.inputs = Inputs.of(X, parent_columns)
+        of_parents = np.full(parent_columns.shape[1], 1.0 / (C if parent_C is None else parent_C))
+        self.penalty = np.concatenate([[0.0], 1.0 / C / self.scale / self.scale, of_parents])
 
     @cached_property
     def factors(self) -> Factors | None:
@@ -190,15 +187,14 @@ class LogisticProblems:
     def _restored(self, coefficients):
         """Return coefficients (W, 1 + D + P) for X as it was given."""
         intercept, of_x, parents = np.split(coefficients, [1, self.n_shared], axis=1)
-        of_x = of_x / self.scale if self.rotation is None else of_x @ self.rotation.T
+        of_x = of_x / self.scale
         return np.hstack([intercept - of_x @ self.shift[:, None], of_x, parents])
 
     def _internal(self, coefficients, problems):
         """Return coefficients (W, F) for the inputs as they are stored, from those for X as it was given."""
-        intercept, of_x, parents = np.split(coefficients, [1, 1 + self.n_features], axis=1)
+        intercept, of_x, parents = np.split(coefficients, [1, self.n_shared], axis=1)
         intercept = intercept + of_x @ self.shift[:, None]
-        of_x = of_x * self.scale if self.rotation is None else of_x @ self.rotation
-        return np.hstack([intercept, of_x, parents * np.repeat(problems.allowed, problems.widths, axis=0)])
+        return np.hstack([intercept, of_x * self.scale, parents * np.repeat(problems.allowed, problems.widths, axis=0)])
 
     def _start(self, initial, counts, problems):
         """Return coefficients to start from, one row for each score."""
@@ -243,20 +239,3 @@ def _rescaled(X):
         scale = np.where(largest > 0.5 * LARGE, np.ldexp(1.0, np.frexp(largest)[1]), 1.0)
         X = X.multiply(1.0 / scale).tocsr() if sp.issparse(X) else X / scale
     return X, shift, scale
-
-
-def _rotation(X):
-    """Return V (D, r) with orthonormal columns that span the rows of a dense X, if that makes the problem smaller.
-
-    The best coefficients lie in the span of the rows, and the penalty is the same for V'w as for w, so that X may be
-    replaced by X V, which has no more columns than rows.
-    """
-    n_rows, n_features = X.shape
-    if sp.issparse(X) or n_features <= 1.2 * n_rows or n_rows > LARGEST_FACTOR:
-        return None
-    X = np.asarray(X, dtype=np.float64)
-    squares, left = np.linalg.eigh(X @ X.T)
-    kept = squares > squares[-1] * n_rows * np.finfo(float).eps
-    # Rounding errors of small directions are amplified by the division; one step of Gram-Schmidt repairs them.
-    rotation, _ = np.linalg.qr(X.T @ (left[:, kept] / np.sqrt(squares[kept])))
-    return rotation
