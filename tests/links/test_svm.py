@@ -130,19 +130,3 @@ def test_sigmoid_of_separated_scores_is_finite(gap):
     np.testing.assert_allclose(
         log_odds, fit_sigmoid(scores / gap, scores > 0, np.ones(5)) @ np.array([scores / gap, np.ones(5)]), rtol=1e-3
     )
-
-
-@pytest.mark.real_data
-@pytest.mark.parametrize("name", ["music", "yeast"])
-def test_scores_on_real_data_are_those_of_svc(name, data_folder):
-    from real_data import load_split
-
-    split = load_split(name, data_folder)
-    X, Y = split.X_train, split.Y_train
-    Z = (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))
-    machine = SVC(kernel="linear", C=1.0, tol=1e-6).fit(Z, Y[:, 0])
-    (link,) = SVMLink().fit_links(X, Y, Y, [2] * Y.shape[1], [LinkProblem(0, ())])
-    expected = machine.decision_function(Z)
-    slope, offset = fit_sigmoid(expected, Y[:, 0] == 1, np.ones(len(Y)))
-    found = X @ link.coef + link.intercept
-    np.testing.assert_allclose(found[:, 0], slope * expected + offset, atol=0.05)

@@ -155,7 +155,7 @@ class LinearScores:
             active = effects[links.active_start[j] : links.active_start[j + 1]]
             if active.any():
                 scores += np.vstack([np.zeros(scores.shape[1]), active])[codes]
-        return log_probabilities(scores, links.n_classes[k])
+        return log_probabilities(scores, int(links.n_classes[k]))
 
 
 class LinearScorer:
