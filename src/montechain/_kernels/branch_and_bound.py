@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from montechain._kernels.compiling import inner, njit
-from montechain._kernels.conditional import log_sigmoid, respond
+from montechain._kernels.conditional import log_sigmoids, respond
 from montechain._kernels.depth_first import search_depth_first
 from montechain._kernels.heap import doubled, heap_pop, heap_push
 from montechain._kernels.ties import TIE
@@ -83,8 +83,8 @@ def class_bound(scores, low, high, first, chosen, n_classes):
     """
     if n_classes == 2:
         if chosen == 1:
-            return log_sigmoid(scores[first] + high[first])
-        return log_sigmoid(-(scores[first] + low[first]))
+            return log_sigmoids(scores[first] + high[first])[1]
+        return log_sigmoids(scores[first] + low[first])[0]
     own = scores[first + chosen] + high[first + chosen]
     if own == -np.inf:
         return -np.inf

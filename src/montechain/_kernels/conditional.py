@@ -50,18 +50,10 @@ def of_chain(links, j):
 
 
 @inner
-def log_sigmoid(score):
-    """Logarithm of 1 / (1 + exp(-score)), without overflow."""
-    if score >= 0.0:
-        return -math.log1p(math.exp(-score))
-    return score - math.log1p(math.exp(score))
-
-
-@inner
 def log_sigmoids(odds):
     """Return the log-probabilities of both classes from the log-odds of the second one.
 
-    The two log-sigmoids, bit for bit, for the price of one.
+    These are the logarithms of 1 / (1 + exp(odds)) and 1 / (1 + exp(-odds)), without overflow.
     """
     rest = math.log1p(math.exp(-abs(odds)))
     if odds >= 0.0:
