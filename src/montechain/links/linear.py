@@ -35,8 +35,10 @@ def n_scores(n_classes: int) -> int:
 
 def log_probabilities(scores: np.ndarray, n_classes: int) -> np.ndarray:
     """Return the log-probabilities, of shape (n, n_classes), of one link for n rows of scores."""
-    if n_classes <= 2:
-        scores = np.hstack([np.zeros((len(scores), 1)), scores])
+    if n_classes == 1:
+        return np.zeros((len(scores), 1))
+    if n_classes == 2:
+        return np.minimum(np.hstack([-scores, scores]), 0.0) - np.log1p(np.exp(-np.abs(scores)))
     shifted = scores - scores.max(axis=1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
 
