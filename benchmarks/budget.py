@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.report import Measurement
 from montechain import BranchAndBound
 from montechain.chain import Chain
-from montechain.links.linear import SOFTMAX, FittedLinearLink
+from montechain.links.linear import FittedLinearLink
 
 LABELS, LABELS_ON, FEATURES, ROWS = 174, 26, 68, 10
 BUDGETS = (1_000, 5_000, 20_000)
@@ -28,7 +28,6 @@ def cal500_like(seed: int = 0) -> tuple[Chain, np.ndarray]:
         links.append(
             FittedLinearLink(
                 n_classes=2,
-                response=SOFTMAX,
                 coef=rng.normal(scale=0.6 / np.sqrt(FEATURES), size=(FEATURES, 1)),
                 intercept=np.array([intercept]),
                 parent_effects=tuple(np.array([[0.0], [effect]]) for effect in effects),

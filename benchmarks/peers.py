@@ -17,7 +17,7 @@ from benchmarks.timing import seconds
 from montechain import ChainClassifier
 from montechain.chain import Chain
 from montechain.datasets import make_chain_data
-from montechain.links.linear import SOFTMAX, FittedLinearLink
+from montechain.links.linear import FittedLinearLink
 from tests.real_data import Split, load_split
 
 MEDIAMILL_LIKE = "mediamill-like"
@@ -110,7 +110,6 @@ def same_links(peer: ClassifierChain) -> Chain:
         links.append(
             FittedLinearLink(
                 n_classes=2,
-                response=SOFTMAX,
                 coef=weights[:n_features, None],
                 intercept=np.asarray(estimator.intercept_, dtype=float),
                 parent_effects=tuple(np.array([[0.0], [effect]]) for effect in weights[n_features:]),

@@ -7,10 +7,8 @@ import itertools
 import numpy as np
 
 from montechain.chain import Chain, ChainBase
-from montechain.links.linear import ONE_VERSUS_REST, SOFTMAX, FittedLinearLink, n_scores
+from montechain.links.linear import FittedLinearLink, n_scores
 from montechain.losses import check_loss
-
-RESPONSES = (SOFTMAX, ONE_VERSUS_REST)
 
 
 def random_parents(rng, n_labels, parents="all"):
@@ -29,18 +27,14 @@ def random_parents(rng, n_labels, parents="all"):
     return tuple(structure)
 
 
-def random_links(rng, n_classes, structure, response=None, scale=1.0, n_features=3):
-    """Return label-linear links with random coefficients; responses are mixed unless one is named."""
+def random_links(rng, n_classes, structure, scale=1.0, n_features=3):
+    """Return label-linear links with random coefficients."""
     links = []
     for k, own in enumerate(int(n) for n in n_classes):
-        kind = int(rng.choice(RESPONSES)) if response is None else response
-        if own == 2 and kind == ONE_VERSUS_REST:
-            kind = SOFTMAX
-        width = n_scores(kind, own)
+        width = n_scores(own)
         links.append(
             FittedLinearLink(
                 n_classes=own,
-                response=kind,
                 coef=scale * rng.normal(size=(n_features, width)),
                 intercept=scale * rng.normal(size=width),
                 parent_effects=tuple(scale * rng.normal(size=(n_classes[j], width)) for j in structure[k]),
@@ -49,11 +43,11 @@ def random_links(rng, n_classes, structure, response=None, scale=1.0, n_features
     return links
 
 
-def random_linear_chain(rng, n_labels, max_classes=2, parents="all", response=None, scale=1.0, n_features=3):
+def random_linear_chain(rng, n_labels, max_classes=2, parents="all", scale=1.0, n_features=3):
     """Return a label-linear chain with random coefficients."""
     n_classes = rng.integers(2, max_classes + 1, size=n_labels)
     structure = random_parents(rng, n_labels, parents)
-    return Chain(range(n_labels), structure, random_links(rng, n_classes, structure, response, scale, n_features))
+    return Chain(range(n_labels), structure, random_links(rng, n_classes, structure, scale, n_features))
 
 
 class TableChain(ChainBase):

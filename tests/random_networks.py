@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from montechain.links.linear import SOFTMAX, FittedLinearLink
+from montechain.links.linear import FittedLinearLink
 from montechain.network import DependencyNetwork
 from random_chains import all_vectors, random_linear_chain
 
 
-def random_linear_network(rng, n_labels, max_classes=2, response=None, scale=1.0, n_features=3, constant=()):
+def random_linear_network(rng, n_labels, max_classes=2, scale=1.0, n_features=3, constant=()):
     """Return a label-linear network with random coefficients; its links need not belong to one distribution.
 
     Labels named in `constant` have a single class.
     """
-    chain = random_linear_chain(rng, n_labels, max_classes, "none", response, scale, n_features)
+    chain = random_linear_chain(rng, n_labels, max_classes, "none", scale, n_features)
     n_classes = [1 if k in constant else n for k, n in enumerate(chain.n_classes)]
     links = []
     for k, link in enumerate(chain.links):
@@ -64,7 +64,7 @@ def pairwise_model(rng, n_classes, n_features=2, scale=1.0):
             arrays = [array[..., 1:] - array[..., :1] for array in (coef[k], own[k], *effects)]
         else:
             arrays = [coef[k], own[k], *effects]
-        links.append(FittedLinearLink(n, SOFTMAX, arrays[0], arrays[1], tuple(arrays[2:])))
+        links.append(FittedLinearLink(n, arrays[0], arrays[1], tuple(arrays[2:])))
 
     def probabilities(X):
         vectors = all_vectors(n_classes)

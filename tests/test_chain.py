@@ -53,7 +53,7 @@ class Copying(LinkLearner):
     def fit_links(self, X, codes, filled, n_classes, problems, **options):
         self.seen.append(([p.label for p in problems], filled.copy()))
         return [
-            FittedLinearLink(2, 0, np.zeros((1, 1)), np.full(1, -2.0),
+            FittedLinearLink(2, np.zeros((1, 1)), np.full(1, -2.0),
                              tuple(np.array([[0.0], [4.0]]) for _ in problem.parents))
             for problem in problems
         ]  # fmt: skip

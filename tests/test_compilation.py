@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bridge_table import TARGETS, bridges
-from command import run_from_nothing
+from command import run, run_from_nothing
 from montechain import ChainClassifier
 from montechain._compilation import NOTICE, watch_compilation
 
@@ -50,14 +50,14 @@ def test_a_verbose_fit_tells(verbose, capsys):
 @pytest.mark.slow
 def test_commands_tell_once_and_do_not_count_it_as_learning(tmp_path):
     bridges(60).to_csv(tmp_path / "bridges.csv", index=False)
-    options = ["--targets", TARGETS, "--drop", "id", "--force", "-o", "m.mchain"]
+    options = ["--targets", TARGETS, "--drop", "id", "--method", "CC", "--force", "-o", "m.mchain"]
     cold = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     started = time.perf_counter()
     first = run_from_nothing("fit", "bridges.csv", *options, folder=tmp_path, **cold)
     waited = time.perf_counter() - started
     assert first.code == 0, first.err
     assert first.err.count(NOTICE) == 1
-    shown = json.loads(run_from_nothing("inspect", "m.mchain", "--json", folder=tmp_path, **cold).out)
+    shown = json.loads(run("inspect m.mchain --json", folder=tmp_path).out)
     assert shown["manifest"]["about"]["fit_seconds"] < waited / 3
     again = run_from_nothing("fit", "bridges.csv", *options, folder=tmp_path, **cold)
     assert NOTICE not in again.err

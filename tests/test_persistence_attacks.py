@@ -307,7 +307,6 @@ VALUES: list[tuple[Any, tuple[Any, ...], list[Any]]] = [
     (CHAIN, ("chain_", "order", 0), [7, -1, "first", None]),
     (CHAIN, ("chain_", "parents", 2, 0), [2, 1, -1, 2**40, "first", 0.5]),
     (CHAIN, (*LINK, "n_classes"), [9, 0, 2**62, "two"]),
-    (CHAIN, (*LINK, "response"), [7, -1, None]),
     (CHAIN, (*LINK, "parents_n_classes", 0), [5, 0, 2**62]),
     (POPULATION, ("chains_", 0, "order", 0), [7]),
     (POPULATION, ("chains_", 0, "links", 0, "n_classes"), [9]),

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from montechain.chain import Chain
 from montechain.estimators.checks import learned_classifier
-from montechain.links.linear import ONE_VERSUS_REST, FittedLinearLink
+from montechain.links.linear import FittedLinearLink
 from montechain.links.pairwise import FittedPairwiseLink
 from montechain.targets import named_labels, plain
 
@@ -164,7 +164,5 @@ def _log_odds(scores: np.ndarray, link: FittedLinearLink | FittedPairwiseLink) -
         return result / (n_classes - 1)
     if scores.shape[1] == 1:
         return np.column_stack([-scores[:, 0], scores[:, 0]])
-    if link.response == ONE_VERSUS_REST:
-        return scores
     # Against the mean of the other classes' scores.
     return (scores - scores.mean(axis=1, keepdims=True)) * n_classes / (n_classes - 1)

@@ -47,8 +47,8 @@ class DependencyNetwork(JointModel):
 
     >>> import numpy as np
     >>> from montechain.network import DependencyNetwork
-    >>> from montechain.links.linear import SOFTMAX, FittedLinearLink
-    >>> link = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.array([-2.0]), (np.array([[0.0], [4.0]]),))
+    >>> from montechain.links.linear import FittedLinearLink
+    >>> link = FittedLinearLink(2, np.zeros((1, 1)), np.array([-2.0]), (np.array([[0.0], [4.0]]),))
     >>> network = DependencyNetwork([link, link])
     >>> labels = network.gibbs(np.zeros((1, 1)), np.random.default_rng(0).random((1, 1000, 2)), 1000)
     >>> bool((labels[0, :, 0] == labels[0, :, 1]).mean() > 0.8)

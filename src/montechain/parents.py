@@ -15,6 +15,10 @@ from montechain._messages import nearest
 __all__ = ["arrange", "mutual_information"]
 
 NAMES = ("all", "none", "tree")
+ALLOWED = (
+    "Allowed are 'all', 'none', 'tree', an integer k (the k most informative earlier labels) or an explicit graph: a "
+    "mapping such as {2: [0, 1]}, or one sequence of parents per label."
+)
 Graph = tuple[tuple[int, ...], ...]
 """For each label, the labels that are its parents, in ascending order."""
 
@@ -47,12 +51,11 @@ def arrange(
         Classes, -1 where a label is unknown.
     n_classes : sequence of int
     fixed : bool
-        Whether the user asked for this very order: then a graph in which a parent comes after its child
-        is an error.
+        Whether the user chose this order: then an explicit graph in which a parent comes after its child is an error.
     names : sequence, optional
         Names of the labels, which an explicit graph may use.
     sample_weight, information : ndarrays of shape (n,) and (L, L), optional
-        Weights of the rows when `mutual_information` is estimated; or what it returns, if it is known already.
+        Weights of the rows for `mutual_information`; or its result, if it is known already.
 
     Returns
     -------
@@ -61,24 +64,28 @@ def arrange(
         For each *label*, the labels that are its parents, in ascending order.
     """
     if isinstance(parents, str) and parents not in NAMES:
-        raise ValueError(
-            f"`parents={parents!r}` is not known{nearest(parents, NAMES) or '.'} Allowed are 'all', 'none', "
-            "'tree', an integer k (the k most informative earlier labels) or an explicit graph such as {2: [0, 1]}."
-        )
+        raise ValueError(f"`parents={parents!r}` is not known{nearest(parents, NAMES) or '.'} {ALLOWED}")
+    order = tuple(order)
     if isinstance(parents, str) and parents != "tree":
-        return tuple(order), _earlier(order, len(order) if parents == "all" else 0)
-    is_number = isinstance(parents, int | np.integer) and not isinstance(parents, bool)
-    if is_number and parents < 0:
-        raise ValueError(f"`parents={parents}` must not be negative: give how many earlier labels a link may see.")
-    if information is None and (is_number or isinstance(parents, str)):
-        information = mutual_information(codes, n_classes, sample_weight)
-    if is_number:
-        return tuple(order), _earlier(order, int(parents), information)
-    graph = _spanning_tree(information, order[0]) if isinstance(parents, str) else _explicit(parents, order, names)
-    if fixed and not isinstance(parents, str):
-        _check_parents_first(graph, order)
-        return tuple(order), graph
-    return _topological(graph, order), graph
+        return order, _earlier(order, len(order) if parents == "all" else 0)
+    if isinstance(parents, str) or (isinstance(parents, int | np.integer) and not isinstance(parents, bool)):
+        if information is None:
+            information = mutual_information(codes, n_classes, sample_weight)
+        if isinstance(parents, str):
+            graph = _spanning_tree(information, order[0])
+            return _topological(graph, order), graph
+        if parents < 0:
+            raise ValueError(f"`parents={parents}` must not be negative: give how many earlier labels a link may see.")
+        return order, _earlier(order, int(parents), information)
+    graph = _explicit(parents, len(order), names)
+    fitting = _topological(graph, order)
+    if fixed and fitting != order:
+        label, parent = next((j, k) for j in order for k in graph[j] if order.index(k) > order.index(j))
+        raise ValueError(
+            f"`parents` makes label {parent} a parent of label {label}, but it stands after it in "
+            f"`order={list(order)}`. Put {parent} before {label}, or leave `order=None` to get a fitting order."
+        )
+    return fitting, graph
 
 
 def mutual_information(
@@ -158,9 +165,8 @@ def _topological(graph: Graph, order: Sequence[int]) -> tuple[int, ...]:
     return tuple(taken)
 
 
-def _explicit(parents: Any, order: Sequence[int], names: Sequence[Any] | None) -> Graph:
+def _explicit(parents: Any, n_labels: int, names: Sequence[Any] | None) -> Graph:
     """Return an explicit graph, which must be acyclic, as the sorted parents of each label."""
-    n_labels = len(order)
     position = {} if names is None else {name: label for label, name in enumerate(names)}
 
     def label_of(label: Any) -> int:
@@ -172,10 +178,7 @@ def _explicit(parents: Any, order: Sequence[int], names: Sequence[Any] | None) -
         raise ValueError(f"`parents` names the label {label!r}: allowed are 0 to {n_labels - 1}{known}.")
 
     if not isinstance(parents, Mapping | Sequence):
-        raise TypeError(
-            f"`parents` is of type {type(parents).__name__}. Allowed are 'all', 'none', 'tree', an integer, a mapping "
-            "{label: parents}, or one sequence of parents per label."
-        )
+        raise TypeError(f"`parents` is of type {type(parents).__name__}. {ALLOWED}")
     if not isinstance(parents, Mapping):
         if len(parents) != n_labels:
             raise ValueError(
@@ -198,15 +201,3 @@ def _explicit(parents: Any, order: Sequence[int], names: Sequence[Any] | None) -
             f"`parents` has a cycle: {path}. Remove one of these edges; a chain needs an acyclic graph."
         ) from None
     return tuple(graph)
-
-
-def _check_parents_first(graph: Graph, order: Sequence[int]) -> None:
-    rank = {label: k for k, label in enumerate(order)}
-    for label, parents in enumerate(graph):
-        for parent in parents:
-            if rank[parent] > rank[label]:
-                raise ValueError(
-                    f"`parents` makes label {parent} a parent of label {label}, but it stands after it in "
-                    f"`order={list(order)}`. Put {parent} before {label}, or leave `order=None` to have a "
-                    "fitting order made."
-                )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from montechain._kernels.branch_and_bound import most_probable
 from montechain._kernels.depth_first import k_best, search_depth_first
 from montechain.chain import no_knowledge
-from montechain.links.linear import SOFTMAX, FittedLinearLink, LinearScorer
+from montechain.links.linear import FittedLinearLink, LinearScorer
 from random_chains import random_given, random_linear_chain
 from reference import branch_and_bound as reference
 
@@ -43,7 +43,7 @@ def test_the_proven_best_is_the_best_whichever_search_finds_it(seed, parents, is
 
 def make_binary_case(seed, n_labels, is_known, n_rows=4):
     rng = np.random.default_rng(seed)
-    chain = random_linear_chain(rng, n_labels, 2, response=SOFTMAX, scale=float(rng.choice([0.2, 1.0, 3.0])))
+    chain = random_linear_chain(rng, n_labels, 2, scale=float(rng.choice([0.2, 1.0, 3.0])))
     X = rng.normal(size=(n_rows, 3))
     known = random_given(rng, n_rows, chain.n_classes) if is_known else no_knowledge(n_labels)
     return chain, X, known, chain.scores(X).arrays
@@ -86,7 +86,7 @@ def test_binary_labels_in_several_lines_against_the_best_first_search(seed, n_la
 
 def test_probabilities_that_would_underflow_are_left_to_logarithms():
     # 40 labels, each known to have the class of probability exp(-50).
-    rare = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.array([-50.0]))
+    rare = FittedLinearLink(2, np.zeros((1, 1)), np.array([-50.0]))
     arrays = LinearScorer([rare] * 40, [()] * 40).scores(np.zeros((1, 1))).arrays
     labels, log_proba, _, nodes, complete, _ = search_depth_first(*arrays, np.ones((1, 40), dtype=np.int32), NO_LIMIT)
     assert complete.all()
@@ -142,7 +142,7 @@ def posterior_like_cal500(n_rows, effect):
     rng = np.random.default_rng(0)
     links = [
         FittedLinearLink(
-            2, 0, np.eye(174)[:, [k]], np.zeros(1), tuple(np.array([[0.0], [effect * rng.normal()]]) for _ in range(k))
+            2, np.eye(174)[:, [k]], np.zeros(1), tuple(np.array([[0.0], [effect * rng.normal()]]) for _ in range(k))
         )
         for k in range(174)
     ]

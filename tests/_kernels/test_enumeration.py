@@ -114,8 +114,8 @@ def test_evidence_is_the_sum_over_what_is_unknown(seed, parents):
 
 def test_masses_far_below_the_smallest_number_do_not_vanish():
     # 40 labels, each known to have the class of probability exp(-50): the evidence is exp(-2000).
-    rare = FittedLinearLink(2, 0, np.zeros((1, 1)), np.array([-50.0]), (np.zeros((2, 1)),) * 2)
-    even = FittedLinearLink(2, 0, np.zeros((1, 1)), np.array([0.0]))
+    rare = FittedLinearLink(2, np.zeros((1, 1)), np.array([-50.0]), (np.zeros((2, 1)),) * 2)
+    even = FittedLinearLink(2, np.zeros((1, 1)), np.array([0.0]))
     parents = [(), (), *[(0, 1)] * 40]
     chain, known = (
         Chain(range(42), parents, [even, even, *[rare] * 40]),

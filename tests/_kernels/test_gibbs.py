@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from montechain._kernels.gibbs import gibbs
 from montechain.chain import no_knowledge
-from montechain.links.linear import SOFTMAX
 from random_chains import random_given
 from random_networks import random_linear_network
 from reference import gibbs as reference
@@ -23,7 +22,6 @@ def test_equals_one_conditional_at_a_time(seed, is_binary, is_known, is_shared):
         rng,
         int(rng.integers(1, 6)),
         2 if is_binary else int(rng.integers(2, 5)),
-        SOFTMAX if is_binary else None,
         scale=rng.choice([0.3, 1, 3]),
         constant=[int(rng.integers(6))],  # of fewer labels than six, often none
     )
@@ -40,7 +38,7 @@ def test_equals_one_conditional_at_a_time(seed, is_binary, is_known, is_shared):
 @pytest.mark.parametrize("max_classes", [2, 3])
 def test_scores_do_not_drift_over_many_sweeps(max_classes):
     rng = np.random.default_rng(0)
-    network = random_linear_network(rng, 8, max_classes, SOFTMAX, scale=3.0)
+    network = random_linear_network(rng, 8, max_classes, scale=3.0)
     X = rng.normal(size=(1, 3))
     uniforms = rng.random((1, 1000, 8))
     labels = gibbs(*network.scorer.scores(X).arrays, no_knowledge(8), uniforms, 300)

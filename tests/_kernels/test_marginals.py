@@ -12,7 +12,7 @@ from montechain.chain import no_knowledge
 from montechain.inference import Exhaustive
 from montechain.inference.enumeration import Effort
 from montechain.inference.marginals import marginals
-from montechain.links.linear import SOFTMAX, FittedLinearLink, LinearScorer
+from montechain.links.linear import FittedLinearLink, LinearScorer
 from montechain.prefix_tree import PrefixTree
 from random_chains import random_given, random_linear_chain
 from reference import enumeration as reference
@@ -26,13 +26,13 @@ NO_LIMIT = 10**9
 def make_case(seed, parents, n_rows=3, max_labels=7):
     rng = np.random.default_rng(seed)
     scale = float(rng.choice([0.2, 1.0, 3.0]))
-    chain = random_linear_chain(rng, int(rng.integers(1, max_labels)), 2, parents, response=SOFTMAX, scale=scale)
+    chain = random_linear_chain(rng, int(rng.integers(1, max_labels)), 2, parents, scale=scale)
     return chain, rng.normal(size=(n_rows, 3)), rng
 
 
 def long_chain(n_labels, n_rows, scale=0.7):
     rng = np.random.default_rng(n_labels)
-    chain = random_linear_chain(rng, n_labels, 2, response=SOFTMAX, scale=scale)
+    chain = random_linear_chain(rng, n_labels, 2, scale=scale)
     return chain, rng.normal(size=(n_rows, 3))
 
 
@@ -119,7 +119,7 @@ def test_labels_without_effect_on_others_cost_nothing():
 def test_classes_of_probability_zero_and_one():
     never = FittedLinearLink.constant(np.array([0.0, -np.inf]), 1, ())
     always = FittedLinearLink.constant(np.array([-np.inf, 0.0]), 1, ())
-    last = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.zeros(1), (np.array([[0.0], [5.0]]),) * 2)
+    last = FittedLinearLink(2, np.zeros((1, 1)), np.zeros(1), (np.array([[0.0], [5.0]]),) * 2)
     scores = LinearScorer([never, always, last], [(), (), (0, 1)]).scores(np.zeros((1, 1)))
     for residual in (0.0, 0.01):
         proba = bounded_marginals(scores.base, scores.links.effects, no_knowledge(3), residual, NO_LIMIT)[0]

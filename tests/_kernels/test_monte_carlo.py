@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from montechain._kernels.monte_carlo import monte_carlo
 from montechain.chain import no_knowledge
 from montechain.inference.draws import draw
-from montechain.links.linear import SOFTMAX
 from montechain.prefix_tree import PrefixTree
 from random_chains import log_proba_table, random_given, random_linear_chain
 from reference import monte_carlo as reference
@@ -18,9 +17,9 @@ from reference import monte_carlo as reference
 
 def random_problem(seed, is_known, is_binary=False):
     rng = np.random.default_rng(seed)
-    n_classes, response = (2, SOFTMAX) if is_binary else (int(rng.integers(2, 5)), None)
+    n_classes = 2 if is_binary else int(rng.integers(2, 5))
     scale = rng.choice([0.3, 1, 3])
-    chain = random_linear_chain(rng, int(rng.integers(1, 6)), n_classes, scale=scale, response=response)
+    chain = random_linear_chain(rng, int(rng.integers(1, 6)), n_classes, scale=scale)
     X = rng.normal(size=(2, 3))
     known = random_given(rng, 2, chain.n_classes) if is_known else None
     uniforms = rng.random((int(rng.choice([1, 2, 7, 40])), chain.n_labels))
@@ -58,7 +57,7 @@ def test_drawn_vectors_are_the_distinct_draws(seed, is_known):
 
 def test_probabilities_that_underflow_are_compared_by_their_logarithms():
     rng = np.random.default_rng(0)
-    chain = random_linear_chain(rng, 6, response=SOFTMAX, scale=900.0)
+    chain = random_linear_chain(rng, 6, scale=900.0)
     X, uniforms = rng.normal(size=(4, 3)), rng.random((10, 6))
     known = np.where(rng.random((4, 6)) < 0.5, 1, -1).astype(np.int32)
     labels, log_proba, _ = monte_carlo(*chain.scores(X).arrays, known, uniforms, True)

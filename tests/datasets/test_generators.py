@@ -15,7 +15,7 @@ from scipy.stats import chisquare
 from montechain import BranchAndBound, ChainClassifier
 from montechain.chain import Chain
 from montechain.datasets import make_chain_data
-from montechain.links.linear import SOFTMAX, FittedLinearLink
+from montechain.links.linear import FittedLinearLink
 from tests.random_chains import all_vectors
 
 
@@ -29,7 +29,6 @@ def as_chain(truth):
         links.append(
             FittedLinearLink(
                 n_classes=truth.n_classes[label],
-                response=SOFTMAX,
                 coef=np.pad(truth.coef[:, columns], pad),
                 intercept=np.pad(truth.intercept[columns], pad[1]),
                 parent_effects=tuple(

@@ -9,7 +9,7 @@ from montechain.chain import Chain, PrefixTree
 from montechain.inference.branch_and_bound import BranchAndBound
 from montechain.inference.enumeration import Effort, evidence, sum_product, top_k
 from montechain.inference.marginals import marginals
-from montechain.links.linear import SOFTMAX, FittedLinearLink
+from montechain.links.linear import FittedLinearLink
 from random_chains import (
     as_generic,
     bind_loss,
@@ -79,9 +79,9 @@ def test_marginals_of_forests_are_exact_whatever_the_budget(parents, is_known, i
 def test_known_labels_that_are_next_to_impossible_still_count(is_generic):
     # 2^12 free prefixes come before what is known, whose probability of e^-840 vanishes beside their mass.
     n_free, n_known = 12, 60
-    free = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.array([0.3]))
+    free = FittedLinearLink(2, np.zeros((1, 1)), np.array([0.3]))
     effects = (np.array([[0.0], [0.02]]), np.array([[0.0], [0.0]]))
-    rare = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.array([-14.0]), effects)
+    rare = FittedLinearLink(2, np.zeros((1, 1)), np.array([-14.0]), effects)
     n_labels = n_free + n_known
     chain = Chain(range(n_labels), [()] * n_free + [(0, 1)] * n_known, [free] * n_free + [rare] * n_known)
     known = np.full((1, n_labels), -1, dtype=np.int32)
@@ -100,8 +100,8 @@ def test_known_labels_that_are_next_to_impossible_still_count(is_generic):
 
 
 def test_many_labels_known_to_be_rare_do_not_underflow():
-    rare = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.array([-50.0]), (np.array([[0.0], [0.5]]),))
-    root = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.array([0.0]))
+    rare = FittedLinearLink(2, np.zeros((1, 1)), np.array([-50.0]), (np.array([[0.0], [0.5]]),))
+    root = FittedLinearLink(2, np.zeros((1, 1)), np.array([0.0]))
     chain = Chain(range(41), [(), *[(0,)] * 40], [root, *[rare] * 40])
     known = np.array([[-1, *[1] * 40]], dtype=np.int32)
     proba, log_evidence = sum_product(PrefixTree(chain, np.zeros((1, 1)), known))

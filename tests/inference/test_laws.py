@@ -14,7 +14,7 @@ from montechain.chain import Chain, PrefixTree
 from montechain.errors import NonFiniteError
 from montechain.inference import Beam, BranchAndBound, EpsilonApproximate, Exhaustive, Greedy, MonteCarlo
 from montechain.inference.enumeration import evidence, top_k
-from montechain.links.linear import SOFTMAX, FittedLinearLink
+from montechain.links.linear import FittedLinearLink
 from montechain.losses import F1, CallableLoss, Jaccard
 from random_chains import (
     as_generic,
@@ -249,8 +249,8 @@ def test_the_probability_of_what_is_known_is_the_mass_that_agrees(problem):
 
 def test_regret_is_divided_by_the_probability_of_what_is_known():
     """Two labels, the greedy first one all but contradicted by the second, which is known."""
-    first = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.array([0.1]))
-    second = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.array([0.0]), (np.array([[3.0], [-3.0]]),))
+    first = FittedLinearLink(2, np.zeros((1, 1)), np.array([0.1]))
+    second = FittedLinearLink(2, np.zeros((1, 1)), np.array([0.0]), (np.array([[3.0], [-3.0]]),))
     chain = Chain([0, 1], [(), (0,)], [first, second])
     X, known = np.zeros((2, 1)), np.array([[-1, 1], [-1, -1]], dtype=np.int32)
     decision = Greedy().decide(chain, X, loss=bind_loss("exact_match", (2, 2)), given=known, rng=generator())
@@ -317,8 +317,8 @@ def test_links_that_are_not_finite_are_an_error_that_names_the_label(strategy, i
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
 @pytest.mark.parametrize("huge", [1e308, -1e308])
 def test_scores_that_overflow_are_an_error_that_names_label_and_column(strategy, huge):
-    link = FittedLinearLink(3, SOFTMAX, np.array([[0.1, 0.2, 0.3], [30.0, -20.0, 10.0]]), np.zeros(3))
-    still = FittedLinearLink(2, SOFTMAX, np.zeros((2, 1)), np.array([-np.inf]))
+    link = FittedLinearLink(3, np.array([[0.1, 0.2, 0.3], [30.0, -20.0, 10.0]]), np.zeros(3))
+    still = FittedLinearLink(2, np.zeros((2, 1)), np.array([-np.inf]))
     X = np.array([[1.0, 1.0], [1.0, huge]])
     for form in (np.asarray, sp.csr_array):
         chain = Chain([1, 0], [(), ()], [still, link])

@@ -12,7 +12,7 @@ from sklearn.multioutput import ClassifierChain
 import montechain.inference.level_by_level as module
 from montechain.chain import Chain
 from montechain.inference import Beam, EpsilonApproximate, Exhaustive, Greedy
-from montechain.links.linear import SOFTMAX, FittedLinearLink
+from montechain.links.linear import FittedLinearLink
 from random_chains import (
     as_generic,
     bind_loss,
@@ -173,7 +173,6 @@ def test_greedy_predicts_what_scikit_learns_chain_predicts():
     links = [
         FittedLinearLink(
             n_classes=2,
-            response=SOFTMAX,
             coef=link.coef_[0, :5, None],
             intercept=link.intercept_,
             parent_effects=tuple(np.array([[0.0], [effect]]) for effect in link.coef_[0, 5:]),

@@ -10,7 +10,7 @@ import pytest
 from montechain.chain import Chain, PrefixTree
 from montechain.inference import Exhaustive, MonteCarlo
 from montechain.inference.enumeration import top_k
-from montechain.links.linear import SOFTMAX, FittedLinearLink
+from montechain.links.linear import FittedLinearLink
 from montechain.losses import F1
 from montechain.population import Algorithm4, Mixture
 from random_chains import as_generic, bind_loss
@@ -31,7 +31,6 @@ def handmade_chain(rng, n_labels=4, order=None, n_features=5, n_classes=2, scale
     links = [
         FittedLinearLink(
             n_classes,
-            SOFTMAX,
             scale * rng.choice(DECIMALS, (n_features, width)),
             scale * rng.choice(DECIMALS, width),
             tuple(scale * rng.choice(DECIMALS, (n_classes, width)) for _ in range(k)),

@@ -111,7 +111,7 @@ def test_bad_parameters_are_named_at_fit(data, learner, atol, parameters, messag
 
 @both
 @pytest.mark.parametrize(
-    ("weight", "message"), [(np.ones(3), "shape \\(3,\\)"), (-1.0, "negative"), (np.nan, "NaN"), (np.inf, "infinite")]
+    ("weight", "message"), [(np.ones(3), r"shape == \(3,\)"), (-1.0, "Negative"), (np.nan, "NaN"), (np.inf, "infinity")]
 )
 def test_bad_weights_and_inputs(data, learner, atol, weight, message):
     X, codes = data

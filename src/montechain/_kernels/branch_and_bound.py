@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from montechain._kernels.compiling import inner, njit
-from montechain._kernels.conditional import ONE_VERSUS_REST, SOFTMAX, log_sigmoid, respond
+from montechain._kernels.conditional import log_sigmoids, respond
 from montechain._kernels.depth_first import search_depth_first
 from montechain._kernels.heap import doubled, heap_pop, heap_push
 from montechain._kernels.ties import TIE
@@ -76,29 +76,22 @@ def fill_tails(links, known, low, high):
 
 
 @inner
-def class_bound(scores, low, high, first, chosen, n_classes, response):
+def class_bound(scores, low, high, first, chosen, n_classes):
     """Return the largest log-probability of class `chosen` over the intervals of its link's scores.
 
     `scores` are those after the prefix; ``low`` and ``high`` say how much later labels can still add.
     """
-    if response == SOFTMAX:
-        if n_classes == 2:
-            if chosen == 1:
-                return log_sigmoid(scores[first] + high[first])
-            return log_sigmoid(-(scores[first] + low[first]))
-        own = scores[first + chosen] + high[first + chosen]
-    elif response == ONE_VERSUS_REST:
-        own = log_sigmoid(scores[first + chosen] + high[first + chosen])
-    else:
-        return 0.0
+    if n_classes == 2:
+        if chosen == 1:
+            return log_sigmoids(scores[first] + high[first])[1]
+        return log_sigmoids(scores[first] + low[first])[0]
+    own = scores[first + chosen] + high[first + chosen]
     if own == -np.inf:
         return -np.inf
     total = 1.0
     for c in range(n_classes):
         if c != chosen:
             other = scores[first + c] + low[first + c]
-            if response == ONE_VERSUS_REST:
-                other = log_sigmoid(other)
             # Cut off where the exponential would overflow: that can only raise the bound.
             total += math.exp(min(other - own, 700.0))
     return -math.log(total)
@@ -107,7 +100,7 @@ def class_bound(scores, low, high, first, chosen, n_classes, response):
 @inner
 def look_ahead(scores, low, high, links, known, depth, partial, enough):
     """Return `partial` plus the most that positions `depth`.. can add; stop early once that is not above `enough`."""
-    response, n_classes = links.response, links.n_classes
+    n_classes = links.n_classes
     bound = partial
     # Binary positions contribute -log(1 + exp(-score)): the factors are multiplied, and one logarithm taken of many.
     product = 1.0
@@ -117,20 +110,20 @@ def look_ahead(scores, low, high, links, known, depth, partial, enough):
             product = 1.0
             if bound <= enough:
                 return bound
-        if n_classes[k] == 1 or response[k] > ONE_VERSUS_REST:
+        if n_classes[k] == 1:
             continue
         first = links.score_start[k]
         known_class = known[k] if len(known) else -1
         if known_class >= 0:
-            bound += class_bound(scores, low, high, first, known_class, n_classes[k], response[k])
-        elif response[k] == SOFTMAX and n_classes[k] == 2:
+            bound += class_bound(scores, low, high, first, known_class, n_classes[k])
+        elif n_classes[k] == 2:
             # Both classes at once: the logistic function rises, so the larger argument wins. It is not negative.
             score = max(scores[first] + high[first], -(scores[first] + low[first]))
             product *= 1.0 + math.exp(-score)
         else:
             best = -np.inf
             for c in range(n_classes[k]):
-                best = max(best, class_bound(scores, low, high, first, c, n_classes[k], response[k]))
+                best = max(best, class_bound(scores, low, high, first, c, n_classes[k]))
             bound += best
     return bound - math.log(product)
 
@@ -205,7 +198,7 @@ def best_first(base_row, effects_by_class, links, known, low, high, max_nodes, b
         depth = depth_of[node]
         first = score_start[depth]
         last = score_start[depth + 1]
-        respond(scores[first:last], links.response[depth], n_classes[depth], log_proba)
+        respond(scores[first:last], n_classes[depth], log_proba)
         known_class = known[depth] if len(known) else -1
         dive_here = diving or n_popped % DIVE_EVERY == 0
         dive_node = -1

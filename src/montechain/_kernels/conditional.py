@@ -16,11 +16,6 @@ from numba.extending import register_jitable
 from montechain._kernels.compiling import inner, njit
 from montechain._kernels.ties import TIE
 
-SOFTMAX = 0
-"""Softmax over K scores; with K = 2 a single score, the log-odds of the second class."""
-ONE_VERSUS_REST = 1
-"""K logistic scores, normalised to sum to one."""
-
 
 class Links(NamedTuple):
     """The links of a label-linear chain as kernels take them, in chain positions.
@@ -32,42 +27,33 @@ class Links(NamedTuple):
         not belong to a parent.
     score_start : int64 ndarray of shape (L + 1,)
         The scores of position k are the columns ``score_start[k]:score_start[k + 1]``.
-    response, n_classes : int64 ndarrays of shape (L,)
+    n_classes : int64 ndarray of shape (L,)
     active_start : int64 ndarray of shape (L + 1,)
         Class c >= 1 of position j is the active class ``active_start[j] + c - 1``.
     """
 
     effects: np.ndarray
     score_start: np.ndarray
-    response: np.ndarray
     n_classes: np.ndarray
     active_start: np.ndarray
 
     @property
     def is_all_binary(self) -> bool:
         """Whether every link has one score, the log-odds of its second class."""
-        return bool((self.n_classes == 2).all() and (self.response == SOFTMAX).all())
+        return bool((self.n_classes == 2).all())
 
 
 @register_jitable
 def of_chain(links, j):
     """Return the links of chain `j` of several stacked ones, see `montechain.population.search.stacked_scores`."""
-    return Links(links.effects, links.score_start[j], links.response[j], links.n_classes[j], links.active_start[j])
-
-
-@inner
-def log_sigmoid(score):
-    """Logarithm of 1 / (1 + exp(-score)), without overflow."""
-    if score >= 0.0:
-        return -math.log1p(math.exp(-score))
-    return score - math.log1p(math.exp(score))
+    return Links(links.effects, links.score_start[j], links.n_classes[j], links.active_start[j])
 
 
 @inner
 def log_sigmoids(odds):
     """Return the log-probabilities of both classes from the log-odds of the second one.
 
-    The two log-sigmoids, bit for bit, for the price of one.
+    These are the logarithms of 1 / (1 + exp(odds)) and 1 / (1 + exp(-odds)), without overflow.
     """
     rest = math.log1p(math.exp(-abs(odds)))
     if odds >= 0.0:
@@ -77,7 +63,7 @@ def log_sigmoids(odds):
 
 @inner
 def log_odds(base_row, effects, column, active, n_active):
-    """Return the one score of a binary `SOFTMAX` link."""
+    """Return the one score of a binary link."""
     odds = base_row[column]
     for a in range(n_active):
         odds += effects[column, active[a]]
@@ -85,36 +71,22 @@ def log_odds(base_row, effects, column, active, n_active):
 
 
 @inner
-def respond(scores, response, n_classes, out):
+def respond(scores, n_classes, out):
     """Write to ``out[:n_classes]`` the log-probabilities of the classes, given a link's scores."""
     if n_classes == 1:
         out[0] = 0.0
-    elif response == SOFTMAX and n_classes == 2:
+    elif n_classes == 2:
         out[0], out[1] = log_sigmoids(scores[0])
     else:
         largest = -np.inf
         for c in range(n_classes):
-            out[c] = scores[c] if response == SOFTMAX else log_sigmoid(scores[c])
-            largest = max(largest, out[c])
+            largest = max(largest, scores[c])
         total = 0.0
         for c in range(n_classes):
-            total += math.exp(out[c] - largest)
+            total += math.exp(scores[c] - largest)
         shift = largest + math.log(total)
         for c in range(n_classes):
-            out[c] -= shift
-
-
-def respond_rows(scores, response, n_classes):
-    """Return the log-probabilities, of shape (n, n_classes), of one link for n rows of scores."""
-    out = np.empty((len(scores), n_classes))
-    _respond_rows(scores, int(response), int(n_classes), out)
-    return out
-
-
-@njit
-def _respond_rows(scores, response, n_classes, out):
-    for row in range(scores.shape[0]):
-        respond(scores[row], response, n_classes, out[row])
+            out[c] = scores[c] - shift
 
 
 @inner
@@ -125,7 +97,7 @@ def expand(base_row, links, k, active, n_active, scores, out):
     scratch space for the scores of one link.
     """
     # Small enough to be inlined, for binary links.
-    if links.response[k] == SOFTMAX and links.n_classes[k] == 2:
+    if links.n_classes[k] == 2:
         out[0], out[1] = log_sigmoids(log_odds(base_row, links.effects, links.score_start[k], active, n_active))
     else:
         _expand_any(base_row, links, k, active, n_active, scores, out)
@@ -136,7 +108,7 @@ def _expand_any(base_row, links, k, active, n_active, scores, out):
     first, last = links.score_start[k], links.score_start[k + 1]
     for w in range(first, last):
         scores[w - first] = log_odds(base_row, links.effects, w, active, n_active)
-    respond(scores, links.response[k], links.n_classes[k], out)
+    respond(scores, links.n_classes[k], out)
 
 
 @inner

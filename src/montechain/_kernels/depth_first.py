@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from montechain._kernels.compiling import inner, njit
-from montechain._kernels.conditional import SOFTMAX, activate, expand, log_odds, most_probable_class
+from montechain._kernels.conditional import activate, expand, log_odds, most_probable_class
 from montechain._kernels.depth_first_binary import search_binary
 from montechain._kernels.joint import greedy
 from montechain._kernels.ties import TIE
@@ -47,7 +47,7 @@ def depth_first(base_row, links, known, max_nodes, found, found_log, scratch):
             return n_found, nodes, False, bound, True
         nodes += 1
         known_class = known[depth] if len(known) else -1
-        if links.response[depth] == SOFTMAX and n_classes[depth] == 2:
+        if n_classes[depth] == 2:
             # As `expand`, but the likelier class is known at once, and no array is touched.
             odds = log_odds(base_row, links.effects, links.score_start[depth], active, n_active)
             chosen = 1 if odds > TIE else 0
@@ -173,7 +173,7 @@ def search_depth_first(base, links, given, max_nodes):
 
 
 def _best_of_any(base, links, given, max_nodes):
-    """Do what `search_depth_first` does, for links of any response, with logarithms."""
+    """Do what `search_depth_first` does, for links of any number of classes, with logarithms."""
     labels, log_proba, *rest = k_best(base, links, given, 1, max_nodes)
     labels, log_proba = np.ascontiguousarray(labels[:, 0]), np.ascontiguousarray(log_proba[:, 0])
     impossible = np.flatnonzero(np.isneginf(log_proba))

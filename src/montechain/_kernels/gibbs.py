@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from montechain._kernels.compiling import inner, njit
-from montechain._kernels.conditional import SOFTMAX, draw_class, respond
+from montechain._kernels.conditional import draw_class, respond
 
 
 @njit
@@ -28,8 +28,8 @@ def gibbs(base, links, given, uniforms, n_collected):
     by_class = np.ascontiguousarray(links.effects.T)
     varying = np.flatnonzero(links.n_classes > 1)
     n_varying = len(varying)
-    kinds, sizes, first_active = links.response[varying], links.n_classes[varying], links.active_start[varying]
-    all_binary = bool(((kinds == SOFTMAX) & (sizes == 2)).all())
+    sizes, first_active = links.n_classes[varying], links.active_start[varying]
+    all_binary = bool((sizes == 2).all())
     labels = np.zeros((n_rows, n_collected, n_labels), dtype=np.int32)
 
     table = np.empty((uniforms.shape[1], n_varying))
@@ -74,7 +74,7 @@ def renew(scores, links, k, is_stale, v, conditional):
     """Compute the conditional of position `k` again if another label has changed since."""
     if is_stale[v]:
         first, last = links.score_start[k], links.score_start[k + 1]
-        respond(scores[first:last], links.response[k], links.n_classes[k], conditional[v])
+        respond(scores[first:last], links.n_classes[k], conditional[v])
         is_stale[v] = False
 
 

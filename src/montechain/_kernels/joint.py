@@ -8,19 +8,9 @@ from montechain._kernels.compiling import njit
 from montechain._kernels.conditional import activate, draw_class, expand, most_probable_class, new_path
 
 
-@njit
 def log_joint(base, links, Y):
     """Return log p(y | x) for each row; `Y` (int32, (n, L)) holds one complete label vector per row."""
-    active, scores, log_proba = new_path(links)
-    total = np.zeros(len(Y))
-    for i in range(len(Y)):
-        base_row = base[i]
-        n_active = 0
-        for k in range(Y.shape[1]):
-            expand(base_row, links, k, active, n_active, scores, log_proba)
-            total[i] += log_proba[Y[i, k]]
-            n_active = activate(links, k, Y[i, k], active, n_active)
-    return total
+    return sample(base, links, Y, np.zeros((1, 1, Y.shape[1])))[1][:, 0]
 
 
 @njit

@@ -15,7 +15,7 @@ from montechain.estimators.base import JointClassifier
 from montechain.estimators.linked import LinkedClassifier
 from montechain.label_forest import LabelForest
 from montechain.links import FittedLinearLink, FittedLink, LinkLearner, LinkProblem, LogisticLink, SVMLink
-from montechain.links.linear import ONE_VERSUS_REST
+from montechain.links.pairwise import FittedOneVersusRestLink
 from montechain.seen_vectors import (
     ForestModel,
     FrequencyModel,
@@ -124,7 +124,7 @@ class LabelPowersetClassifier(SeenVectorsClassifier, LinkedClassifier):
             problems = [LinkProblem(v, ()) for v in range(n_vectors)]
             links: Any = learner.fit_links(X, is_vector, is_vector, [2] * n_vectors, problems, **options)
             coef, intercept = (np.hstack([getattr(own, name) for own in links]) for name in ("coef", "intercept"))
-            link: FittedLink = FittedLinearLink(n_vectors, ONE_VERSUS_REST, coef, intercept)
+            link: FittedLink = FittedOneVersusRestLink(FittedLinearLink(n_vectors, coef, intercept))
         else:
             column = numbers.astype(CODE)[:, None]
             (link,) = learner.fit_links(X, column, column, [n_vectors], [LinkProblem(0, ())], **options)

@@ -77,9 +77,9 @@ class BranchAndBound(Inference):
     >>> import numpy as np
     >>> from montechain.chain import Chain
     >>> from montechain.inference import BranchAndBound
-    >>> from montechain.links.linear import SOFTMAX, FittedLinearLink
-    >>> first = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.array([0.2]))
-    >>> second = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.array([3.0]), (np.array([[0.0], [-3.0]]),))
+    >>> from montechain.links.linear import FittedLinearLink
+    >>> first = FittedLinearLink(2, np.zeros((1, 1)), np.array([0.2]))
+    >>> second = FittedLinearLink(2, np.zeros((1, 1)), np.array([3.0]), (np.array([[0.0], [-3.0]]),))
     >>> chain = Chain([0, 1], [(), (0,)], [first, second])
     >>> decision = BranchAndBound().most_probable(chain, np.zeros((1, 1)), rng=np.random.default_rng(0))
     >>> decision.labels, decision.certified

@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 LEARNERS: dict[str, type[LinkLearner]] = {"logistic": LogisticLink, "svm": SVMLink}
+ALLOWED = "Allowed are None, 'logistic', 'svm', or a scikit-learn classifier with `predict_proba`."
 
 
 def check_estimator(estimator: Any, *, random_state: int | None = None) -> LinkLearner:
@@ -45,18 +46,12 @@ def check_estimator(estimator: Any, *, random_state: int | None = None) -> LinkL
     if isinstance(estimator, str):
         if estimator in LEARNERS:
             return LEARNERS[estimator]()
-        raise ValueError(
-            f"`estimator={estimator!r}` is not known{nearest(estimator, LEARNERS) or '.'} Allowed are None, "
-            "'logistic', 'svm', or a scikit-learn classifier with `predict_proba`."
-        )
+        raise ValueError(f"`estimator={estimator!r}` is not known{nearest(estimator, LEARNERS) or '.'} {ALLOWED}")
     if isinstance(estimator, type):
         raise TypeError(f"`estimator` is the class {estimator.__name__}: pass an instance, {estimator.__name__}().")
     if not hasattr(estimator, "fit") or is_regressor(estimator):
         what = "is a regressor" if hasattr(estimator, "fit") else f"is of type {type(estimator).__name__}"
-        raise TypeError(
-            f"`estimator={estimator!r}` {what}. Allowed are None, 'logistic', 'svm', or a scikit-learn classifier with "
-            "`predict_proba`."
-        )
+        raise TypeError(f"`estimator={estimator!r}` {what}. {ALLOWED}")
     if not hasattr(estimator, "predict_proba"):
         raise TypeError(
             f"`estimator={estimator!r}` has no `predict_proba`, which a probabilistic chain needs. Wrap it as "

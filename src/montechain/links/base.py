@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.parallel import Parallel, delayed
 
+from montechain._compat import check_sample_weight
 from montechain._savable import require
 from montechain.links.design import canonical
 from montechain.targets import UNKNOWN, named_labels
@@ -154,16 +155,9 @@ def check_positive(learner: Any, **kinds: type) -> None:
             )
 
 
-def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
+def check_weights(sample_weight: Any, X: Any) -> np.ndarray:
     """Return the sample weights as an array, ones if there are none."""
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_rows,):
-        raise ValueError(f"sample_weight has the shape {weight.shape}. Give one weight for each of the {n_rows} rows.")
-    if not ((weight >= 0.0) & (weight < np.inf)).all():
-        raise ValueError("sample_weight has entries that are negative, infinite or NaN. Use 0 to leave a row out.")
-    return weight
+    return check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
 
 def class_counts(codes: np.ndarray, sample_weight: np.ndarray, n_classes: int) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -19,17 +19,12 @@ __all__ = [
     "canonical",
     "column_extremes",
     "columns_of",
-    "join_effects",
-    "name_labels",
+    "effect_rows",
     "parent_columns",
     "parent_names",
     "ranges",
-    "rescaled",
     "split_effects",
 ]
-
-LARGE = 2.0**40
-"""Columns with entries above this are rescaled before a link is learned."""
 
 
 def canonical(X: Any) -> Any:
@@ -44,40 +39,6 @@ def canonical(X: Any) -> Any:
         X = X.copy()
         X.sum_duplicates()
     return X
-
-
-def rescaled(X: Any) -> tuple[Any, np.ndarray]:
-    """Return X, with very large columns divided by powers of two, and the exponents of these powers.
-
-    Squares and sums of such columns would overflow. Division by a power of two is exact.
-
-    Parameters
-    ----------
-    X : ndarray or CSR container of shape (n, D)
-
-    Examples
-    --------
-    >>> rescaled(np.array([[1.0, 1e200], [2.0, -3e200]]))[1]
-    array([  0, 666], dtype=int32)
-    """
-    values = X.data if sp.issparse(X) else X
-    if max(values.max(initial=0.0), -values.min(initial=0.0)) <= LARGE:
-        return X, np.zeros(X.shape[1], dtype=np.int32)
-    smallest, largest = column_extremes(X)
-    largest = np.maximum(largest, -smallest)
-    exponent = np.where(largest > LARGE, np.frexp(largest)[1], 0)
-    if sp.issparse(X):
-        X = X.astype(np.float64)
-        X.data = np.ldexp(X.data, -exponent[X.indices])
-        return X, exponent
-    return np.ldexp(X.astype(np.float64), -exponent), exponent
-
-
-def name_labels(labels: Iterable[Any], n_most: int = 5) -> str:
-    """Return labels as a list for messages, the first few of them if there are many."""
-    names = [repr(label) for label in dict.fromkeys(labels)]
-    more = f" and {len(names) - n_most} more" if len(names) > n_most else ""
-    return ("label " if len(names) == 1 else "labels ") + ", ".join(names[:n_most]) + more
 
 
 def column_extremes(X: Any) -> np.ndarray:
@@ -119,26 +80,18 @@ def parent_columns(parent_codes: np.ndarray, parents_n_classes: Sequence[int], d
     return (parent_codes[:, parent] == code).astype(dtype, copy=False)
 
 
+def effect_rows(parents_n_classes: Sequence[int]) -> np.ndarray:
+    """Return, for each of the parents' columns, where its class stands among all classes of all parents."""
+    parent, code = columns_of(parents_n_classes)
+    return np.cumsum([0, *parents_n_classes])[parent] + code
+
+
 def split_effects(rows: np.ndarray, parents_n_classes: Sequence[int]) -> tuple[np.ndarray, ...]:
     """Return what each class of each parent adds to the scores, from coefficients with a row for each column."""
-    parent, code = columns_of(parents_n_classes)
-    starts = np.cumsum([0, *parents_n_classes])
+    starts = np.cumsum([0, *parents_n_classes]).tolist()
     effects = np.zeros((starts[-1], rows.shape[1]))
-    effects[starts[parent] + code] = rows
-    return tuple(effects[start:end] for start, end in pairwise(starts.tolist()))
-
-
-def join_effects(effects: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the coefficients of the parents' columns, and what each adds to the intercept.
-
-    The reverse of `split_effects`, also for effects of binary parents whose class 0 has an effect of its own.
-    """
-    n_classes = np.array([len(values) for values in effects], dtype=np.int64)
-    parent, code = columns_of(n_classes)  # type: ignore[arg-type]
-    first = (np.cumsum(n_classes) - n_classes)[parent]
-    joined = np.concatenate(effects)
-    base = joined[first] * (n_classes[parent] == 2)[:, None]
-    return joined[first + code] - base, base
+    effects[effect_rows(parents_n_classes)] = rows
+    return tuple(effects[start:end] for start, end in pairwise(starts))
 
 
 def ranges(first: np.ndarray, widths: np.ndarray) -> np.ndarray:

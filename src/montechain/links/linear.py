@@ -12,28 +12,35 @@ from typing import Any
 
 import numpy as np
 
-from montechain._kernels.conditional import ONE_VERSUS_REST, SOFTMAX, Links, respond_rows
+from montechain._kernels.conditional import Links
 from montechain._kernels.ties import on_grid
 from montechain._savable import require, savable
 from montechain.links.design import as_matrix
 
 __all__ = [
-    "ONE_VERSUS_REST",
-    "SOFTMAX",
     "FittedLinearLink",
     "LinearScorer",
     "LinearScores",
     "Links",
+    "log_probabilities",
     "n_scores",
     "smoothed_log_proba",
 ]
 
 
-def n_scores(response: int, n_classes: int) -> int:
-    """Return how many scores a link with this response has for `n_classes` classes."""
+def n_scores(n_classes: int) -> int:
+    """Return how many scores a link has: none for one class, the log-odds of the second for two, else one per class."""
+    return n_classes - 1 if n_classes <= 2 else n_classes
+
+
+def log_probabilities(scores: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return the log-probabilities, of shape (n, n_classes), of one link for n rows of scores."""
     if n_classes == 1:
-        return 0
-    return 1 if response == SOFTMAX and n_classes == 2 else n_classes
+        return np.zeros((len(scores), 1))
+    if n_classes == 2:
+        return np.minimum(np.hstack([-scores, scores]), 0.0) - np.log1p(np.exp(-np.abs(scores)))
+    shifted = scores - scores.max(axis=1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
 
 
 def smoothed_log_proba(counts: np.ndarray) -> np.ndarray:
@@ -55,10 +62,8 @@ class FittedLinearLink:
     ----------
     n_classes : int
         Number of classes K of the link's own label.
-    response : int
-        How scores become probabilities: `SOFTMAX` or `ONE_VERSUS_REST`.
     coef : ndarray of shape (n_features, W)
-        W is `n_scores(response, n_classes)`.
+        W is `n_scores(n_classes)`.
     intercept : ndarray of shape (W,)
     parent_effects : tuple of ndarray of shape (K_j, W)
         For each parent, in the order in which the link names its parents, what each of its classes
@@ -66,7 +71,6 @@ class FittedLinearLink:
     """
 
     n_classes: int
-    response: int
     coef: np.ndarray
     intercept: np.ndarray
     parent_effects: tuple[np.ndarray, ...] = ()
@@ -78,12 +82,12 @@ class FittedLinearLink:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Check a state from a file, on whose sizes kernels rely, and take it over."""
-        width = n_scores(state["response"], state["n_classes"])
+        width = n_scores(state["n_classes"])
         sizes, effects = state["parents_n_classes"], state["parent_effects"]
         coef, intercept = state["coef"], state["intercept"]
         arrays = (coef, intercept, effects)
-        is_known = state["response"] in (SOFTMAX, ONE_VERSUS_REST) and state["n_classes"] >= 1
-        require(is_known and all(type(k) is int and k >= 1 for k in sizes), "a link has an unknown kind")
+        is_known = all(type(k) is int and k >= 1 for k in (state["n_classes"], *sizes))
+        require(is_known, "a link has an unknown number of classes")
         # joblib loads large arrays as memory maps.
         are_numbers = all(isinstance(a, np.ndarray) and a.dtype == np.float64 for a in arrays)
         require(are_numbers, "a link does not hold numbers")
@@ -93,7 +97,6 @@ class FittedLinearLink:
         parent_effects = tuple(np.split(effects, np.cumsum(sizes)[:-1])) if sizes else ()
         self.__dict__.update(
             n_classes=int(state["n_classes"]),
-            response=int(state["response"]),
             coef=np.asarray(coef),
             intercept=np.asarray(intercept),
             parent_effects=parent_effects,
@@ -113,16 +116,16 @@ class FittedLinearLink:
 
     def log_proba(self, X: Any, parent_codes: np.ndarray) -> np.ndarray:
         """Return log-probabilities of shape (n, n_classes); `parent_codes` has one column per parent."""
-        return respond_rows(self.scores(X, parent_codes), self.response, self.n_classes)
+        return log_probabilities(self.scores(X, parent_codes), self.n_classes)
 
     @classmethod
     def constant(cls, log_proba: np.ndarray, n_features: int, parents_n_classes: Sequence[int]) -> FittedLinearLink:
         """Return a link that gives the same log-probabilities whatever x and the parents are."""
         n_classes = len(log_proba)
-        width = n_scores(SOFTMAX, n_classes)
+        width = n_scores(n_classes)
         intercept = np.array([log_proba[1] - log_proba[0]]) if n_classes == 2 else np.array(log_proba)[:width]
         effects = tuple(np.zeros((k, width)) for k in parents_n_classes)
-        return cls(n_classes, SOFTMAX, np.zeros((n_features, width)), intercept, effects)
+        return cls(n_classes, np.zeros((n_features, width)), intercept, effects)
 
 
 @dataclass(frozen=True)
@@ -154,7 +157,7 @@ class LinearScores:
             active = effects[links.active_start[j] : links.active_start[j + 1]]
             if active.any():
                 scores += np.vstack([np.zeros(scores.shape[1]), active])[codes]
-        return respond_rows(scores, links.response[k], links.n_classes[k])
+        return log_probabilities(scores, int(links.n_classes[k]))
 
 
 class LinearScorer:
@@ -170,13 +173,12 @@ class LinearScorer:
 
     def __init__(self, links: Sequence[FittedLinearLink], parents: Sequence[Sequence[int]]):
         n_classes = np.array([link.n_classes for link in links], dtype=np.int64)
-        response = np.array([link.response for link in links], dtype=np.int64)
         score_start = np.cumsum([0, *(len(link.intercept) for link in links)], dtype=np.int64)
         active_start = np.cumsum([0, *(n_classes - 1)], dtype=np.int64)
         self.coef = np.concatenate([link.coef for link in links], axis=1)
         self.intercept = np.concatenate([link.intercept for link in links])
         effects = np.zeros((len(self.intercept), active_start[-1]))
-        self.links = Links(effects, score_start, response, n_classes, active_start)
+        self.links = Links(effects, score_start, n_classes, active_start)
         if self.links.is_all_binary:  # all at once: there may be thousands of parents, each with two numbers
             blocks = [np.empty((0, 1)), *(values for link in links for values in link.parent_effects)]
             of_first, of_second = np.concatenate(blocks).reshape(-1, 2).T

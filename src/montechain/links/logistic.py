@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,8 @@ from montechain.links.base import (
     class_weights,
     refuse_fit_params,
 )
-from montechain.links.design import columns_of, join_effects, name_labels, parent_columns, ranges, split_effects
-from montechain.links.linear import SOFTMAX, FittedLinearLink, n_scores, smoothed_log_proba
+from montechain.links.design import columns_of, effect_rows, parent_columns, ranges, split_effects
+from montechain.links.linear import FittedLinearLink, n_scores, smoothed_log_proba
 from montechain.targets import named_labels
 
 __all__ = ["LogisticLink"]
@@ -32,6 +32,8 @@ SMALL = 2**13
 """Number of entries of X up to which links are learned to `TIGHT`. That takes hardly any time, and a row of weight two
 then counts exactly as two rows do."""
 TIGHT = 1e-10
+MAX_NAMED = 5
+"""Maximum number of labels named in a warning."""
 
 
 class LogisticLink(LinkLearner):
@@ -125,115 +127,96 @@ class LogisticLink(LinkLearner):
         Parameters
         ----------
         initial : sequence of (problem, link) or None, optional
-            For each problem a link of the same label to start from. Its parents may be others: the effects of those
-            in common are taken over. The answer is the same within `tol`.
+            For each problem a link of the same label to start from, learned by a `LogisticLink`. Its parents may be
+            others: the effects of common parents are kept. The answer is the same within `tol`.
         """
-        labels = sorted({problem.label for problem in problems})
         parents = sorted(set().union(*(problem.parents for problem in problems)))
-        prepared = _Prepared(self, X, codes, filled, n_classes, labels, parents, **options)
+        prepared = _Prepared(self, X, codes, filled, n_classes, parents, **options)
         return prepared.fit_links(problems, on_link=on_link, initial=initial)
 
     def prepared(self, X, codes, filled, n_classes, **options):
         """Return `fit_links` for these rows, with x and all labels prepared once."""
-        labels = range(codes.shape[1])
-        return _Prepared(self, X, codes, filled, n_classes, labels, labels, **options).fit_links
+        return _Prepared(self, X, codes, filled, n_classes, range(codes.shape[1]), **options).fit_links
 
 
 class _Prepared:
-    """Prepared rows, whose links are learned by one or more calls of the solver.
-
-    Parameters
-    ----------
-    labels, parents : sequences of int
-        The labels that links may be learned for, and those that may be parents; both ascending.
-    """
+    """Prepared rows, whose links are learned by one or more calls of the solver; only `parents` may be parents."""
 
     def __init__(
-        self, learner, X, codes, filled, n_classes, labels, parents, *, sample_weight=None, names=None, n_jobs=None,
+        self, learner, X, codes, filled, n_classes, parents, *, sample_weight=None, names=None, n_jobs=None,
         **fit_params,
     ):  # fmt: skip
         refuse_fit_params(learner, fit_params)
         check_positive(learner, C=numbers.Real, tol=numbers.Real, max_iter=numbers.Integral)
         if learner.parent_C is not None:
             check_positive(learner, parent_C=numbers.Real)
-        X = check_inputs(X)
-        weight = check_weights(sample_weight, len(codes))
-        self.learner, self.n_jobs = learner, n_jobs
-        self.names = named_labels(names, codes.shape[1])
-        self.n_features = X.shape[1]
-        self.n_classes = np.array(n_classes, dtype=np.int64)
+        X, n_labels, given = check_inputs(X), codes.shape[1], learner.class_weight
+        weight = check_weights(sample_weight, X)
+        self.learner, self.n_jobs, self.names = learner, n_jobs, named_labels(names, n_labels)
+        self.n_features, self.n_classes = X.shape[1], np.array(n_classes, dtype=np.int64)
         self.tol = float(learner.tol) if X.shape[0] * X.shape[1] > SMALL else min(float(learner.tol), TIGHT)
 
-        self.row_of = {label: row for row, label in enumerate(labels)}
-        by_label = np.ascontiguousarray(codes[:, list(labels)].T)
-        self.counts = [class_counts(own, weight, self.n_classes[j]) for own, j in zip(by_label, labels, strict=True)]
+        self.counts = [class_counts(own, weight, k) for own, k in zip(codes.T, self.n_classes, strict=True)]
         self.occurring = [np.flatnonzero(counts > 0.0) for counts in self.counts]
-        given = learner.class_weight
-        if isinstance(given, list | tuple) and len(given) != codes.shape[1]:
+        given = given if isinstance(given, list | tuple) else [given] * n_labels
+        if len(given) != n_labels:
             raise ValueError(
-                f"class_weight has {len(given)} entries for {codes.shape[1]} labels. Give one entry for each label, "
-                'or a single None, "balanced" or dict for all of them.'
+                f"class_weight has {len(given)} entries for {n_labels} labels. Give one entry for each label, or a "
+                'single None, "balanced" or dict for all of them.'
             )
-        self.class_weights = [
-            class_weights(given[label] if isinstance(given, list | tuple) else given, *own)
-            for label, *own in zip(labels, self.counts, self.occurring, strict=True)
-        ]
-        targets = np.array([_renumbered(*own) for own in zip(by_label, self.occurring, strict=True)])
+        self.class_weights = [class_weights(*own) for own in zip(given, self.counts, self.occurring, strict=True)]
+        targets = np.array([_renumbered(*own) for own in zip(codes.T, self.occurring, strict=True)])
         # One block of columns for each label that may be a parent; each problem is allowed its own parents'.
-        columns = parent_columns(filled[:, list(parents)], self.n_classes[list(parents)], dtype=bool)
-        self.n_columns = np.zeros(codes.shape[1], dtype=np.int64)
-        for j in parents:
-            self.n_columns[j] = len(columns_of([self.n_classes[j]])[0])
+        parents = np.array(parents, dtype=np.int64)
+        columns = parent_columns(filled[:, parents], self.n_classes[parents], dtype=bool)
+        self.n_columns = np.bincount(parents[columns_of(self.n_classes[parents])[0]], minlength=n_labels)
         self.first_column = np.cumsum(self.n_columns) - self.n_columns
-        self.solver = LogisticProblems(X, columns, targets, sample_weight=weight)
+        self.solver = LogisticProblems(X, columns, targets, weight, float(learner.C), learner.parent_C)
 
     def fit_links(self, problems, *, on_link=None, initial=None) -> list[FittedLink]:
         """Learn some links; see `LogisticLink.fit_links`."""
-        rows = [self.row_of[problem.label] for problem in problems]
         links: list[Any] = [None] * len(problems)
-        to_solve = []
-        for q, (row, problem) in enumerate(zip(rows, problems, strict=True)):
-            if len(self.occurring[row]) > 1:
-                to_solve.append(q)
-                continue
-            constant = smoothed_log_proba(self.counts[row])
-            links[q] = FittedLinearLink.constant(constant, self.n_features, self.n_classes[list(problem.parents)])
-            if on_link is not None:
-                on_link(problem)
-        if not to_solve:
-            return links
+        to_solve = [q for q, (label, _) in enumerate(problems) if len(self.occurring[label]) > 1]
+        if to_solve:
+            starts = None if initial is None else [initial[q] for q in to_solve]
+            for q, link in zip(to_solve, self._solve([problems[q] for q in to_solve], on_link, starts), strict=True):
+                links[q] = link
+        for q, (label, parents) in enumerate(problems):
+            if links[q] is None:
+                constant = smoothed_log_proba(self.counts[label])
+                links[q] = FittedLinearLink.constant(constant, self.n_features, self.n_classes[list(parents)])
+                if on_link is not None:
+                    on_link(problems[q])
+        return links
 
-        target_row, labels = [rows[q] for q in to_solve], [problems[q].label for q in to_solve]
-        columns = [self._columns(problems[q].parents) for q in to_solve]
-        n_classes = [len(self.occurring[row]) for row in target_row]
-        allowed = np.zeros((len(to_solve), self.n_columns.sum()), dtype=bool)
-        class_weight = np.ones((len(to_solve), max(n_classes)))
-        for i, row in enumerate(target_row):
+    def _solve(self, problems, on_link, initial) -> Iterator[FittedLink]:
+        """Yield the links of labels with at least two classes."""
+        labels, columns = [label for label, _ in problems], [self._columns(parents) for _, parents in problems]
+        n_classes = [len(self.occurring[label]) for label in labels]
+        allowed = np.zeros((len(problems), self.n_columns.sum()), dtype=bool)
+        class_weight = np.ones((len(problems), max(n_classes)))
+        for i, label in enumerate(labels):
             allowed[i, columns[i]] = True
-            class_weight[i, : n_classes[i]] = self.class_weights[row]
+            class_weight[i, : n_classes[i]] = self.class_weights[label]
         solution = self.solver.solve(
             allowed,
-            target_row,
+            labels,
             n_classes,
-            C=float(self.learner.C),
-            parent_C=self.learner.parent_C,
-            centre=self._centre(labels, target_row),
+            centre=None if self.learner.centre is None else np.concatenate([self._centre(label) for label in labels]),
             class_weight=class_weight,
             tol=self.tol,
             max_iter=int(self.learner.max_iter),
-            initial=None if initial is None else self._start([initial[q] for q in to_solve], target_row, allowed),
-            on_solved=None if on_link is None else lambda i: on_link(problems[to_solve[i]]),
+            initial=None if initial is None else np.concatenate(list(map(self._start, initial, labels))),
+            on_solved=None if on_link is None else lambda i: on_link(problems[i]),
             n_jobs=self.n_jobs,
         )
         self._warn_of_the_unsolved(solution, labels)
-        for i, q in enumerate(to_solve):
+        for i, (label, parents) in enumerate(problems):
             own = solution.coefficients[solution.score_start[i] : solution.score_start[i + 1]].T
             of_x, of_parents = own[1 : 1 + self.n_features], own[1 + self.n_features :]
-            effects = split_effects(of_parents[columns[i]], self.n_classes[list(problems[q].parents)])
-            link = FittedLinearLink(n_classes[i], SOFTMAX, of_x, own[0], effects)
-            row, n_known = rows[q], int(self.n_classes[labels[i]])
-            links[q] = _with_absent_classes(link, n_known, self.occurring[row], self.counts[row].sum())
-        return links
+            effects = split_effects(of_parents[columns[i]], self.n_classes[list(parents)])
+            link = FittedLinearLink(n_classes[i], of_x, own[0], effects)
+            yield _with_absent_classes(link, self.counts[label], self.occurring[label])
 
     def _columns(self, parents):
         """Return the columns of some parents, one parent after the other."""
@@ -244,50 +227,42 @@ class _Prepared:
         unsolved = np.flatnonzero(~solution.converged).tolist()
         if len(unsolved):
             C, tol, max_iter = self.learner.C, self.learner.tol, self.learner.max_iter
+            names = [repr(name) for name in dict.fromkeys(self.names[labels[i]] for i in unsolved)]
+            more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
             warnings.warn(
                 f"{len(unsolved)} of {len(labels)} links did not converge to tol={tol} within max_iter={max_iter} "
                 f"iterations (largest gradient {solution.gradient[unsolved].max():.2g}): "
-                f"{name_labels(self.names[labels[i]] for i in unsolved)}. Use LogisticLink(max_iter={10 * max_iter}), "
-                f"a C smaller than {C}, or scale the columns of X.",
+                f"label{'s' * (len(names) > 1)} {', '.join(names[:MAX_NAMED])}{more}. Use "
+                f"LogisticLink(max_iter={10 * max_iter}), a C smaller than {C}, or scale the columns of X.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
-    def _centre(self, labels, target_row):
-        """Return the coefficients on which the penalty is centred, as the solver takes them."""
-        if self.learner.centre is None:
-            return None
-        rows = []
-        for label, row in zip(labels, target_row, strict=True):
-            given, shape = np.asarray(self.learner.centre[label], dtype=float), (self.n_features, self.n_classes[label])
-            if given.shape != shape:
-                raise ValueError(
-                    f"centre[{label}] has the shape {given.shape}. Give one row for each input and one column for each "
-                    f"class of {self.names[label]!r}: {tuple(map(int, shape))}."
-                )
-            rows.append(np.pad(_among(given, self.occurring[row]).T, ((0, 0), (1, self.n_columns.sum()))))
-        return np.concatenate(rows)
+    def _centre(self, label):
+        """Return the coefficients on which the penalty of a label is centred, as the solver takes them."""
+        given, shape = np.asarray(self.learner.centre[label], dtype=float), (self.n_features, self.n_classes[label])
+        if given.shape != shape:
+            raise ValueError(
+                f"centre[{label}] has the shape {given.shape}. Give one row for each input and one column for each "
+                f"class of {self.names[label]!r}: {tuple(map(int, shape))}."
+            )
+        return np.pad(_among(given, self.occurring[label]).T, ((0, 0), (1, self.n_columns.sum())))
 
-    def _start(self, initial, target_row, allowed):
-        """Return coefficients to start from, as the solver takes them, made of links that may have other parents."""
-        rows = []
-        first_parent = 1 + self.n_features
-        for given, row, own_allowed in zip(initial, target_row, allowed, strict=True):
-            classes = self.occurring[row]
-            own = np.zeros((n_scores(SOFTMAX, len(classes)), first_parent + len(own_allowed)))
-            rows.append(own)
-            if given is None:
-                own[:, 0] = np.nan  # the solver starts from the class frequencies
-                continue
-            problem, link = given
-            own[:, 0] = _among(link.intercept, classes)
-            own[:, 1:first_parent] = _among(link.coef, classes).T
-            if problem.parents:
-                columns = self._columns(problem.parents)
-                effects, base = (_among(values, classes) for values in join_effects(link.parent_effects))
-                own[:, 0] += base[own_allowed[columns]].sum(axis=0)
-                own[:, first_parent + columns] = effects.T  # those of others, the solver leaves out
-        return np.concatenate(rows)
+    def _start(self, given, label):
+        """Return coefficients to start from, as the solver takes them, from a link that may have other parents."""
+        classes, first_parent = self.occurring[label], 1 + self.n_features
+        own = np.zeros((n_scores(len(classes)), first_parent + self.n_columns.sum()))
+        if given is None:
+            own[:, 0] = np.nan  # the solver starts from the class frequencies
+            return own
+        (_, parents), link = given
+        own[:, 0] = _among(link.intercept, classes)
+        own[:, 1:first_parent] = _among(link.coef, classes).T
+        effects = np.concatenate([np.empty((0, len(link.intercept))), *link.parent_effects])
+        # The solver leaves out those of labels that are not parents any more.
+        of_columns = effects[effect_rows(link.parents_n_classes)]
+        own[:, first_parent + self._columns(parents)] = _among(of_columns, classes).T
+        return own
 
 
 def _renumbered(codes: np.ndarray, occurring: np.ndarray) -> np.ndarray:
@@ -297,13 +272,12 @@ def _renumbered(codes: np.ndarray, occurring: np.ndarray) -> np.ndarray:
     return number[codes]
 
 
-def _with_absent_classes(
-    link: FittedLinearLink, n_classes: int, occurring: np.ndarray, total: float
-) -> FittedLinearLink:
-    """Return the link with scores for all of `n_classes` classes."""
+def _with_absent_classes(link: FittedLinearLink, counts: np.ndarray, occurring: np.ndarray) -> FittedLinearLink:
+    """Return the link with scores for all classes, not only for those that occur."""
+    n_classes = len(counts)
     if len(occurring) == n_classes:
         return link
-    width = n_scores(SOFTMAX, n_classes)
+    width = n_scores(n_classes)
 
     def spread(values: np.ndarray) -> np.ndarray:
         if len(occurring) == 2:
@@ -314,10 +288,10 @@ def _with_absent_classes(
 
     intercept = spread(link.intercept)
     # The scores of the classes that occur sum to zero, so that their exponentials sum to at least their number.
-    bound = np.log(0.5 / (total + 0.5 * n_classes))
+    bound = np.log(0.5 / (counts.sum() + 0.5 * n_classes))
     intercept[np.setdiff1d(np.arange(n_classes), occurring)] = np.log(len(occurring)) + bound
     return FittedLinearLink(
-        n_classes, SOFTMAX, spread(link.coef), intercept, tuple(spread(effects) for effects in link.parent_effects)
+        n_classes, spread(link.coef), intercept, tuple(spread(effects) for effects in link.parent_effects)
     )
 
 

@@ -12,19 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_softmax
+from scipy.special import expit, log_expit, log_softmax
 
 from montechain._savable import require, savable
 from montechain.links.linear import FittedLinearLink
 
-__all__ = ["FittedPairwiseLink", "couple"]
+__all__ = ["FittedOneVersusRestLink", "FittedPairwiseLink", "couple", "newton_share"]
 
 MAX_STEPS = 200
 """Maximum number of Newton steps."""
 ACCURACY = 1e-11
 """Movement of the log-probabilities at which they are found: the next step would move them by its square."""
-LONGEST_STEP = 4.0
-"""Distance beyond which the second derivatives say nothing."""
 LARGEST_CONTRADICTION = 0.5
 """Log-odds that are missed by more than this share of them do not tell where to start."""
 LEAST = 1e-30
@@ -66,6 +64,36 @@ class FittedPairwiseLink:
         return couple(self.odds.scores(X, parent_codes), self.pair_weight, self.n_classes)
 
 
+@savable
+@dataclass(frozen=True)
+class FittedOneVersusRestLink:
+    """A fitted link with log-odds for each class against all others, whose probabilities are divided by their sum."""
+
+    odds: FittedLinearLink
+
+    def _check_loaded(self) -> None:
+        is_linear = isinstance(self.odds, FittedLinearLink) and len(self.odds.intercept) == self.odds.n_classes
+        require(is_linear, "a link has an unknown kind")
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes of the label."""
+        return self.odds.n_classes
+
+    def log_proba(self, X: Any, parent_codes: np.ndarray) -> np.ndarray:
+        """Return log-probabilities of shape (n, n_classes)."""
+        return log_softmax(log_expit(self.odds.scores(X, parent_codes)), axis=1)
+
+
+def newton_share(longest: Any) -> Any:
+    """Return the share of a Newton step that lowers a sum of logistic losses, if it moves no score by more than this.
+
+    The curvature of a logistic loss changes by at most a factor of ``exp(d)`` when its score moves by d, so that the
+    loss falls all the way up to ``log(1 + longest) / longest`` of the step: no search along it is needed.
+    """
+    return np.log1p(longest) / longest
+
+
 def couple(odds: np.ndarray, weight: np.ndarray, n_classes: int) -> np.ndarray:
     """Return the log-probabilities (n, K) that fit log-odds (n, K (K - 1) / 2) of class i against j > i best.
 
@@ -77,39 +105,24 @@ def couple(odds: np.ndarray, weight: np.ndarray, n_classes: int) -> np.ndarray:
     first, second = np.triu_indices(n_classes, 1)
     pairs = np.eye(n_classes)[first] - np.eye(n_classes)[second]
     wanted, other = expit(odds), expit(-odds)
-
-    def divergence(rows, position):
-        gap = position @ pairs.T
-        loss = other[rows] * np.maximum(gap, 0.0) + wanted[rows] * np.maximum(-gap, 0.0)
-        return (loss + np.log1p(np.exp(-np.abs(gap)))) @ weight
-
     # Least squares of the log-odds are right if they do not contradict each other; if they do, zero may be nearer.
     conductance = weight * np.maximum(wanted * other, 1e-6)
     position = _settle(conductance, (conductance * odds) @ pairs)
     contradiction = (np.abs(odds - position @ pairs.T) / (1.0 + np.abs(odds))).max(axis=1)
     position[contradiction > LARGEST_CONTRADICTION] = 0.0
     rows = np.arange(len(odds))
-    value = divergence(rows, position)
     for _ in range(MAX_STEPS):
         gap = position[rows] @ pairs.T
         low, high = expit(-np.abs(gap)), expit(np.abs(gap))
         # The difference of the shares, taken between those that are small.
         surplus = weight * np.where(gap <= 0.0, wanted[rows] - low, low - other[rows])
         step = _settle(weight * np.maximum(low * high, LEAST), surplus @ pairs)
-        longest = np.abs(step).max(axis=1)
+        longest = np.ptp(step, axis=1)
         left = longest > ACCURACY
-        rows, step = rows[left], np.clip(step[left], -LONGEST_STEP, LONGEST_STEP)
-        if not len(rows):
+        if not left.any():
             break
-        start, size = position[rows], np.ones((len(rows), 1))
-        for _ in range(20):
-            tried = divergence(rows, start + size * step)
-            # Near the solution the divergence is flat, and rounding decides which of two is less.
-            too_far = tried > value[rows] * (1.0 + 1e-14)
-            if not too_far.any():
-                break
-            size[too_far] *= 0.5
-        position[rows], value[rows] = start + size * step, tried
+        rows = rows[left]
+        position[rows] += newton_share(longest[left, None]) * step[left]
     return log_softmax(position, axis=1)
 
 

@@ -24,16 +24,16 @@ from montechain.links.base import (
     class_counts,
     refuse_fit_params,
 )
-from montechain.links.design import augment, column_extremes, parent_columns, rescaled, split_effects
-from montechain.links.linear import ONE_VERSUS_REST, SOFTMAX, FittedLinearLink, smoothed_log_proba
-from montechain.links.pairwise import FittedPairwiseLink
+from montechain.links.design import augment, column_extremes, parent_columns, split_effects
+from montechain.links.linear import FittedLinearLink, smoothed_log_proba
+from montechain.links.pairwise import FittedPairwiseLink, newton_share
 
 __all__ = ["SVMLink", "fit_sigmoid"]
 
 RIDGE = 1e-8
 """Penalty of the logistic model, so small that it matters only if the scores separate the classes."""
 FINEST = 1e-6
-"""Tolerance to which machines are learned at most: from there on the equations of the support vectors are solved."""
+"""Tolerance of `SVC` at most: for smaller ones, the equations of the support vectors are solved."""
 MAX_GRAM_ROWS = 4096
 """Number of rows up to which machines are given the products of all pairs of rows, which all links share."""
 
@@ -88,17 +88,15 @@ class SVMLink(OneByOne):
     def _link_fitter(self, X, codes, filled, n_classes, names, *, sample_weight=None, **fit_params):
         refuse_fit_params(self, fit_params)
         check_positive(self, C=numbers.Real, tol=numbers.Real, max_iter=numbers.Integral)
-        X, exponent = rescaled(check_inputs(X))
-        weight = check_weights(sample_weight, len(codes))
+        X = check_inputs(X)
+        weight = check_weights(sample_weight, X)
         counting = _ScaledRows.of(X, np.flatnonzero(weight > 0.0))
-        return partial(self._fit_link, X, counting, exponent, codes, filled, weight, n_classes, names)
+        return partial(self._fit_link, X, counting, codes, filled, weight, n_classes, names)
 
-    def _fit_link(
-        self, X, counting, exponent, codes, filled, weight, n_classes, names, problem: LinkProblem
-    ) -> FittedLink:
+    def _fit_link(self, X, counting, codes, filled, weight, n_classes, names, problem: LinkProblem) -> FittedLink:
         label, parents = problem
-        own, parents_n_classes = codes[:, label], [n_classes[j] for j in parents]
-        counts = class_counts(own, weight, n_classes[label])
+        own, parents_n_classes, K = codes[:, label], [n_classes[j] for j in parents], n_classes[label]
+        counts = class_counts(own, weight, K)
         if (counts > 0.0).sum() <= 1:
             return FittedLinearLink.constant(smoothed_log_proba(counts), X.shape[1], parents_n_classes)
         if (own[counting.rows] < 0).any():
@@ -111,7 +109,6 @@ class SVMLink(OneByOne):
         inputs = augment(counting.X, beside)
 
         # With two classes the score is the log-odds of class 1, but in pairs that of the first against the second.
-        K = n_classes[label]
         pairs = [(1, 0)] if K == 2 else list(combinations(range(K), 2))
         coef, intercept = np.zeros((inputs.shape[1], len(pairs))), np.zeros(len(pairs))
         for w, (positive, negative) in enumerate(pairs):
@@ -124,17 +121,14 @@ class SVMLink(OneByOne):
                 inputs[rows], products, own[rows] == positive, weight[rows], names[label]
             )
         of_x, of_parents = np.split(coef, [X.shape[1]])
-        of_x *= counting.scale[:, None]
         intercept -= counting.shift @ of_x
-        of_x = np.ldexp(of_x, -exponent[:, None])
+        of_x *= counting.scale[:, None]
         effects = split_effects(of_parents, parents_n_classes)
         if K == 2:
-            return FittedLinearLink(2, SOFTMAX, of_x, intercept, effects)
+            return FittedLinearLink(2, of_x, intercept, effects)
         # A pair that never occurs still needs a little weight, or its classes would get no probability at all.
         pair_weight = np.array([max(counts[i] + counts[j], 1.0) for i, j in pairs])
-        return FittedPairwiseLink(
-            K, FittedLinearLink(len(pairs), ONE_VERSUS_REST, of_x, intercept, effects), pair_weight
-        )
+        return FittedPairwiseLink(K, FittedLinearLink(len(pairs), of_x, intercept, effects), pair_weight)
 
     def _fit_pair(self, inputs, products, is_positive, weight, name) -> tuple[np.ndarray, float]:
         """Return coefficients and intercept of the log-odds of one class against another."""
@@ -175,7 +169,7 @@ class SVMLink(OneByOne):
 class _ScaledRows(NamedTuple):
     """Some rows of X, with columns that have a range of one and, unless X is sparse, a mean of zero.
 
-    `gram` holds the products of all pairs of rows, centred in any case: only the intercept feels it, and the solver
+    `gram` holds the products of all pairs of rows, centred in any case: only the intercept changes, and the solver
     needs fewer steps.
     """
 
@@ -188,18 +182,22 @@ class _ScaledRows(NamedTuple):
     @classmethod
     def of(cls, X: Any, rows: np.ndarray) -> _ScaledRows:
         """Return these rows of X, scaled."""
-        X, few = X[rows], 0 < len(rows) <= MAX_GRAM_ROWS
+        X = X[rows]
         low, high = column_extremes(X) if len(rows) else np.zeros((2, X.shape[1]))
         scale = np.divide(1.0, high - low, out=np.zeros(len(low)), where=high > low)
+        shift = np.zeros(len(low))
+        X = X @ sp.diags_array(scale, format="csr") if sp.issparse(X) else X * scale
+        if not sp.issparse(X) and len(rows):
+            shift = X.mean(axis=0)
+            X -= shift
+        if not 0 < len(rows) <= MAX_GRAM_ROWS:
+            return cls(rows, X, shift, scale, None)
+        gram = X @ X.T
         if sp.issparse(X):
-            X = sp.csr_array(X @ sp.diags_array(scale, format="csr"))
-            gram = (X @ X.T).toarray() if few else np.zeros((1, 1))
+            gram = gram.toarray()
             means = gram.mean(axis=0)
             gram += means.mean() - means - means[:, None]
-            return cls(rows, X, np.zeros(len(low)), scale, gram if few else None)
-        shift = X.mean(axis=0, dtype=np.float64) if len(rows) else low
-        X = (X - shift) * scale
-        return cls(rows, X, shift, scale, X @ X.T if few else None)
+        return cls(rows, X, shift, scale, gram)
 
 
 def _polished(gram, is_positive, dual, intercept, bounds):
@@ -207,12 +205,11 @@ def _polished(gram, is_positive, dual, intercept, bounds):
 
     If it lies outside of the bounds, the solution stays as it is.
     """
-    free = np.flatnonzero(np.abs(dual) < bounds * (1.0 - 1e-12))
-    at_bound = np.setdiff1d(np.arange(len(dual)), free)
-    border = np.ones((len(free), 1))
+    free = np.abs(dual) < bounds * (1.0 - 1e-12)
+    border = np.ones((free.sum(), 1))
     system = np.block([[gram[np.ix_(free, free)], border], [border.T, np.zeros((1, 1))]])
-    margins = np.where(is_positive, 1.0, -1.0)[free] - gram[np.ix_(free, at_bound)] @ dual[at_bound]
-    found = np.linalg.lstsq(system, np.append(margins, -dual[at_bound].sum()), rcond=1e-13)[0]
+    margins = np.where(is_positive, 1.0, -1.0)[free] - gram[np.ix_(free, ~free)] @ dual[~free]
+    found = np.linalg.lstsq(system, np.append(margins, -dual[~free].sum()), rcond=1e-13)[0]
     polished = dual.copy()
     polished[free] = found[:-1]
     inside = (polished >= 0.0) == is_positive
@@ -223,7 +220,7 @@ def fit_sigmoid(scores: np.ndarray, is_positive: np.ndarray, weight: np.ndarray)
     """Fit ``log-odds = slope * score + offset``, almost without penalty.
 
     Minimises the weighted log loss plus `RIDGE` times the square of the slope of the standardised score, as Weka's
-    ``Logistic`` does, by Newton's method with halved steps. Both classes must occur. Equal scores have the slope 0.
+    ``Logistic`` does, by Newton's method. Both classes must occur. Equal scores have the slope 0.
     """
     total = weight.sum()
     centre = weight @ scores / total
@@ -234,27 +231,17 @@ def fit_sigmoid(scores: np.ndarray, is_positive: np.ndarray, weight: np.ndarray)
         return 0.0, float(position[1])
     inputs = np.column_stack([(scores - centre) / spread, np.ones(len(scores))])
     signs = np.where(is_positive, 1.0, -1.0)
-    ridge = np.array([RIDGE, 0.0])
-
-    def objective(position):
-        return weight @ np.logaddexp(0.0, -signs * (inputs @ position)) + ridge @ position**2
-
-    value = objective(position)
+    ridge = np.array([2.0 * RIDGE, 0.0])
     for _ in range(200):
         margins = inputs @ position
-        gradient = inputs.T @ (-signs * weight * expit(-signs * margins)) + 2.0 * ridge * position
+        gradient = inputs.T @ (-signs * weight * expit(-signs * margins)) + ridge * position
         curvature = weight * expit(margins) * expit(-margins)
-        hessian = (inputs * curvature[:, None]).T @ inputs + np.diag(2.0 * ridge)
+        hessian = (inputs * curvature[:, None]).T @ inputs + np.diag(ridge)
         hessian[np.diag_indices(2)] *= 1.0 + 1e-10  # scores that separate the classes leave it almost singular
         step = np.linalg.solve(hessian, gradient)
-        promised = gradient @ step
-        if promised <= 1e-12 * (1.0 + value):
+        longest = np.abs(inputs @ step).max()
+        if longest <= 1e-10:
             break
-        size = 1.0
-        while (new_value := objective(position - size * step)) > value - 1e-4 * size * promised and size > 1e-10:
-            size *= 0.5
-        if size <= 1e-10:
-            break
-        position, value = position - size * step, new_value
+        position -= newton_share(longest) * step
     slope = position[0] / spread
     return float(slope), float(position[1] - slope * centre)

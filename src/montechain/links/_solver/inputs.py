@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from montechain._kernels.sparse import N_SINGLE, sparse_product, sparse_transposed_product
+from montechain._kernels.sparse import sparse_product, sparse_transposed_product
 
 __all__ = ["Inputs"]
 
@@ -58,11 +58,6 @@ class Inputs:
         if few:
             return cls(np.hstack([X, parent_columns], dtype=np.float64), sp.csr_matrix((n_rows, 0)))
         return cls(np.ascontiguousarray(X, dtype=np.float64), sp.csr_matrix(parent_columns, dtype=np.float64))
-
-    @property
-    def n_scores_at_once(self) -> int:
-        """Number of scores that a product serves at little more than the price of one."""
-        return 48 if self.n_dense else N_SINGLE
 
     @cached_property
     def _single(self) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:

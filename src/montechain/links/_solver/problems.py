@@ -7,8 +7,8 @@ X, which all problems share, and those of the parents that a problem has.
 The method is L-BFGS on many problems at once: an iteration takes one product with the inputs and one with their
 transpose for all of them. Two things make iterations few. Steps are found by Newton's method on the slope along the
 direction, which needs no further product because margins are linear in the step. And the first guess of the inverse
-Hessian is the inverse of ``c Z'Z + I / C``, where c is the mean of p (1 - p) of the problem at hand; its factor is
-shared by all problems with about the same c.
+Hessian is the inverse of ``c Z'Z + I / C``, where c is the mean of p (1 - p) of the problem; its factor is shared by
+all problems with about the same c.
 
 Larger problems are first solved with products in single precision. Then the gradient is computed in double precision,
 and where it is not yet small enough, a few more iterations follow. Threads take blocks of problems; the blocks do not
@@ -26,24 +26,22 @@ import numpy as np
 import scipy.sparse as sp
 
 from montechain._threads import one_blas_thread, run_in_threads
-from montechain.links._solver.descent import Descent, Targets, centre, starts
+from montechain.links._solver.descent import MANY_PAIRS, Descent, Problems, centre
 from montechain.links._solver.inputs import Inputs
-from montechain.links._solver.preconditioner import LARGEST_FACTOR, Diagonal, Factor, Shared
+from montechain.links._solver.preconditioner import LARGEST_FACTOR, Factors, diagonal
 from montechain.links.base import class_counts
-from montechain.links.design import ranges, rescaled
+from montechain.links.design import column_extremes, ranges
 
 __all__ = ["LogisticProblems", "Solution"]
 
-MANY_PAIRS, FEW_PAIRS = 40, 10
-"""Pairs that L-BFGS remembers: fewer where each of them is long."""
-LONG_PAIR = 5000
-"""Number of inputs from which on a pair is long."""
 WORK_BYTES = 2**27
 """Scratch space that one block of problems may take, or the size of the inputs if that is more."""
 BLOCK_WIDTH = 24
-"""Scores in a block, about: enough to share products, few enough that threads have blocks to take."""
+"""Scores in a block, about: enough to share products, few enough that there are blocks for several threads."""
 FAR = 64.0
 """Distance of a column from zero, relative to its spread, from which on it is shifted."""
+LARGE = 2.0**40
+"""Columns with entries above this are divided by a power of two, because squares of them would overflow."""
 SINGLE_TOL = 1e-7
 """Smallest tolerance for which single precision comes first."""
 
@@ -65,7 +63,7 @@ class Solution:
 
 
 class LogisticProblems:
-    """Inputs and targets made ready, so that problems about them can be solved again and again.
+    """Prepared inputs and targets, for any number of calls that solve problems about them.
 
     Parameters
     ----------
@@ -74,25 +72,30 @@ class LogisticProblems:
         The inputs that only some of the problems have.
     targets : int ndarray of shape (T, n)
         Classes 0..K-1; negative where unknown: that row does not count.
-    sample_weight : ndarray of shape (n,), optional
+    sample_weight : ndarray of shape (n,)
+    C, parent_C : float
+        Inverse strength of the penalty, and that for the coefficients of the parents; `C` by default.
     """
 
     def __init__(
-        self, X: Any, parent_columns: np.ndarray, targets: np.ndarray, *, sample_weight: np.ndarray | None = None
+        self,
+        X: Any,
+        parent_columns: np.ndarray,
+        targets: np.ndarray,
+        sample_weight: np.ndarray,
+        C: float = 1.0,
+        parent_C: float | None = None,
     ):
-        n_rows, self.n_features = X.shape
-        self.sample_weight = np.ones(n_rows) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
+        self.n_shared, self.sample_weight = 1 + X.shape[1], sample_weight
         self.codes = np.array(targets, dtype=np.int32, order="C")
-        self.counts = [class_counts(own, self.sample_weight, 2) for own in self.codes]
-        self.shift = _shift(X)
-        X, self.exponent = rescaled(X - self.shift if self.shift.any() else X)
-        self.rotation = None if self.exponent.any() else _rotation(X)
-        self.inputs = Inputs.of(X if self.rotation is None else X @ self.rotation, parent_columns)
-        self.n_rotated = self.inputs.n_columns - 1 - parent_columns.shape[1]
-        self.n_pairs = MANY_PAIRS if self.inputs.n_columns < LONG_PAIR else FEW_PAIRS
+        self.counts = [class_counts(own, sample_weight, 2) for own in self.codes]
+        X, self.shift, self.scale = _rescaled(X)
+        self.inputs = Inputs.of(X, parent_columns)
+        of_parents = np.full(parent_columns.shape[1], 1.0 / (C if parent_C is None else parent_C))
+        self.penalty = np.concatenate([[0.0], 1.0 / C / self.scale / self.scale, of_parents])
 
     @cached_property
-    def shared(self) -> Shared | None:
+    def factors(self) -> Factors | None:
         """Factors for preconditioners; None if a diagonal promises less work.
 
         With a factor an iteration costs about ``F * F`` more multiplications for each score, on top of those with the
@@ -101,21 +104,14 @@ class LogisticProblems:
         n_columns = self.inputs.n_columns
         if n_columns > LARGEST_FACTOR or n_columns**2 > 4 * self.inputs.n_values:
             return None
-        return Shared(self.inputs.gram(self.sample_weight), 1 + self.n_rotated)
-
-    @cached_property
-    def squares(self) -> np.ndarray:
-        """The diagonal of the Gram matrix, for the preconditioner that always fits."""
-        return self.inputs.squares(self.sample_weight)
+        return Factors(self.inputs.gram(self.sample_weight), self.n_shared, self.penalty)
 
     def solve(
         self,
         allowed: np.ndarray,
-        target_row: Sequence[int] | np.ndarray,
-        n_classes: Sequence[int] | np.ndarray,
+        target_row: Sequence[int],
+        n_classes: Sequence[int],
         *,
-        C: float = 1.0,
-        parent_C: float | None = None,
         centre: np.ndarray | None = None,
         class_weight: np.ndarray | None = None,
         tol: float = 1e-6,
@@ -133,8 +129,6 @@ class LogisticProblems:
         target_row, n_classes : sequences of Q ints
             The row of the targets that a problem is about, and its number of classes K, all of which must occur in rows
             of positive weight.
-        C, parent_C : float
-            Inverse strength of the penalty, and that for the coefficients of the parents; `C` by default.
         centre : ndarray of shape (W, 1 + D + P), optional
             Coefficients whose distance is penalised; zero by default. Intercepts are not penalised.
         class_weight : ndarray of shape (Q, largest K), optional
@@ -142,93 +136,84 @@ class LogisticProblems:
             A problem is solved when no entry of the gradient of its mean objective exceeds this, and the decrease
             that another step promises is a small share of the objective.
         initial : ndarray of shape (W, 1 + D + P), optional
-            Coefficients to start from. By default, and for problems whose intercept is NaN, the coefficients are zero
-            and the intercepts are those of the class frequencies.
+            Coefficients to start from. By default, and for problems whose intercept is NaN, the coefficients are those
+            of the centre and the intercepts those of the class frequencies.
         on_solved : callable, optional
             Called with the number of each problem as it is solved; by any of the threads.
         """
-        row = np.asarray(target_row, dtype=np.int64)
-        widths = np.array([1 if k == 2 else k for k in n_classes], dtype=np.int64)
-        score_start = starts(widths)
+        n_problems, widths = len(target_row), np.array([1 if k == 2 else k for k in n_classes], dtype=np.int64)
         if class_weight is None:
-            class_weight = np.ones((len(widths), max(n_classes, default=2)))
-        counts = [self.counts[t][:k] * class_weight[q, :k] for q, (t, k) in enumerate(zip(row, n_classes, strict=True))]
-        weight = np.array([own.sum() for own in counts])
-        targets = Targets(self.codes, row, widths, weight, self.sample_weight, np.array(class_weight, float), allowed)
-        offset = np.zeros((int(score_start[-1]), self.inputs.n_columns))
+            class_weight = np.ones((n_problems, max(n_classes)))
+        counts = [self.counts[t][:k] * own[:k] for t, k, own in zip(target_row, n_classes, class_weight, strict=True)]
+        problems = Problems(
+            codes=self.codes,
+            row=np.array(target_row, dtype=np.int64),
+            score_start=np.cumsum([0, *widths]),
+            weight=np.array([own.sum() for own in counts]),
+            sample_weight=self.sample_weight,
+            class_weight=class_weight,
+            allowed=allowed,
+            offset=np.zeros((widths.sum(), self.inputs.n_columns)),
+            penalty=self.penalty,
+        )
         if centre is not None:
-            offset = self._internal(centre, targets)
-            initial = np.zeros_like(centre) if initial is None else initial - centre
-        coefficients = self._start(initial, counts, targets, score_start)
-        gradient, n_iter = np.zeros(len(row)), np.zeros(len(row), dtype=np.int64)
-        converged = np.zeros(len(row), dtype=bool)
-        penalty = self._penalty(C, C if parent_C is None else parent_C)
+            problems.offset[:] = self._internal(centre, problems)
+        coefficients = self._start(initial, counts, problems)
+        gradient, n_iter = np.zeros(n_problems), np.zeros(n_problems, dtype=np.int64)
+        converged = np.zeros(n_problems, dtype=bool)
 
-        def solve_block(problems):
-            scores = ranges(score_start[problems], widths[problems])
-            single_first = tol >= SINGLE_TOL and not self.inputs.is_small and (widths[problems] == 1).all()
+        def solve_block(chosen):
+            scores = ranges(problems.score_start[chosen], widths[chosen])
+            single_first = tol >= SINGLE_TOL and not self.inputs.is_small and (widths[chosen] == 1).all()
             for dtype in (np.float32, np.float64) if single_first else (np.float64,):
                 found = Descent(
-                    self.inputs, dtype, preconditioner, targets, self.n_pairs, problems, coefficients[scores],
-                    offset[scores], penalty, tol, max_iter - n_iter[problems],
-                    on_solved if dtype is np.float64 else None,
+                    self.inputs, dtype, precondition, problems, chosen, coefficients[scores], tol,
+                    max_iter - n_iter[chosen], on_solved if dtype is np.float64 else None,
                 ).run()  # fmt: skip
                 if np.isfinite(found.coefficients).all() or dtype is np.float64:
-                    coefficients[scores], n_iter[problems] = found.coefficients, n_iter[problems] + found.n_iter
-                    gradient[problems], converged[problems] = found.norm, found.converged
+                    coefficients[scores], n_iter[chosen] = found.coefficients, n_iter[chosen] + found.n_iter
+                    gradient[chosen], converged[chosen] = found.norm, found.converged
 
         with one_blas_thread():
-            if self.shared is None:
-                preconditioner: Diagonal | Factor = Diagonal(self.squares, penalty)
+            if self.factors is None:
+                precondition = diagonal(self.inputs.squares(self.sample_weight), self.penalty)
             else:
-                preconditioner = Factor(self.shared, allowed, penalty)
-            run_in_threads(solve_block, self._blocks(counts, int(score_start[-1])), n_jobs)
+                precondition = self.factors.restricted(allowed)
+            run_in_threads(solve_block, self._blocks(counts, len(coefficients)), n_jobs)
         found = self._restored(coefficients)
-        return Solution(found if centre is None else found + centre, score_start, gradient, n_iter, converged)
-
-    def _penalty(self, C, parent_C):
-        """Return the penalty of each column: none for the intercept, 1 / C for the others before they are rescaled."""
-        penalty = np.full(self.inputs.n_columns, 1.0 / C)
-        penalty[0] = 0.0
-        penalty[1 + self.n_rotated :] = 1.0 / parent_C
-        if self.rotation is None:
-            penalty[1 : 1 + self.n_rotated] = np.ldexp(1.0 / C, -2 * self.exponent)
-        return penalty
+        found = found if centre is None else found + centre
+        return Solution(found, problems.score_start, gradient, n_iter, converged)
 
     def _restored(self, coefficients):
         """Return coefficients (W, 1 + D + P) for X as it was given."""
-        intercept, of_x, parents = np.split(coefficients, [1, 1 + self.n_rotated], axis=1)
-        of_x = np.ldexp(of_x, -self.exponent) if self.rotation is None else of_x @ self.rotation.T
+        intercept, of_x, parents = np.split(coefficients, [1, self.n_shared], axis=1)
+        of_x = of_x / self.scale
         return np.hstack([intercept - of_x @ self.shift[:, None], of_x, parents])
 
-    def _internal(self, coefficients, targets):
+    def _internal(self, coefficients, problems):
         """Return coefficients (W, F) for the inputs as they are stored, from those for X as it was given."""
-        intercept, of_x, parents = np.split(coefficients, [1, 1 + self.n_features], axis=1)
+        intercept, of_x, parents = np.split(coefficients, [1, self.n_shared], axis=1)
         intercept = intercept + of_x @ self.shift[:, None]
-        of_x = np.ldexp(of_x, self.exponent) if self.rotation is None else of_x @ self.rotation
-        return np.hstack([intercept, of_x, parents * np.repeat(targets.allowed, targets.widths, axis=0)])
+        return np.hstack([intercept, of_x * self.scale, parents * np.repeat(problems.allowed, problems.widths, axis=0)])
 
-    def _start(self, initial, counts, targets, score_start):
+    def _start(self, initial, counts, problems):
         """Return coefficients to start from, one row for each score."""
-        start = np.zeros((int(score_start[-1]), self.inputs.n_columns))
+        start = np.zeros_like(problems.offset)
+        start[:, 0] = np.concatenate([np.log(own[1:] / own[0] if len(own) == 2 else own) for own in counts])
         if initial is not None:
-            start[:] = self._internal(initial, targets)
-        for q, own in enumerate(counts):
-            rows = slice(score_start[q], score_start[q + 1])
-            if initial is None or np.isnan(start[rows, 0]).any():
-                start[rows] = 0.0
-                start[rows, 0] = np.log(own[1] / own[0]) if len(own) == 2 else np.log(own)
+            known = ~np.isnan(initial[:, 0])
+            start[known] = (self._internal(initial, problems) - problems.offset)[known]
         # Taking the same off all classes changes no probability and can only lower the penalty.
-        centre(score_start, np.flatnonzero(targets.widths > 1), start)
+        centre(problems.score_start, np.flatnonzero(problems.widths > 1), start)
         return start
 
     def _blocks(self, counts, n_scores):
         """Return arrays of problems to be solved together, the same for any number of threads.
 
         A label with many rows of both classes takes more iterations than a rare one, as a rule. Each block has some of
-        both, and begins with those that take long.
+        both.
         """
-        per_score = 8 * (self.inputs.n_rows + (self.n_pairs + 4) * self.inputs.n_columns)
+        per_score = 16 * self.inputs.n_rows + 8 * (MANY_PAIRS + 4) * self.inputs.n_columns
         largest = max(1, max(WORK_BYTES, self.inputs.n_bytes) // per_score)
         n_blocks = max(n_scores // BLOCK_WIDTH, 2 if 2 * n_scores > BLOCK_WIDTH else 1, -(-n_scores // largest))
         longest_first = np.argsort([-own.min() for own in counts], kind="stable")
@@ -236,29 +221,21 @@ class LogisticProblems:
         return [problems for problems in dealt if len(problems)]
 
 
-def _shift(X):
-    """Return what to subtract from the columns of a dense X that lie far from zero, such as years.
+def _rescaled(X):
+    """Return X with columns shifted that lie far from zero, such as years, and large ones divided by powers of two.
 
-    Only the intercept changes, and it is not penalised, but the way to the solution is shorter.
+    A shift changes only the intercept, which is not penalised, but the way to the solution is shorter. Division by a
+    power of two is exact. Also return the shift and the divisor of each column.
     """
-    if sp.issparse(X) or not X.size:
-        return np.zeros(X.shape[1])
-    low, high = (0.5 * values.astype(np.float64) for values in (X.min(axis=0), X.max(axis=0)))
-    return np.where(np.abs(low + high) / FAR > high - low, low + high, 0.0)
-
-
-def _rotation(X):
-    """Return V (D, r) with orthonormal columns that span the rows of a dense X, if that makes the problem smaller.
-
-    The best coefficients lie in the span of the rows, and the penalty is the same for V'w as for w, so that X may be
-    replaced by X V, which has no more columns than rows.
-    """
-    n_rows, n_features = X.shape
-    if sp.issparse(X) or n_features <= 1.2 * n_rows or n_rows > LARGEST_FACTOR:
-        return None
-    X = np.asarray(X, dtype=np.float64)
-    squares, left = np.linalg.eigh(X @ X.T)
-    kept = squares > squares[-1] * n_rows * np.finfo(float).eps
-    # Rounding errors of small directions are amplified by the division; one step of Gram-Schmidt repairs them.
-    rotation, _ = np.linalg.qr(X.T @ (left[:, kept] / np.sqrt(squares[kept])))
-    return rotation
+    shift, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
+    if not X.shape[0] or (sp.issparse(X) and np.abs(X.data).max(initial=0.0) <= LARGE):
+        return X, shift, scale
+    low, high = 0.5 * column_extremes(X)
+    if not sp.issparse(X):
+        shift = np.where(np.abs(low + high) / FAR > high - low, low + high, 0.0)
+        X = X - shift if shift.any() else X
+    largest = np.maximum(high - 0.5 * shift, 0.5 * shift - low)
+    if (largest > 0.5 * LARGE).any():
+        scale = np.where(largest > 0.5 * LARGE, np.ldexp(1.0, np.frexp(largest)[1]), 1.0)
+        X = X.multiply(1.0 / scale).tocsr() if sp.issparse(X) else X / scale
+    return X, shift, scale
