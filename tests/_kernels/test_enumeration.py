@@ -134,26 +134,24 @@ def test_draws_equal_those_of_the_reference(seed, parents, is_known, max_nodes, 
     chain, X, known, rng = make_case(seed, parents, is_known, n_rows=1)
     n_labels, row_known = chain.n_labels, None if known is None else known[0]
     uniforms = rng.random((7, n_labels))
-    (base, links), path = chain.scores(X).arrays, new_path(chain.scores(X).links)
-    agreeing = np.empty(0, dtype=np.int32) if known is None else row_known
-    tree, frontier, _, size, _, remaining = kernels.grow_tree(
-        base[0], links, agreeing, n_labels, 0.0, max_nodes, kernels.new_tree(64), path, np.empty(64, dtype=np.int64)
+    tree = PrefixTree(chain, X, known)
+    (base, links, given), full = tree.arrays, np.array([n_labels])
+    grown, _, n_open, *_ = kernels.grow_tree(
+        base[0], links, given[0] if len(given) else given.ravel(), n_labels, 0.0, max_nodes, kernels.new_tree(64),
+        new_path(links),
+    )  # fmt: skip
+    labels, prefixes = np.empty((1, n_labels), dtype=np.int32), []
+    for node in grown[6][:n_open]:
+        length = kernels.write_prefix(grown, node, labels, 0)
+        prefixes.append((tuple(labels[0, :length].tolist()), grown[3][node]))
+    _, labels, depth, log_mass, *_ = kernels.enumerate_vectors(base, links, given, full, 0.0, max_nodes, offset, 7)
+    drawn = np.flatnonzero(depth < n_labels)
+    assert len(drawn) == (7 if prefixes else 0)
+    labels, stop = labels[drawn], np.full(len(drawn), n_labels)
+    log_weight = log_mass[drawn] + tree.complete(
+        np.zeros_like(drawn), labels, uniforms, np.arange(7), depth[drawn], stop
     )
-    if size == 0:
-        return
-    parent, chosen, _, log_mass = tree[:4]
-    prefixes = []
-    for node in frontier[:size]:
-        walk, prefix = node, []
-        while walk > 0:
-            prefix.insert(0, int(chosen[walk]))
-            walk = parent[walk]
-        prefixes.append((tuple(prefix), log_mass[node]))
-    labels = np.empty((7, n_labels), dtype=np.int32)
-    log_weight = np.empty(7)
-    kernels.draw_completions(
-        base[0], links, agreeing, n_labels, tree, path, frontier, size, remaining, offset, uniforms, labels, log_weight
-    )
-    expected = reference.draw_completions(chain, X[0], row_known, prefixes, offset, uniforms)
-    np.testing.assert_array_equal(labels, [vector for vector, _ in expected])
-    np.testing.assert_allclose(log_weight, [weight for _, weight in expected], rtol=0, atol=1e-9)
+    if prefixes:
+        expected = reference.draw_completions(chain, X[0], row_known, prefixes, offset, uniforms)
+        np.testing.assert_array_equal(labels, [vector for vector, _ in expected])
+        np.testing.assert_allclose(log_weight, [weight for _, weight in expected], rtol=0, atol=1e-9)

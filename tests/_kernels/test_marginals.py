@@ -83,7 +83,7 @@ def test_a_longer_chain_agrees_with_the_enumeration(n_labels):
     chain, X = long_chain(n_labels, 4)
     free, arrays = no_knowledge(n_labels), (chain.scores(X).base, chain.scores(X).links.effects)
     rng = np.random.default_rng(0)
-    expected = by_column(Exhaustive().marginals(chain, X, rng=rng).proba)
+    expected = by_column(Exhaustive().marginals(PrefixTree(chain, X), rng).proba)
     exact, _, unresolved, _, every = bounded_marginals(*arrays, free, 0.0, NO_LIMIT)
     np.testing.assert_allclose(exact, expected, rtol=0, atol=1e-12)
     assert (unresolved == 0.0).all()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from montechain._kernels.monte_carlo import monte_carlo
 from montechain.chain import no_knowledge
-from montechain.inference.draws import draw
+from montechain.inference.monte_carlo import draw
 from montechain.links.linear import SOFTMAX
 from montechain.prefix_tree import PrefixTree
 from random_chains import log_proba_table, random_given, random_linear_chain

@@ -27,6 +27,7 @@ from montechain import (
 )
 from montechain.estimators.population import weights_of
 from montechain.ordering import SearchResult
+from montechain.prefix_tree import PrefixTree
 from tests.estimators.test_chain import make_bridges
 
 
@@ -66,7 +67,7 @@ def test_an_ensemble_of_classifier_chains(binary):
         n_chains=5, bootstrap=True, combine="vote", inference="greedy", random_state=0
     ).fit(X, Y)
     rng = np.random.default_rng(0)
-    decided = [Greedy().most_probable(chain, X, rng=rng).labels for chain in model.chains_]
+    decided = [Greedy().search(PrefixTree(chain, X), rng).labels for chain in model.chains_]
     votes = np.mean([y[:, np.argsort(chain.order)] for y, chain in zip(decided, model.chains_, strict=True)], axis=0)
     np.testing.assert_array_equal(model.predict(X), (votes > 0.5).astype(int))
     np.testing.assert_allclose(model.predict_proba(X)[0][:, 1], votes[:, 0])

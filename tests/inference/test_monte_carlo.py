@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from montechain.chain import PrefixTree
 from montechain.inference import MonteCarlo
 from random_chains import (
     as_generic,
@@ -37,7 +38,7 @@ def test_both_paths_are_algorithm_3(initial, share):
         uniforms = seeded().random((12, chain.n_labels))
         labels, log_proba = reference.monte_carlo(chain, X, known, uniforms, initial == "greedy")
         for view in (chain, as_generic(chain)):
-            decision = MonteCarlo(n_samples=12, initial=initial).most_probable(view, X, given=known, rng=seeded())
+            decision = MonteCarlo(n_samples=12, initial=initial).search(PrefixTree(view, X, known), seeded())
             np.testing.assert_array_equal(decision.labels, labels)
             np.testing.assert_allclose(decision.log_proba, log_proba, rtol=0, atol=1e-10)
             assert (decision.upper_bound >= decision.log_proba).all()
@@ -50,8 +51,8 @@ def test_distribution_and_marginals_are_those_of_the_draws(share):
         expected = reference.drawn_vectors(chain, X, known, uniforms)
         for view in (chain, as_generic(chain)):
             sampler = MonteCarlo(n_samples=25)
-            distribution = sampler.distribution(view, X, given=known, rng=seeded())
-            marginals = sampler.marginals(view, X, given=known, rng=seeded()).proba
+            distribution = sampler.weigh(PrefixTree(view, X, known), seeded())
+            marginals = sampler.marginals(PrefixTree(view, X, known), seeded()).proba
             assert (distribution.residual == 1).all()
             assert distribution.estimated.all()
             for i, vectors in enumerate(expected):
@@ -85,7 +86,7 @@ def test_marginals_converge_to_the_truth_under_knowledge():
     chain = random_linear_chain(rng, 4, 3)
     X = rng.normal(size=(3, 3))
     known = np.array([[-1, -1, 1, -1], [-1, 0, -1, 1], [-1, -1, -1, 0]], dtype=np.int32)
-    marginals = MonteCarlo(n_samples=20000).marginals(chain, X, given=known, rng=seeded()).proba
+    marginals = MonteCarlo(n_samples=20000).marginals(PrefixTree(chain, X, known), seeded()).proba
     for marginal, truth in zip(marginals, marginals_of(chain.n_classes, *posterior(chain, X, known)), strict=True):
         np.testing.assert_allclose(marginal, truth, rtol=0, atol=0.03)
 
@@ -101,8 +102,8 @@ def test_hamming(decision, share):
         risk[proba == 0] = np.inf
         for view in (chain, as_generic(chain)):
             sampler = MonteCarlo(n_samples=60, decision=decision)
-            found = sampler.decide(view, X, loss=bind_loss("hamming", chain.n_classes), given=known, rng=seeded())
-            marginals = sampler.marginals(view, X, given=known, rng=seeded()).proba
+            found = sampler.decide(PrefixTree(view, X, known), bind_loss("hamming", chain.n_classes), seeded())
+            marginals = sampler.marginals(PrefixTree(view, X, known), seeded()).proba
             n_certified += found.certified.sum()
             for i, y in enumerate(found.labels):
                 at = int(np.flatnonzero((vectors == y).all(axis=1))[0])
@@ -126,9 +127,9 @@ def test_best_sampled_is_the_draw_with_the_largest_sum_of_marginals():
         chain, X = random_table_chain(rng, (2, 2, 2, 2), 3, concentration=0.3)
         draws = reference.drawn_vectors(chain, X, None, seeded(seed).random((10, 4)))
         sampler, loss = MonteCarlo(n_samples=10, decision="best_sampled"), bind_loss("hamming", chain.n_classes)
-        found = sampler.decide(chain, X, loss=loss, rng=seeded(seed))
-        marginals = sampler.marginals(chain, X, rng=seeded(seed)).proba
-        by_label = MonteCarlo(n_samples=10).decide(chain, X, loss=loss, rng=seeded(seed))
+        found = sampler.decide(PrefixTree(chain, X), loss, seeded(seed))
+        marginals = sampler.marginals(PrefixTree(chain, X), seeded(seed)).proba
+        by_label = MonteCarlo(n_samples=10).decide(PrefixTree(chain, X), loss, seeded(seed))
         for i, vectors in enumerate(draws):
             sums = {y: sum(marginal[i, y[k]] for k, marginal in enumerate(marginals)) for y, _, _, _ in vectors}
             assert sums[tuple(found.labels[i].tolist())] == pytest.approx(max(sums.values()))

@@ -117,7 +117,7 @@ def _respond_rows(scores, response, n_classes, out):
         respond(scores[row], response, n_classes, out[row])
 
 
-@inner
+@njit(cache=False, _nrt=False, forceinline=True)
 def expand(base_row, links, k, active, n_active, scores, out):
     """Write to ``out[:n_classes[k]]`` the log-probabilities of the classes at position `k`.
 

@@ -10,7 +10,7 @@ from numbers import Real
 
 import numpy as np
 
-from montechain._kernels.joint import greedy
+from montechain._kernels.depth_first import search_depth_first
 from montechain._kernels.ties import level
 from montechain._messages import check_positive_integer
 from montechain._rows import join_rows
@@ -45,8 +45,8 @@ class Greedy(Inference):
 
     Examples
     --------
-    >>> from montechain.chain import example_chain
-    >>> decision = Greedy().most_probable(example_chain(), np.zeros((1, 1)), rng=np.random.default_rng(0))
+    >>> from montechain.chain import example_tree
+    >>> decision = Greedy().search(example_tree(), np.random.default_rng(0))
     >>> decision.labels.tolist(), float(np.exp(decision.log_proba[0]).round(2))
     ([[1, 1]], 0.49)
     """
@@ -56,7 +56,8 @@ class Greedy(Inference):
 
     def search(self, tree: PrefixTree, rng: np.random.Generator) -> Decision:  # noqa: D102
         if tree.scores is not None:
-            labels, log_proba, bound = greedy(*tree.arrays)
+            # The first vector that a depth-first search completes, and what that search left open.
+            labels, log_proba, bound = search_depth_first(*tree.arrays, 1)[:3]
         else:
             found = sweep(tree, width=1)
             labels, log_proba = found.vectors.labels, found.vectors.log_mass
@@ -87,8 +88,8 @@ class Beam(Inference):
 
     Examples
     --------
-    >>> from montechain.chain import example_chain
-    >>> decision = Beam(width=2).most_probable(example_chain(), np.zeros((1, 1)), rng=np.random.default_rng(0))
+    >>> from montechain.chain import example_tree
+    >>> decision = Beam(width=2).search(example_tree(), np.random.default_rng(0))
     >>> decision.labels.tolist(), decision.certified.tolist()
     ([[1, 1]], [True])
     """
@@ -140,8 +141,8 @@ class Exhaustive(Inference):
 
     Examples
     --------
-    >>> from montechain.chain import example_chain
-    >>> distribution = Exhaustive().distribution(example_chain(), np.zeros((1, 1)), rng=np.random.default_rng(0))
+    >>> from montechain.chain import example_tree
+    >>> distribution = Exhaustive().weigh(example_tree(), np.random.default_rng(0))
     >>> distribution.weights.round(2).tolist()
     [0.09, 0.21, 0.21, 0.49]
     """
@@ -178,7 +179,7 @@ class Exhaustive(Inference):
             )
         return max(1, BLOCK // count)
 
-    def find_marginals(self, tree: PrefixTree, rng: np.random.Generator) -> Marginals:
+    def marginals(self, tree: PrefixTree, rng: np.random.Generator) -> Marginals:
         """Return the exact marginals."""
         return join_rows([self._marginals(block, rng) for block in self.blocks(tree, rng)])
 
@@ -218,9 +219,9 @@ class EpsilonApproximate(Inference):
 
     Examples
     --------
-    >>> from montechain.chain import example_chain
+    >>> from montechain.chain import example_tree
     >>> search = EpsilonApproximate(epsilon=0.25)
-    >>> decision = search.most_probable(example_chain(), np.zeros((1, 1)), rng=np.random.default_rng(0))
+    >>> decision = search.search(example_tree(), np.random.default_rng(0))
     >>> decision.labels.tolist(), decision.certified.tolist()
     ([[1, 1]], [True])
     """

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
-
 import numpy as np
 
 from montechain._kernels.marginals import bounded_marginals
@@ -42,9 +40,8 @@ def marginals(tree: PrefixTree, effort: Effort = DEFAULT, *, rng: np.random.Gene
             rest = _enumerated(tree.take(rows), effort, rng)
             proba[rows], lower[rows] = np.hstack(rest.proba), np.hstack(rest.lower)
             unresolved[rows], estimated[rows] = rest.unresolved, rest.estimated
-    ends = accumulate(tree.chain.n_classes)
-    columns = [slice(end - n, end) for n, end in zip(tree.chain.n_classes, ends, strict=True)]
-    return Marginals([proba[:, own] for own in columns], [lower[:, own] for own in columns], unresolved, estimated)
+    ends = np.cumsum(tree.chain.n_classes)[:-1]
+    return Marginals(np.split(proba, ends, axis=1), np.split(lower, ends, axis=1), unresolved, estimated)
 
 
 def _enumerated(tree: PrefixTree, effort: Effort, rng: np.random.Generator) -> Marginals:
