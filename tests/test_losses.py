@@ -183,19 +183,6 @@ def test_rows_without_vectors_and_vectors_without_weight_do_no_harm(name):
     assert regret[1] > 0.0
 
 
-def test_more_labels_than_a_word_holds_are_told_apart():
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, 2, (40, 200)).astype(np.int32)
-    labels[20:] = labels[:20]
-    distribution = LabelDistribution(
-        np.array([0, 40]), labels, np.tile(np.arange(1.0, 21.0), 2) / 420, np.zeros(1), np.zeros(1, dtype=bool)
-    )
-    merged = distribution.heaviest_first()
-    np.testing.assert_array_equal(merged.labels, labels[:20][::-1])
-    np.testing.assert_allclose(merged.weights, np.arange(20.0, 0.0, -1.0) / 210)
-    assert merged.indptr.tolist() == [0, 20]
-
-
 def test_large_jaccard_problems_admit_what_is_not_proven():
     rng = np.random.default_rng(1)
     vectors = [tuple(v) for v in rng.integers(0, 2, (30, 16)).tolist()]

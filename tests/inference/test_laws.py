@@ -238,30 +238,6 @@ def test_expected_loss_and_regret_are_conditional_on_what_is_known(strategy, lar
             assert (is_open | (np.abs(decision.expected_loss - truth) <= error + TOLERANCE)).all()
 
 
-@settings(max_examples=60)
-@given(problem=problems())
-def test_the_probability_of_what_is_known_is_the_mass_that_agrees(problem):
-    chain, X, known = problem
-    _, table = log_proba_table(chain, X, known)
-    found, _ = evidence(PrefixTree(chain, X, known), rng=generator())
-    np.testing.assert_allclose(found, np.logaddexp.reduce(table, axis=1), atol=1e-5)
-
-
-def test_regret_is_divided_by_the_probability_of_what_is_known():
-    """Two labels, the greedy first one all but contradicted by the second, which is known."""
-    first = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.array([0.1]))
-    second = FittedLinearLink(2, SOFTMAX, np.zeros((1, 1)), np.array([0.0]), (np.array([[3.0], [-3.0]]),))
-    chain = Chain([0, 1], [(), (0,)], [first, second])
-    X, known = np.zeros((2, 1)), np.array([[-1, 1], [-1, -1]], dtype=np.int32)
-    decision = Greedy().decide(PrefixTree(chain, X, known), bind_loss("exact_match", (2, 2)), generator())
-    p = 1 / (1 + np.exp(-0.1))
-    right, wrong = (1 - p) / (1 + np.exp(-3.0)), p / (1 + np.exp(3.0))
-    decision = decision.relative_to(*evidence(PrefixTree(chain, X, known), rng=generator()))
-    np.testing.assert_array_equal(decision.labels[:, 0], 1)
-    assert decision.regret[0] >= (right - wrong) / (right + wrong) - 1e-9
-    assert decision.expected_loss[0] == pytest.approx(right / (right + wrong))
-
-
 @pytest.mark.parametrize("strategy", [*STRATEGIES, SHORT_OF_NODES], ids=repr)
 @pytest.mark.parametrize("is_generic", [False, True])
 def test_a_row_is_decided_alike_alone_and_in_a_batch(monkeypatch, strategy, is_generic):

@@ -18,6 +18,7 @@ from random_chains import (
     bind_loss,
     log_proba_table,
     posterior,
+    random_case,
     random_given,
     random_linear_chain,
     random_table_chain,
@@ -29,11 +30,9 @@ CLOSE = {"rtol": 0, "atol": 1e-10}
 
 
 def problems(n, share):
-    rng = np.random.default_rng(1)
-    for _ in range(n):
-        chain = random_linear_chain(rng, int(rng.integers(1, 6)), 4)
-        known = None if share is None else random_given(rng, 4, chain.n_classes, share)
-        yield chain, rng.normal(size=(4, 3)), known
+    for seed in range(n):
+        chain, X, _, rng = random_case(seed, n_rows=4, most_classes=4)
+        yield chain, X, None if share is None else random_given(rng, 4, chain.n_classes, share)
 
 
 def rows_of(distribution):

@@ -12,6 +12,7 @@ from random_chains import (
     bind_loss,
     marginals_of,
     posterior,
+    random_case,
     random_given,
     random_linear_chain,
     random_table_chain,
@@ -23,11 +24,9 @@ def seeded(seed=0):
     return np.random.default_rng(seed)
 
 
-def problems(n, share, max_labels=5):
-    rng = seeded(1)
-    for _ in range(n):
-        chain = random_linear_chain(rng, int(rng.integers(1, max_labels)), 4, scale=rng.choice([0.5, 1, 3]))
-        X = rng.normal(size=(3, 3))
+def problems(n, share, most_labels=4):
+    for seed in range(n):
+        chain, X, _, rng = random_case(seed, most_labels=most_labels, most_classes=4)
         yield chain, X, None if share is None else random_given(rng, 3, chain.n_classes, share)
 
 
@@ -95,7 +94,7 @@ def test_marginals_converge_to_the_truth_under_knowledge():
 @pytest.mark.parametrize("decision", ["marginals", "best_sampled"])
 def test_hamming(decision, share):
     n_certified = 0
-    for chain, X, known in problems(20, share, max_labels=4):
+    for chain, X, known in problems(20, share, most_labels=3):
         vectors, proba = posterior(chain, X, known)
         # risk[i, v]: expected share of wrong labels of vector v in row i.
         risk = proba @ (vectors[:, None] != vectors[None]).mean(axis=2)
