@@ -122,6 +122,15 @@ class LabelDistribution:
             for j, k in enumerate(n_classes)
         ]
 
+    def with_bounds(self, n_classes: Sequence[int]) -> Marginals:
+        """Return the marginals, normalised, with what the residual leaves open."""
+        mass, totals = self.marginals(n_classes), np.where(self.totals > 0.0, self.totals, 1.0)[:, None]
+        # Vectors that were drawn may stand for too much or too little, but for no more than the residual.
+        error = np.where(self.estimated, self.residual, 0.0)[:, None]
+        unresolved = np.repeat(np.minimum(self.residual[:, None] + error, 1.0), len(mass), axis=1)
+        lower = [np.maximum(own - error, 0.0) for own in mass]
+        return Marginals([own / totals for own in mass], lower, unresolved, self.estimated)
+
     @property
     def slack(self) -> np.ndarray:
         """Bound, for each row and any loss in [0, 1], on the regret of the minimiser over these weights.

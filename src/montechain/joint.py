@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from montechain._kernels.joint import log_joint
 from montechain._rows import join_rows, row_blocks, take_rows
 from montechain._savable import require, savable
 from montechain.chain import Chain
@@ -129,12 +128,9 @@ class JointModel(ABC):
         if isinstance(loss, Hamming):
             labels, *proven = loss.decide_marginals(self.marginals(X, given=given, rng=rng), given)
             return Decision.least_loss(labels, self.log_joint(X, labels), *proven)
-        # Only some rows at a time, since a row may have thousands of vectors. Each block starts from the same state,
-        # so that the draws of a row do not depend on its place.
-        state = rng.bit_generator.state
+        # Only some rows at a time, since a row may have thousands of vectors.
         parts = []
-        for rows in row_blocks(X.shape[0], max(1, ROWS_AT_ONCE // self.n_models)):
-            rng.bit_generator.state = state
+        for rows in row_blocks(X.shape[0], max(1, ROWS_AT_ONCE // self.n_models), rng):
             block, known = take_rows(X, rows), None if given is None else given[rows]
             labels, *proven = loss.decide(self.distribution(block, given=known, rng=rng), given=known)
             parts.append(Decision.least_loss(labels, self.log_joint(block, labels), *proven))
@@ -184,13 +180,7 @@ class ChainModel(JointModel):
         return self.chain.log_joint(X, self.by_position(Y))
 
     def log_joint_at(self, X, rows, vectors):  # noqa: D102
-        scores = self.chain.scores(X)
-        if scores is None:
-            return super().log_joint_at(X, rows, vectors)
-        base, links = scores.arrays
-        codes = self.by_position(vectors)
-        blocks = row_blocks(len(rows), max(1, CELLS_AT_ONCE // max(1, base.shape[1])))
-        return np.concatenate([log_joint(base[rows[own]], links, codes[own]) for own in blocks])
+        return PrefixTree(self.chain, X).log_joint(self.by_position(vectors), rows)
 
     def _tree(self, X, given):
         return PrefixTree(self.chain, X, self.by_position(given))

@@ -143,13 +143,10 @@ class PrefixTree:
         assert self.scores is not None
         return (*self.scores.arrays, no_knowledge(self.chain.n_labels) if self.given is None else self.given)
 
-    def blocks(self, size: int) -> Iterator[PrefixTree]:
-        """Yield the trees of at most `size` consecutive rows each; at least one."""
-        if size >= self.n_rows:
-            yield self
-            return
-        for rows in row_blocks(self.n_rows, max(1, size)):
-            yield self.take(rows)
+    def blocks(self, size: int, rng: np.random.Generator) -> Iterator[PrefixTree]:
+        """Yield the trees of at most `size` consecutive rows each, at least one; see `row_blocks` for `rng`."""
+        for rows in row_blocks(self.n_rows, max(1, size), rng):
+            yield self if size >= self.n_rows else self.take(rows)
 
     def take(self, rows: slice | np.ndarray) -> PrefixTree:
         """Return the tree of some rows."""
@@ -180,12 +177,15 @@ class PrefixTree:
     def log_joint(self, Y: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         """Return log p(y | x) of label vectors of `rows`, by default one for each row of the batch.
 
-        Vectors that disagree with `given` have minus infinity if links are asked one by one.
+        Vectors that disagree with `given` have minus infinity if the links are not label-linear.
         """
-        if rows is None:
-            if self.scores is not None:
-                return log_joint_kernel(*self.scores.arrays, np.ascontiguousarray(Y, dtype=CODE))
-            rows = np.arange(self.n_rows)
+        if self.scores is not None:
+            (base, links), Y = self.scores.arrays, np.ascontiguousarray(Y, dtype=CODE)
+            if rows is None:
+                return log_joint_kernel(base, links, Y)
+            blocks = row_blocks(len(rows), max(1, CELLS_AT_ONCE // max(1, base.shape[1])))
+            return np.concatenate([log_joint_kernel(base[rows[own]], links, Y[own]) for own in blocks])
+        rows = np.arange(self.n_rows) if rows is None else rows
         steps = (self.expand(rows, Y[:, :k])[np.arange(len(rows)), Y[:, k]] for k in range(self.chain.n_labels))
         return sum(steps, np.zeros(len(rows)))
 

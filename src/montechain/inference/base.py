@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -51,16 +50,6 @@ class Inference(BaseEstimator, ABC):
         """Return how many rows may have their weighted vectors in memory together; by default all."""
         return tree.n_rows
 
-    def blocks(self, tree: PrefixTree, rng: np.random.Generator) -> Iterator[PrefixTree]:
-        """Yield `rows_at_once` at a time.
-
-        Each block starts from the same state of `rng`, so that the draws of a row do not depend on its place.
-        """
-        state = rng.bit_generator.state
-        for block in tree.blocks(self.rows_at_once(tree)):
-            rng.bit_generator.state = state
-            yield block
-
     def marginals(self, tree: PrefixTree, rng: np.random.Generator) -> Marginals:
         """Return the probabilities of each label's classes, given what is known: by default by enumeration.
 
@@ -72,7 +61,7 @@ class Inference(BaseEstimator, ABC):
         """Return the label vectors of least expected loss among those that this strategy considers."""
         if loss.is_exact_match:
             return self.search(tree, rng)
-        return join_rows([self.minimise(block, loss, rng) for block in self.blocks(tree, rng)])
+        return join_rows([self.minimise(own, loss, rng) for own in tree.blocks(self.rows_at_once(tree), rng)])
 
     def top_k(self, tree: PrefixTree, k: int) -> TopK:
         """Return the k most probable label vectors, best first; see `montechain.inference.enumeration.top_k`."""

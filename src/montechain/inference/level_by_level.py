@@ -151,7 +151,7 @@ class Exhaustive(Inference):
         self.max_vectors = max_vectors
 
     def search(self, tree: PrefixTree, rng: np.random.Generator) -> Decision:  # noqa: D102
-        best = join_rows([sweep(block).best() for block in self.blocks(tree, rng)])
+        best = join_rows([sweep(block).best() for block in tree.blocks(self.rows_at_once(tree), rng)])
         return Decision.most_probable(best.labels, best.log_mass, best.log_mass, given=tree.given)
 
     def weigh(self, tree: PrefixTree, rng: np.random.Generator) -> LabelDistribution:  # noqa: D102
@@ -181,14 +181,8 @@ class Exhaustive(Inference):
 
     def marginals(self, tree: PrefixTree, rng: np.random.Generator) -> Marginals:
         """Return the exact marginals."""
-        return join_rows([self._marginals(block, rng) for block in self.blocks(tree, rng)])
-
-    def _marginals(self, tree: PrefixTree, rng: np.random.Generator) -> Marginals:
-        found = self.weigh(tree, rng)
-        proba = found.marginals(tree.chain.n_classes)
-        # Nothing is proven where the known classes are impossible.
-        lower = [np.where(found.estimated[:, None], 0.0, own) for own in proba]
-        return Marginals(proba, lower, np.repeat(found.residual[:, None], len(proba), axis=1), found.estimated)
+        blocks = tree.blocks(self.rows_at_once(tree), rng)
+        return join_rows([self.weigh(block, rng).with_bounds(tree.chain.n_classes) for block in blocks])
 
 
 class EpsilonApproximate(Inference):

@@ -46,18 +46,8 @@ def marginals(tree: PrefixTree, effort: Effort = DEFAULT, *, rng: np.random.Gene
 
 def _enumerated(tree: PrefixTree, effort: Effort, rng: np.random.Generator) -> Marginals:
     """Return the marginals of an enumeration, some rows at a time."""
-    state, parts = rng.bit_generator.state, []
-    for block in tree.blocks(ROWS_AT_ONCE):
-        rng.bit_generator.state = state  # all rows share the same draws
-        found = distribution(block, effort, rng=rng)
-        mass = found.marginals(block.chain.n_classes)
-        totals = np.where(found.totals > 0.0, found.totals, 1.0)[:, None]
-        # Vectors that were drawn may stand for too much or too little, but for no more than the residual.
-        error = np.where(found.estimated, found.residual, 0.0)[:, None]
-        lower = [np.maximum(own - error, 0.0) for own in mass]
-        unresolved = np.repeat(np.minimum(found.residual[:, None] + error, 1.0), len(mass), axis=1)
-        parts.append(Marginals([own / totals for own in mass], lower, unresolved, found.estimated))
-    return join_rows(parts)
+    blocks = tree.blocks(ROWS_AT_ONCE, rng)
+    return join_rows([distribution(block, effort, rng=rng).with_bounds(tree.chain.n_classes) for block in blocks])
 
 
 def _uninformed(tree: PrefixTree) -> np.ndarray:

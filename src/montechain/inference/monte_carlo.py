@@ -102,9 +102,8 @@ class MonteCarlo(Inference):
 
     def marginals(self, tree: PrefixTree, rng: np.random.Generator) -> Marginals:
         """Return the marginals as estimated from the draws; the vectors drawn and what is left bound the error."""
-        return join_rows(
-            [_marginals(block, draw(block, self._uniforms(block, rng))) for block in self.blocks(tree, rng)]
-        )
+        blocks = tree.blocks(self.rows_at_once(tree), rng)
+        return join_rows([_marginals(block, draw(block, self._uniforms(block, rng))) for block in blocks])
 
     def _uniforms(self, tree: PrefixTree, rng: np.random.Generator) -> np.ndarray:
         """Check the parameters and draw the table of uniform numbers."""
