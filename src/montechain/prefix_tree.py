@@ -139,7 +139,10 @@ class PrefixTree:
 
     @property
     def arrays(self) -> tuple[Any, Any, Any]:
-        """What kernels take: the scores, the links and the known classes."""
+        """What kernels take first: `base` and `links` of `LinearScores`, and `given`.
+
+        The latter holds known classes, -1 elsewhere, in an int32 array of shape (n, L); no rows if nothing is known.
+        """
         assert self.scores is not None
         return (*self.scores.arrays, no_knowledge(self.chain.n_labels) if self.given is None else self.given)
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from montechain._kernels.marginals import bounded_marginals
 from montechain.chain import no_knowledge
 from montechain.inference import Exhaustive
-from montechain.inference.enumeration import Effort
-from montechain.inference.marginals import marginals
+from montechain.inference.enumeration import Effort, marginals
 from montechain.links.linear import SOFTMAX, FittedLinearLink, LinearScorer
 from montechain.prefix_tree import PrefixTree
 from random_chains import marginals_of, posterior, random_case, random_linear_chain

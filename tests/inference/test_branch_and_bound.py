@@ -7,8 +7,7 @@ import pytest
 
 from montechain.chain import Chain, PrefixTree
 from montechain.inference.branch_and_bound import BranchAndBound
-from montechain.inference.enumeration import Effort, evidence, sum_product, top_k
-from montechain.inference.marginals import marginals
+from montechain.inference.enumeration import Effort, evidence, marginals, sum_product, top_k
 from montechain.links.linear import SOFTMAX, FittedLinearLink
 from random_chains import (
     as_generic,
@@ -50,7 +49,7 @@ def test_marginals_in_blocks_equal_those_at_once(monkeypatch, is_generic):
     view = as_generic(chain) if is_generic else chain
     X = rng.normal(size=(9, 3))
     at_once = BranchAndBound().marginals(PrefixTree(view, X), np.random.default_rng(0)).proba
-    monkeypatch.setattr("montechain.inference.marginals.ROWS_AT_ONCE", 4)
+    monkeypatch.setattr("montechain.inference.enumeration.ROWS_AT_ONCE", 4)
     for a, b in zip(
         at_once, BranchAndBound().marginals(PrefixTree(view, X), np.random.default_rng(0)).proba, strict=True
     ):

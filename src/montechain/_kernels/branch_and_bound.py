@@ -27,10 +27,8 @@ def most_probable(base, links, given, *, max_nodes, patience):
 
     Parameters
     ----------
-    base, links
-        See `montechain.links.linear.LinearScores`.
-    given : int32 ndarray of shape (n, L) or (0, L)
-        Known classes, -1 elsewhere; no rows if nothing is known.
+    base, links, given
+        See `montechain.prefix_tree.PrefixTree.arrays`.
     max_nodes : int
         Nodes expanded per row, at most. The first vector is completed whatever this is.
     patience : int

@@ -33,8 +33,8 @@ def enumerate_vectors(base, links, given, full_depth, residual, max_nodes, offse
 
     Parameters
     ----------
-    base, links, given : arrays
-        See `montechain.links.linear.LinearScores`; known classes, -1 elsewhere, no rows if nothing is known.
+    base, links, given
+        See `montechain.prefix_tree.PrefixTree.arrays`.
     full_depth : int64 ndarray of shape (n,)
         Prefixes of this length count as complete: L, or less where only the mass is wanted.
     residual : float

@@ -29,10 +29,8 @@ def complete(base, links, given, rows, labels, uniforms, sample, start, stop):
 
     Parameters
     ----------
-    base, links
-        See `montechain.links.linear.LinearScores`.
-    given : int32 ndarray of shape (n, L) or (0, L)
-        Known classes, -1 elsewhere; no rows if nothing is known.
+    base, links, given
+        See `montechain.prefix_tree.PrefixTree.arrays`.
     rows, sample, start, stop : int64 ndarrays of shape (m,)
     labels : int32 ndarray of shape (m, L)
     uniforms : ndarray of shape (S, L)

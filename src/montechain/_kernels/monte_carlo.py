@@ -26,10 +26,8 @@ def monte_carlo(base, links, given, uniforms, start_greedy):
 
     Parameters
     ----------
-    base, links
-        See `montechain.links.linear.LinearScores`.
-    given : int32 ndarray of shape (n, L) or (0, L)
-        Known classes, -1 elsewhere; no rows if nothing is known.
+    base, links, given
+        See `montechain.prefix_tree.PrefixTree.arrays`.
     uniforms : ndarray of shape (S, L)
         Uniform numbers in [0, 1), the same for all rows.
     start_greedy : bool

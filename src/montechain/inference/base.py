@@ -11,7 +11,6 @@ from montechain._rows import join_rows
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference import enumeration
 from montechain.inference.decision import Decision, TopK
-from montechain.inference.marginals import marginals
 from montechain.losses import Loss
 from montechain.prefix_tree import PrefixTree
 
@@ -55,7 +54,7 @@ class Inference(BaseEstimator, ABC):
 
         They belong to the chain, not to the way in which one vector is searched for.
         """
-        return marginals(tree, rng=rng)
+        return enumeration.marginals(tree, rng=rng)
 
     def decide(self, tree: PrefixTree, loss: Loss, rng: np.random.Generator) -> Decision:
         """Return the label vectors of least expected loss among those that this strategy considers."""

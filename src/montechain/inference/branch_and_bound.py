@@ -11,8 +11,7 @@ from montechain._messages import check_positive_argument
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference.base import Inference
 from montechain.inference.decision import Decision, TopK
-from montechain.inference.enumeration import Effort, distribution, top_k
-from montechain.inference.marginals import ROWS_AT_ONCE, marginals
+from montechain.inference.enumeration import ROWS_AT_ONCE, Effort, distribution, marginals, top_k
 from montechain.inference.sweep import sweep
 from montechain.losses import Hamming, Loss
 from montechain.prefix_tree import PrefixTree

@@ -1,4 +1,4 @@
-"""Label vectors from the most probable on: distributions, the k best, the probability of what is known.
+"""Label vectors from the most probable on: distributions, marginals, the k best, the probability of what is known.
 
 These are properties of the chain, not of the way in which one vector is searched for, so all strategies share them.
 Each has a compiled path for label-linear chains and one for chains of any kind, which works level by level.
@@ -13,18 +13,22 @@ import numpy as np
 
 from montechain._kernels.depth_first import k_best
 from montechain._kernels.enumeration import enumerate_vectors
+from montechain._kernels.marginals import bounded_marginals
 from montechain._messages import check_positive_argument
 from montechain._rows import join_rows
-from montechain.distributions import LabelDistribution
+from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference.decision import TIGHT, TopK
 from montechain.inference.sweep import Prefixes, best_first, log_sum_by_row, sweep
 from montechain.prefix_tree import PrefixTree, distinct
 from montechain.targets import CODE
 
-__all__ = ["Effort", "distribution", "evidence", "top_k"]
+__all__ = ["Effort", "distribution", "evidence", "marginals", "top_k"]
 
 FALL = math.log(8.0)
 """By how much the threshold for expanding a prefix of any links falls from pass to pass, in log-probability."""
+
+ROWS_AT_ONCE = 256
+"""Rows whose vectors an enumeration holds in memory together."""
 
 FEW_VECTORS = 256
 """Up to this many label vectors, all are enumerated, whatever residual is allowed."""
@@ -98,6 +102,34 @@ def evidence(tree: PrefixTree, effort: Effort = PRECISE, *, rng: np.random.Gener
     rows, _, log_mass, complete, remaining = _enumerate(tree, full_depth, effort.residual, effort, rng)
     error = np.where(np.isneginf(remaining), 0.0, _share_open(complete, remaining))
     return log_sum_by_row(rows, log_mass, tree.n_rows), error
+
+
+def marginals(tree: PrefixTree, effort: Effort = DEFAULT, *, rng: np.random.Generator) -> Marginals:
+    """Return the probability of each class of each label, within the residual.
+
+    Chains in which every label has at most one parent are solved exactly, by sum-product. In label-linear chains of
+    binary labels, of which none is known, bounds on what is left open are narrowed until the middle between them is
+    within the residual. Otherwise, and where the budget ends first, label vectors are enumerated.
+    """
+    if is_forest(tree):
+        lower, _ = sum_product(tree)
+        estimated = np.isnan(lower).any(axis=1)
+        # Where the known classes are impossible, nothing can be said about the others.
+        proba, lower = np.where(estimated[:, None], _uninformed(tree), lower), np.nan_to_num(lower)
+        unresolved = np.repeat(estimated[:, None].astype(float), tree.chain.n_labels, axis=1)
+    elif tree.scores is None or not tree.arrays[1].is_all_binary:
+        return _enumerated(tree, effort, rng)
+    else:
+        base, links, given = tree.arrays
+        residual = effort.residual_of(tree)
+        proba, lower, unresolved, settled, _ = bounded_marginals(base, links.effects, given, residual, effort.max_nodes)
+        estimated, rows = np.zeros(tree.n_rows, dtype=bool), np.flatnonzero(~settled)
+        if len(rows):
+            rest = _enumerated(tree.take(rows), effort, rng)
+            proba[rows], lower[rows] = np.hstack(rest.proba), np.hstack(rest.lower)
+            unresolved[rows], estimated[rows] = rest.unresolved, rest.estimated
+    ends = np.cumsum(tree.chain.n_classes)[:-1]
+    return Marginals(np.split(proba, ends, axis=1), np.split(lower, ends, axis=1), unresolved, estimated)
 
 
 def top_k(tree: PrefixTree, k: int, *, max_nodes: int = DEFAULT.max_nodes) -> TopK:
@@ -205,6 +237,21 @@ def _split(
     padded = [replace(p, labels=np.pad(p.labels, ((0, 0), (0, n_labels - k)))) for k, p in enumerate(by_length)]
     log_mass = np.where(is_open, remaining[rows] - math.log(n_samples), log_mass)
     return join_rows(padded).take(index), depth[index], log_mass[index], complete, remaining
+
+
+def _enumerated(tree: PrefixTree, effort: Effort, rng: np.random.Generator) -> Marginals:
+    """Return the marginals of an enumeration, some rows at a time."""
+    blocks = tree.blocks(ROWS_AT_ONCE, rng)
+    return join_rows([distribution(block, effort, rng=rng).with_bounds(tree.chain.n_classes) for block in blocks])
+
+
+def _uninformed(tree: PrefixTree) -> np.ndarray:
+    """Return probabilities that say no more than what is known, in columns for the classes of all positions."""
+    given = np.full((tree.n_rows, tree.chain.n_labels), -1) if tree.given is None else tree.given
+    known = [given[:, [k]] for k in range(tree.chain.n_labels)]
+    return np.hstack(
+        [np.where(c >= 0, c == np.arange(n), 1.0 / n) for c, n in zip(known, tree.chain.n_classes, strict=True)]
+    )
 
 
 def is_forest(tree: PrefixTree) -> bool:
