@@ -20,6 +20,7 @@ from montechain.losses import (
     check_loss,
     example_distribution,
 )
+from random_chains import bind_loss, random_given
 from tests.reference import losses as reference
 
 
@@ -70,14 +71,8 @@ def random_rows(rng, n_rows, n_classes, known, share):
     return rows
 
 
-def random_known(rng, n_rows, n_classes, share):
-    return np.array(
-        [[rng.integers(k) if rng.random() < share else -1 for k in n_classes] for _ in range(n_rows)], dtype=np.int32
-    ).reshape(n_rows, len(n_classes))
-
-
 def bind(loss, n_classes, negative=None):
-    bound = check_loss(loss, classes=[np.arange(k) for k in n_classes], order=range(len(n_classes)))
+    bound = bind_loss(loss, n_classes)
     if negative is not None and hasattr(bound, "negative_"):
         bound.negative_ = np.array(negative)
     return bound
@@ -98,7 +93,7 @@ def test_the_decision_is_the_best_and_its_regret_bounded_when_mass_is_left_out(
     name, seed, n_classes, known_share, share, kept, estimated
 ):
     rng = np.random.default_rng(seed)
-    known = random_known(rng, 3, n_classes, known_share)
+    known = random_given(rng, 3, n_classes, known_share)
     rows = random_rows(rng, 3, n_classes, known, share)
     parts, residual = [], []
     for i, row in enumerate(rows):

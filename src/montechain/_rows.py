@@ -28,7 +28,7 @@ def row_blocks(n_rows: int, size: int, rng: np.random.Generator | None = None) -
 
     Each starts from the same state of `rng`, if one is given, so that the draws of a row do not depend on its place.
     """
-    state = None if rng is None else rng.bit_generator.state
+    state = {} if rng is None else rng.bit_generator.state
     for start in range(0, max(n_rows, 1), size):
         if rng is not None:
             rng.bit_generator.state = state

@@ -24,7 +24,7 @@ class LabelDistribution:
     indptr : int64 ndarray of shape (n + 1,)
         The vectors of row i are ``labels[indptr[i]:indptr[i + 1]]``.
     labels : int32 ndarray of shape (m, L)
-        Codes. A vector may stand several times in a row; its weights then add up.
+        Codes. A vector may occur several times in a row; its weights then add up.
     weights : float64 ndarray of shape (m,)
         Probability mass of each vector, relative to the mass that agrees with what is known; sums to
         at most one in each row. Drawn vectors share the mass they stand for.

@@ -31,7 +31,7 @@ __all__ = ["ChainModel", "JointModel"]
 ROWS_AT_ONCE = 256
 """Rows whose weighted label vectors are held in memory together."""
 CELLS_AT_ONCE = 2**23
-"""Approximate number of inputs or scores repeated at a time, one row for each label vector asked about."""
+"""Approximate number of inputs repeated at a time, one row for each label vector."""
 EVIDENCE_RESIDUAL = 1e-3
 """Relative error allowed in the probability of the given labels, by which regrets are divided."""
 SAMPLING_RESIDUAL = 1e-3

@@ -241,7 +241,7 @@ def grow_tree(base_row, links, known, full_depth, residual, max_nodes, tree, pat
             if depth + 1 == full_depth:
                 complete = log_add(complete, value)
             else:
-                # Rounding may put a child a shade above its parent.
+                # By rounding, a child may come out slightly more probable than its parent.
                 its_bucket = max(bucket_of(value), bucket)
                 after[n_stored] = head[its_bucket]
                 head[its_bucket] = n_stored

@@ -31,7 +31,7 @@ ROWS_AT_ONCE = 256
 """Rows whose vectors an enumeration holds in memory together."""
 
 FEW_VECTORS = 256
-"""Up to this many label vectors, all are enumerated, whatever residual is allowed."""
+"""Number of label vectors up to which all are enumerated, even if a residual is allowed."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,8 @@ def marginals(tree: PrefixTree, effort: Effort = DEFAULT, *, rng: np.random.Gene
     """Return the probability of each class of each label, within the residual.
 
     Chains in which every label has at most one parent are solved exactly, by sum-product. In label-linear chains of
-    binary labels, of which none is known, bounds on what is left open are narrowed until the middle between them is
-    within the residual. Otherwise, and where the budget ends first, label vectors are enumerated.
+    binary labels, rows without known labels narrow bounds on what is left open until the middle between them is within
+    the residual. Otherwise, and where the budget ends first, label vectors are enumerated.
     """
     if is_forest(tree):
         lower, _ = sum_product(tree)

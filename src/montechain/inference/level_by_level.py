@@ -189,13 +189,13 @@ class EpsilonApproximate(Inference):
     """Search best-first, and cut every prefix whose probability is below `epsilon`.
 
     The most probable prefix is expanded first, and the search ends with the first complete vector. If
-    every vector is cut, greedy search goes on from each prefix that had all its children cut, and the
+    every vector is cut, greedy search continues from each prefix that had all its children cut, and the
     best of the vectors found is returned. ``epsilon=0`` is exact (uniform-cost search); with
     ``epsilon=0.5`` and binary labels this is `Greedy`. A vector more probable than `epsilon` is found
     for certain.
 
     With some labels known, the threshold is compared with the product over the other labels only, since
-    known labels are no choices; the order of the search and the answer follow the joint probability.
+    known labels are not choices; the order of the search and the answer follow the joint probability.
 
     Cost: about L / epsilon conditionals per row at most, and as many again for the greedy
     searches; exponential in L for ``epsilon=0``. Exact for exact match where no prefix that was cut is more
@@ -230,16 +230,7 @@ class EpsilonApproximate(Inference):
                 "e.g. EpsilonApproximate(epsilon=0.25)."
             )
         log_epsilon = math.log(self.epsilon) if self.epsilon > 0 else -math.inf
-        return Decision.most_probable(*self._by_level(tree, log_epsilon), given=tree.given)
-
-    def _overfull(self) -> RuntimeError:
-        return RuntimeError(
-            f"EpsilonApproximate(epsilon={self.epsilon}) would store more than {MAX_NODES} label prefixes. "
-            "Use a larger `epsilon`, or BranchAndBound(), which needs little memory."
-        )
-
-    def _by_level(self, tree: PrefixTree, log_epsilon: float) -> list[np.ndarray]:
-        """Search level by level: the same prefixes survive, and the best complete one is the first met best-first."""
+        # Level by level, the same prefixes survive, and the best complete one is the first met best-first.
         first = sweep(tree, width=1).vectors
         # If the greedy vector is not cut, a prefix less probable than it would never be expanded.
         floor = np.where(first.free >= log_epsilon, first.log_mass, -np.inf)
@@ -258,9 +249,13 @@ class EpsilonApproximate(Inference):
             is_best[order[rank == 0]] = True
             keep = (survives | (is_best & ~has_survivor[origin])) & (log_mass >= floor[children.rows] - TIGHT)
             if keep.sum() > MAX_NODES:
-                raise self._overfull()
+                raise RuntimeError(
+                    f"EpsilonApproximate(epsilon={self.epsilon}) would store more than {MAX_NODES} label prefixes. "
+                    "Use a larger `epsilon`, or BranchAndBound(), which needs little memory."
+                )
             prefixes, stuck = children.take(keep), ~has_survivor[origin[keep]]
         # Vectors that survived come before those found greedily, whatever their probability.
         order = np.lexsort((-level(prefixes.log_mass), stuck, prefixes.rows))
         best = prefixes.take(order[np.diff(prefixes.rows[order], prepend=-1) > 0])
-        return [best.labels, best.log_mass, np.maximum(best.log_mass, best_cut)]
+        upper_bound = np.maximum(best.log_mass, best_cut)
+        return Decision.most_probable(best.labels, best.log_mass, upper_bound, given=tree.given)
