@@ -46,7 +46,7 @@ def try_candidates(
             tried_all[row] = True
             others = np.stack(np.meshgrid(*choices, indexing="ij"), axis=-1).reshape(-1, len(choices))
         else:
-            others = more(own, row)
+            others = more(own, int(row))
         candidates = np.vstack([own.labels, others]).astype(np.int32)
         best, expected_loss[row] = least(candidates, own.labels, own.normalised_weights)
         labels[row] = candidates[best]
