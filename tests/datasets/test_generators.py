@@ -154,7 +154,7 @@ def test_more_labels_than_can_be_enumerated_are_left_to_a_search():
     for wanted in (truth.distribution, truth.bayes_scores):
         with pytest.raises(ValueError, match=r"40 labels have too many combinations .* 30 rows"):
             wanted(dataset.X)
-    decision = BranchAndBound().most_probable(as_chain(truth), dataset.X, rng=np.random.default_rng(0))
+    decision = BranchAndBound().search(PrefixTree(as_chain(truth), dataset.X), np.random.default_rng(0))
     assert decision.certified.all()
     labels = np.empty_like(decision.labels)
     labels[:, list(truth.order)] = decision.labels

@@ -10,7 +10,7 @@ import numpy as np
 from montechain._kernels.compiling import inner, njit
 from montechain._kernels.conditional import activate, expand, most_probable_class
 from montechain._kernels.depth_first_binary import search_binary
-from montechain._kernels.joint import greedy
+from montechain._kernels.joint import complete
 from montechain._kernels.ties import TIE
 
 
@@ -143,9 +143,13 @@ def _best_of_any(base, links, given, max_nodes):
     """Do what `search_depth_first` does, for links of any response, with logarithms."""
     labels, log_proba, *rest = k_best(base, links, given, 1, max_nodes)
     labels, log_proba = np.ascontiguousarray(labels[:, 0]), np.ascontiguousarray(log_proba[:, 0])
-    impossible = np.flatnonzero(np.isneginf(log_proba))
-    if len(impossible):  # known classes are: any completion is as good as the greedy one
-        labels[impossible] = greedy(base[impossible], links, given[impossible] if len(given) else given)
+    rows = np.flatnonzero(np.isneginf(log_proba))
+    if len(rows):  # the known classes are impossible: any completion is as good as the greedy one
+        vectors, zeros = labels[rows], np.zeros(len(rows), dtype=np.int64)
+        complete(
+            base, links, given, rows, vectors, np.empty((0, labels.shape[1])), zeros, zeros, zeros + labels.shape[1]
+        )
+        labels[rows] = vectors
     return labels, log_proba, *rest
 
 

@@ -1,4 +1,4 @@
-"""Probabilities of complete label vectors, draws of them, and the greedy one."""
+"""Probabilities of complete label vectors, and draws of them."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ def complete(base, links, given, rows, labels, uniforms, sample, start, stop):
     rows, sample, start, stop : int64 ndarrays of shape (m,)
     labels : int32 ndarray of shape (m, L)
     uniforms : ndarray of shape (S, L)
+        If it has no rows, the most probable classes are taken.
     """
     active, scores, log_proba = new_path(links)
     log_weight = np.zeros(len(rows))
@@ -46,23 +47,10 @@ def complete(base, links, given, rows, labels, uniforms, sample, start, stop):
                 c = given[i, k] if len(given) else -1
                 if c >= 0:
                     log_weight[m] += log_proba[c]
-                else:
+                elif len(uniforms):
                     c = draw_class(log_proba, links.n_classes[k], uniforms[sample[m], k])
+                else:
+                    c = most_probable_class(log_proba, links.n_classes[k], -1)
                 labels[m, k] = c
             n_active = activate(links, k, labels[m, k], active, n_active)
     return log_weight
-
-
-@njit
-def greedy(base, links, given):
-    """Return the label vectors, int32 of shape (n, L), that have the most probable class at every link."""
-    labels = np.empty((len(base), len(links.n_classes)), dtype=np.int32)
-    active, scores, log_proba = new_path(links)
-    for i in range(len(base)):
-        base_row, n_active = base[i], 0
-        for k in range(labels.shape[1]):
-            expand(base_row, links, k, active, n_active, scores, log_proba)
-            known = given[i, k] if len(given) else -1
-            labels[i, k] = most_probable_class(log_proba, links.n_classes[k], known)
-            n_active = activate(links, k, labels[i, k], active, n_active)
-    return labels
