@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.report import Measurement
 from montechain import BranchAndBound
-from montechain.chain import Chain
+from montechain.chain import Chain, PrefixTree
 from montechain.links.linear import FittedLinearLink
 
 LABELS, LABELS_ON, FEATURES, ROWS = 174, 26, 68, 10
@@ -44,9 +44,9 @@ def measure(n_runs: int) -> Iterator[Measurement]:
     tightest = np.full(ROWS, np.inf)
     for budget in BUDGETS:
         strategy = BranchAndBound(max_nodes=budget)
-        strategy.most_probable(chain, X[:1], rng=np.random.default_rng(0))
+        strategy.search(PrefixTree(chain, X[:1]), np.random.default_rng(0))
         start = time.perf_counter()
-        decision = strategy.most_probable(chain, X, rng=np.random.default_rng(0))
+        decision = strategy.search(PrefixTree(chain, X), np.random.default_rng(0))
         seconds = time.perf_counter() - start
         correct = (decision.upper_bound < 0).all() and (decision.upper_bound <= tightest + 1e-9).all()
         tightest = decision.upper_bound

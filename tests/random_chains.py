@@ -50,6 +50,17 @@ def random_linear_chain(rng, n_labels, max_classes=2, parents="all", scale=1.0, 
     return Chain(range(n_labels), structure, random_links(rng, n_classes, structure, scale, n_features))
 
 
+def random_case(seed, parents="all", *, is_known=False, n_rows=3, n_labels=None, most_labels=5, most_classes=5):
+    """Return a small random problem: a chain, X, what is known (or None), and the generator it was drawn from."""
+    rng = np.random.default_rng(seed)
+    scale = float(rng.choice([0.2, 1.0, 3.0]))
+    n_labels = int(rng.integers(1, most_labels + 1)) if n_labels is None else n_labels
+    max_classes = int(rng.integers(2, most_classes + 1))
+    chain = random_linear_chain(rng, n_labels, max_classes, parents, scale=scale)
+    X = rng.normal(size=(n_rows, 3))
+    return chain, X, random_given(rng, n_rows, chain.n_classes) if is_known else None, rng
+
+
 class TableChain(ChainBase):
     """A chain whose conditionals are typed out: one table per row and prefix, nothing learned."""
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
-from montechain.chain import Chain, PrefixTree
+from montechain.chain import Chain
 from montechain.links.base import UNKNOWN, LinkLearner
 from montechain.links.estimator import EstimatorLink
 from montechain.links.linear import FittedLinearLink
@@ -28,20 +28,6 @@ def test_probabilities_of_all_vectors_sum_to_one_and_both_paths_agree(seed, n_la
         Y = np.tile(vectors[v], (3, 1))
         np.testing.assert_allclose(chain.log_joint(X, Y), table[:, v], atol=1e-9)
         np.testing.assert_allclose(as_generic(chain).log_joint(X, Y), table[:, v], atol=1e-9)
-
-
-def test_each_distinct_pair_of_row_and_parents_is_evaluated_once():
-    rng = np.random.default_rng(0)
-    chain = random_linear_chain(rng, 3, parents=1)
-    seen = []
-    view = as_generic(chain)
-    original = view.conditional
-    view.conditional = lambda X, prefix: seen.append(len(prefix)) or original(X, prefix)
-    rows = np.repeat([0, 1], 8)
-    prefixes = np.tile(all_vectors((2, 2)), (4, 1))
-    result = PrefixTree(view, rng.normal(size=(2, 3))).expand(rows, prefixes)
-    assert seen == [4]  # two rows, two classes of the one parent
-    assert result.shape == (16, 2)
 
 
 class Copying(LinkLearner):

@@ -70,6 +70,7 @@ def test_no_link_is_asked_twice():
     vectors = np.array([[0, 0, 0], [0, 1, 2], [1, 1, 1], [0, 0, 0]])
     rows = np.array([0, 0, 3, 2])
     total = tree.log_joint(vectors, rows)
+    assert len(chain.asked) == len(set(chain.asked)) == 3 + 3 + 4
     chain.asked.clear()
     np.testing.assert_array_equal(tree.log_joint(vectors, rows), total)
     assert chain.asked == []

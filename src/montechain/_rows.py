@@ -23,9 +23,15 @@ def take_rows(X: Any, rows: slice | np.ndarray) -> Any:
     return X[rows]
 
 
-def row_blocks(n_rows: int, size: int) -> Iterator[slice]:
-    """Yield consecutive slices of at most `size` rows, at least one."""
+def row_blocks(n_rows: int, size: int, rng: np.random.Generator | None = None) -> Iterator[slice]:
+    """Yield consecutive slices of at most `size` rows, at least one.
+
+    Each starts from the same state of `rng`, if one is given, so that the draws of a row do not depend on its place.
+    """
+    state = {} if rng is None else rng.bit_generator.state
     for start in range(0, max(n_rows, 1), size):
+        if rng is not None:
+            rng.bit_generator.state = state
         yield slice(start, min(start + size, n_rows))
 
 

@@ -5,18 +5,52 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
-from itertools import product
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
-from montechain.distributions import Loss
+from montechain.distributions import LabelDistribution, Loss
 from montechain.targets import TargetCodec
 
-__all__ = ["CallableLoss"]
+__all__ = ["CallableLoss", "try_candidates"]
 
 MAX_CACHED = 2**20
 """Maximum number of cached values of a function in one call."""
+
+
+def try_candidates(
+    loss: Any,
+    heaviest: LabelDistribution,
+    given: np.ndarray | None,
+    least: Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[int, float]],
+    more: Callable[[LabelDistribution, int], np.ndarray],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Minimise an expected loss by trying label vectors as decisions.
+
+    All label vectors are tried if there are at most ``loss.max_candidates``, else the vectors of the distribution and
+    ``more(distribution of a row, row)``. ``least(candidates, vectors, weights)`` returns the index of the first best
+    candidate and its expected loss.
+
+    Returns the decision of each row, its expected loss (NaN in rows without vectors), and whether no other label vector
+    can be better.
+    """
+    loss._check_bound()
+    labels, has_vector = heaviest.any_labels(given)
+    expected_loss, tried_all = np.full(len(labels), np.nan), heaviest.is_complete(loss.n_classes_, given)
+    for row in np.flatnonzero(has_vector):
+        own = heaviest.take(slice(row, row + 1))
+        known = np.full(labels.shape[1], -1) if given is None else given[row]
+        choices = [np.arange(n) if c < 0 else np.array([c]) for n, c in zip(loss.n_classes_, known, strict=True)]
+        if math.prod(map(len, choices)) <= loss.max_candidates:
+            tried_all[row] = True
+            others = np.stack(np.meshgrid(*choices, indexing="ij"), axis=-1).reshape(-1, len(choices))
+        else:
+            others = more(own, int(row))
+        candidates = np.vstack([own.labels, others]).astype(np.int32)
+        best, expected_loss[row] = least(candidates, own.labels, own.normalised_weights)
+        labels[row] = candidates[best]
+    return labels, expected_loss, tried_all
 
 
 class CallableLoss(Loss):
@@ -78,38 +112,29 @@ class CallableLoss(Loss):
         return bound
 
     def decide(self, distribution, given=None):  # noqa: D102
-        self._check_bound()
         heaviest = distribution.heaviest_first()
-        labels, has_vector = heaviest.any_labels(given)
-        expected_loss = np.full(heaviest.n_rows, np.nan)
-        tried_all = heaviest.is_complete(self.n_classes_, given)
-        cost, weights = self._cached_cost(), heaviest.normalised_weights
-        for row in np.flatnonzero(has_vector):
-            vectors = slice(heaviest.indptr[row], heaviest.indptr[row + 1])
-            outcomes = [vector.tobytes() for vector in heaviest.labels[vectors]]
-            # Weights fall, so the first few outcomes already cut most candidates short.
-            shares = weights[vectors].tolist()
-            candidates = dict.fromkeys(outcomes)
-            known = np.full(len(self.n_classes_), -1) if given is None else given[row]
-            if not tried_all[row] and math.prod(self.n_classes_[known < 0].tolist()) <= self.max_candidates:
-                tried_all[row] = True
-                choices = [range(n) if c < 0 else [c] for n, c in zip(self.n_classes_, known, strict=True)]
-                candidates |= dict.fromkeys(np.array(vector, dtype=np.int32).tobytes() for vector in product(*choices))
-            least, best = math.inf, outcomes[0]
-            for candidate in candidates:
-                expected = 0.0
+        cost = self._cached_cost()
+
+        def least(candidates: np.ndarray, vectors: np.ndarray, weights: np.ndarray) -> tuple[int, float]:
+            outcomes, shares = [vector.tobytes() for vector in vectors], weights.tolist()
+            lowest, best = math.inf, 0
+            for index, candidate in enumerate(candidates):
+                codes, expected = candidate.tobytes(), 0.0
+                # Weights fall, so the first few outcomes already cut most candidates short.
                 for outcome, share in zip(outcomes, shares, strict=True):
-                    expected += share * cost(outcome, candidate)
-                    if expected >= least:
+                    expected += share * cost(outcome, codes)
+                    if expected >= lowest:
                         break
                 else:
-                    least, best = expected, candidate
-            labels[row], expected_loss[row] = np.frombuffer(best, dtype=np.int32), least
+                    lowest, best = expected, index
+            return best, lowest
+
+        labels, expected_loss, tried_all = try_candidates(self, heaviest, given, least, lambda own, _: own.labels[:0])
         # Without a maximum, any mass that was not enumerated can cost any amount.
         slack = heaviest.slack
         slack[slack > 0.0] *= self.worst
         regret = np.where(tried_all, slack, expected_loss * heaviest.totals + slack)
-        return labels, expected_loss, np.where(has_vector, np.minimum(regret, self.worst), self.worst)
+        return labels, expected_loss, np.fmin(regret, self.worst)
 
     def _cached_cost(self) -> Callable[[bytes, bytes], float]:
         """Return the function of two label vectors, each as the bytes of its codes; values are cached and checked."""

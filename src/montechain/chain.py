@@ -21,7 +21,7 @@ from montechain.links.linear import FittedLinearLink, LinearScorer, LinearScores
 from montechain.prefix_tree import ChainBase, PrefixTree, distinct, draw_classes, no_knowledge
 from montechain.targets import CODE
 
-__all__ = ["CODE", "Chain", "ChainBase", "PrefixTree", "distinct", "draw_classes", "example_chain", "no_knowledge"]
+__all__ = ["CODE", "Chain", "ChainBase", "PrefixTree", "distinct", "draw_classes", "example_tree", "no_knowledge"]
 
 
 @savable
@@ -170,11 +170,11 @@ class Chain(ChainBase):
         raise NonFiniteError(self.order[position], column, x[column])
 
 
-def example_chain() -> Chain:
-    """Return the chain of the examples of inference strategies: two labels, each 1 with probability 0.7.
+def example_tree() -> PrefixTree:
+    """Return the prefix tree of the examples of inference strategies: two labels, each 1 with probability 0.7.
 
-    >>> np.exp(example_chain().log_joint(np.zeros((1, 1)), np.array([[1, 1]]))).round(2)
+    >>> np.exp(example_tree().log_joint(np.array([[1, 1]]))).round(2)
     array([0.49])
     """
     link = FittedLinearLink.constant(np.log([0.3, 0.7]), n_features=1, parents_n_classes=())
-    return Chain(order=[0, 1], parents=[(), ()], links=[link, link])
+    return PrefixTree(Chain(order=[0, 1], parents=[(), ()], links=[link, link]), np.zeros((1, 1)))

@@ -24,7 +24,7 @@ class LabelDistribution:
     indptr : int64 ndarray of shape (n + 1,)
         The vectors of row i are ``labels[indptr[i]:indptr[i + 1]]``.
     labels : int32 ndarray of shape (m, L)
-        Codes. A vector may stand several times in a row; its weights then add up.
+        Codes. A vector may occur several times in a row; its weights then add up.
     weights : float64 ndarray of shape (m,)
         Probability mass of each vector, relative to the mass that agrees with what is known; sums to
         at most one in each row. Drawn vectors share the mass they stand for.
@@ -121,6 +121,15 @@ class LabelDistribution:
             .reshape(-1, k)
             for j, k in enumerate(n_classes)
         ]
+
+    def with_bounds(self, n_classes: Sequence[int]) -> Marginals:
+        """Return the marginals, normalised, with what the residual leaves open."""
+        mass, totals = self.marginals(n_classes), np.where(self.totals > 0.0, self.totals, 1.0)[:, None]
+        # Vectors that were drawn may stand for too much or too little, but for no more than the residual.
+        error = np.where(self.estimated, self.residual, 0.0)[:, None]
+        unresolved = np.repeat(np.minimum(self.residual[:, None] + error, 1.0), len(mass), axis=1)
+        lower = [np.maximum(own - error, 0.0) for own in mass]
+        return Marginals([own / totals for own in mass], lower, unresolved, self.estimated)
 
     @property
     def slack(self) -> np.ndarray:

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from montechain._kernels.joint import log_joint
 from montechain._rows import join_rows, row_blocks, take_rows
 from montechain._savable import require, savable
 from montechain.chain import Chain
@@ -32,7 +31,7 @@ __all__ = ["ChainModel", "JointModel"]
 ROWS_AT_ONCE = 256
 """Rows whose weighted label vectors are held in memory together."""
 CELLS_AT_ONCE = 2**23
-"""Approximate number of inputs or scores repeated at a time, one row for each label vector asked about."""
+"""Approximate number of inputs repeated at a time, one row for each label vector."""
 EVIDENCE_RESIDUAL = 1e-3
 """Relative error allowed in the probability of the given labels, by which regrets are divided."""
 SAMPLING_RESIDUAL = 1e-3
@@ -127,18 +126,14 @@ class JointModel(ABC):
         if loss.is_exact_match:
             return self.most_probable(X, given=given, rng=rng)
         if isinstance(loss, Hamming):
-            found = self.marginals(X, given=given, rng=rng)
-            best = loss.decide_marginals(found.proba, found.unresolved, given, lower=found.lower)
-            return Decision.least_loss(best[0], self.log_joint(X, best[0]), *best[1:])
-        # Only some rows at a time, since a row may have thousands of vectors. Each block starts from the same state,
-        # so that the draws of a row do not depend on its place.
-        state = rng.bit_generator.state
+            labels, *proven = loss.decide_marginals(self.marginals(X, given=given, rng=rng), given)
+            return Decision.least_loss(labels, self.log_joint(X, labels), *proven)
+        # Only some rows at a time, since a row may have thousands of vectors.
         parts = []
-        for rows in row_blocks(X.shape[0], max(1, ROWS_AT_ONCE // self.n_models)):
-            rng.bit_generator.state = state
+        for rows in row_blocks(X.shape[0], max(1, ROWS_AT_ONCE // self.n_models), rng):
             block, known = take_rows(X, rows), None if given is None else given[rows]
-            best = loss.decide(self.distribution(block, given=known, rng=rng), given=known)
-            parts.append(Decision.least_loss(best[0], self.log_joint(block, best[0]), *best[1:]))
+            labels, *proven = loss.decide(self.distribution(block, given=known, rng=rng), given=known)
+            parts.append(Decision.least_loss(labels, self.log_joint(block, labels), *proven))
         return join_rows(parts)
 
     def conditional_on_given(self, decision: Decision, X: Any, given: np.ndarray) -> Decision:
@@ -185,38 +180,34 @@ class ChainModel(JointModel):
         return self.chain.log_joint(X, self.by_position(Y))
 
     def log_joint_at(self, X, rows, vectors):  # noqa: D102
-        scores = self.chain.scores(X)
-        if scores is None:
-            return super().log_joint_at(X, rows, vectors)
-        base, links = scores.arrays
-        codes = self.by_position(vectors)
-        blocks = row_blocks(len(rows), max(1, CELLS_AT_ONCE // max(1, base.shape[1])))
-        return np.concatenate([log_joint(base[rows[own]], links, codes[own]) for own in blocks])
+        return PrefixTree(self.chain, X).log_joint(self.by_position(vectors), rows)
+
+    def _tree(self, X, given):
+        return PrefixTree(self.chain, X, self.by_position(given))
 
     def log_evidence(self, X, given, *, rng, residual=1e-6):  # noqa: D102
-        return evidence(PrefixTree(self.chain, X, self.by_position(given)), Effort(residual), rng=rng)
+        return evidence(self._tree(X, given), Effort(residual), rng=rng)
 
     def most_probable(self, X, *, given=None, rng):  # noqa: D102
-        found = self.inference.most_probable(self.chain, X, given=self.by_position(given), rng=rng)
+        found = self.inference.search(self._tree(X, given), rng)
         return found.with_labels(self.by_label(found.labels))
 
     def decide(self, X, *, loss, given=None, rng):  # noqa: D102
         # Bound to the labels in their order before, and now to the positions of the chain.
         own = loss if loss.is_exact_match else loss.bind(loss.classes_, self.order)
-        found = self.inference.decide(self.chain, X, loss=own, given=self.by_position(given), rng=rng)
+        found = self.inference.decide(self._tree(X, given), own, rng)
         return found.with_labels(self.by_label(found.labels))
 
     def top_k(self, X, k, *, given=None):  # noqa: D102
-        top = self.inference.top_k(self.chain, X, k, given=self.by_position(given))
+        top = self.inference.top_k(self._tree(X, given), k)
         return replace(top, labels=self.by_label(top.labels))
 
     def marginals(self, X, *, given=None, rng, loss=None):  # noqa: D102
-        found = self.inference.marginals(self.chain, X, given=self.by_position(given), rng=rng)
-        return found.in_order(self.positions)
+        return self.inference.marginals(self._tree(X, given), rng).in_order(self.positions)
 
     def distribution(self, X, *, given=None, rng, residual=None):  # noqa: D102
         inference = self.inference if residual is None else BranchAndBound(residual=residual)
-        found = inference.distribution(self.chain, X, given=self.by_position(given), rng=rng)
+        found = inference.weigh(self._tree(X, given), rng)
         return replace(found, labels=self.by_label(found.labels))
 
     def draw(self, X, n_samples, *, rng):  # noqa: D102

@@ -6,7 +6,6 @@ Everything here is in chain positions and codes. `check_loss` binds a loss to th
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,10 +14,10 @@ import numpy as np
 from montechain._cells import resolve_negative
 from montechain._kernels.set_losses import add_mass, least_jaccard
 from montechain._kernels.ties import TIE, first_largest, level
-from montechain._messages import nearest
+from montechain._messages import by_name
 from montechain._rows import row_blocks
-from montechain.callable_loss import CallableLoss
-from montechain.distributions import LabelDistribution, Loss, example_distribution
+from montechain.callable_loss import CallableLoss, try_candidates
+from montechain.distributions import LabelDistribution, Loss, Marginals, example_distribution
 
 __all__ = [
     "F1",
@@ -78,45 +77,27 @@ class Hamming(Loss):
             n_classes = [max(2, int(codes.max(initial=0)) + 1) for codes in distribution.labels.T]
         # Where the residual is estimated, a marginal may be off by it in either direction.
         unresolved = np.where(distribution.estimated, 2.0 * distribution.residual, distribution.residual)
-        unresolved = np.broadcast_to(unresolved[:, None], (distribution.n_rows, len(n_classes)))
-        return self.decide_marginals(distribution.marginals(n_classes), unresolved, given=given)
+        mass, unresolved = distribution.marginals(n_classes), np.repeat(unresolved[:, None], len(n_classes), axis=1)
+        return self.decide_marginals(Marginals(mass, mass, unresolved, distribution.estimated), given)
 
     def decide_marginals(
-        self,
-        marginals: Sequence[np.ndarray],
-        unresolved: np.ndarray,
-        given: np.ndarray | None = None,
-        *,
-        lower: Sequence[np.ndarray] | None = None,
-        labels: np.ndarray | None = None,
+        self, marginals: Marginals, given: np.ndarray | None = None, *, labels: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the same triple as `decide` from the marginals alone.
 
-        Parameters
-        ----------
-        marginals : sequence of L arrays of shape (n, K)
-            Mass of each class as far as it is known, or an estimate of it: by this the classes are chosen.
-        unresolved : ndarray of shape (n, L)
-            Mass that could still go to any class of the label.
-        given : int32 ndarray of shape (n, L), optional
-            Known classes, -1 elsewhere.
-        lower : sequence of L arrays of shape (n, K), optional
-            Proven mass of each class: no probability is below this, nor above this plus `unresolved`.
-            By default the marginals themselves. Estimates outside these bounds are moved to them.
-        labels : int32 ndarray of shape (n, L), optional
-            A decision that is already made; by default each label's best class.
+        Classes are chosen by ``marginals.proba``, which need not be normalised; estimates outside the proven bounds are
+        moved to them. `labels` is a decision already made; by default each label's best class.
         """
-        n_rows, n_labels = unresolved.shape
+        n_rows, n_labels = marginals.unresolved.shape
         decided = np.zeros((n_rows, n_labels), dtype=np.int32)
-        expected_loss = np.zeros(n_rows)
-        regret = np.zeros(n_rows)
-        for j, (mass, proven) in enumerate(zip(marginals, marginals if lower is None else lower, strict=True)):
-            if labels is None:
-                code = first_largest(np.clip(mass, proven, proven + unresolved[:, [j]]))
-            else:
-                code = labels[:, j]
-            if given is not None:
-                code = np.where(given[:, j] >= 0, given[:, j], code)
+        expected_loss, regret = np.zeros((2, n_rows))
+        for j, (mass, proven) in enumerate(zip(marginals.proba, marginals.lower, strict=True)):
+            unresolved = marginals.unresolved[:, j]
+            code = (
+                first_largest(np.clip(mass, proven, proven + unresolved[:, None])) if labels is None else labels[:, j]
+            )
+            is_known = np.zeros(n_rows, dtype=bool) if given is None else given[:, j] >= 0
+            code = code if given is None else np.where(is_known, given[:, j], code)
             decided[:, j] = code
             top = np.take_along_axis(mass, code[:, None], axis=1)[:, 0]
             total = mass.sum(axis=1)
@@ -129,8 +110,7 @@ class Hamming(Loss):
                 np.put_along_axis(others, code[:, None], -np.inf, axis=1)
                 lead = np.take_along_axis(proven, code[:, None], axis=1)[:, 0] - others.max(axis=1)
                 lead = np.where(np.abs(lead) <= TIE, 0.0, lead)
-                behind = np.clip(unresolved[:, j] - lead, 0.0, 1.0)
-                regret += behind if given is None else np.where(given[:, j] >= 0, 0.0, behind)
+                regret += np.where(is_known, 0.0, np.clip(unresolved - lead, 0.0, 1.0))
         return decided, expected_loss / n_labels, regret / n_labels
 
 
@@ -231,24 +211,17 @@ class Jaccard(_SetLoss):
 
     def decide(self, distribution, given=None):  # noqa: D102
         heaviest = distribution.heaviest_first()
-        labels, most_f1 = self._maximise_f1(heaviest, given)
-        tried_all, expected_loss = heaviest.is_complete(self.n_classes_, given), np.empty(len(labels))
-        for row in range(heaviest.n_rows):
-            own = heaviest.take(slice(row, row + 1))
-            known = np.full(len(self.n_classes_), -1) if given is None else given[row]
-            choices = [np.arange(n) if c < 0 else np.array([c]) for n, c in zip(self.n_classes_, known, strict=True)]
-            candidates = [labels[[row]], own.labels]
-            if math.prod(map(len, choices)) <= self.max_candidates:
-                tried_all[row] = True
-                candidates.append(np.stack(np.meshgrid(*choices), axis=-1).reshape(-1, len(choices)))
-            elif len(own.labels):
-                candidates.append(_unions(own.labels, self.negative_, self.n_heaviest))
-            tried = np.vstack(candidates).astype(np.int32)
-            best, expected_loss[row] = least_jaccard(tried, own.labels, own.normalised_weights, self.negative_)
-            labels[row] = tried[best]
+        best_f1, most_f1 = self._maximise_f1(heaviest, given)
+        labels, expected_loss, tried_all = try_candidates(
+            self,
+            heaviest,
+            given,
+            lambda candidates, vectors, weights: least_jaccard(candidates, vectors, weights, self.negative_),
+            lambda own, row: np.vstack([_unions(own.labels, self.negative_, self.n_heaviest), best_f1[[row]]]),
+        )
         # The best Jaccard index is at most the best F1: what lies between is not proven.
         unproven = np.maximum(expected_loss - np.maximum(1.0 - most_f1, 0.0), 0.0) * heaviest.totals
-        regret = np.where(tried_all, heaviest.slack, np.minimum(heaviest.slack + unproven, 1.0))
+        regret = np.where(tried_all, heaviest.slack, np.fmin(heaviest.slack + unproven, 1.0))
         return labels, expected_loss, regret
 
 
@@ -334,9 +307,9 @@ def check_loss(loss: Any, *, classes: Sequence[np.ndarray], order: Sequence[int]
     Raises
     ------
     ValueError
-        If there is no loss of this name, or if a loss needs to know a negative class.
+        If there is no such loss, or if a loss needs to know a negative class.
     TypeError
-        If `loss` is none of the three.
+        If `loss` is a class.
 
     Examples
     --------
@@ -345,18 +318,8 @@ def check_loss(loss: Any, *, classes: Sequence[np.ndarray], order: Sequence[int]
     >>> check_loss("haming", classes=[np.arange(2)], order=[0])
     Traceback (most recent call last):
         ...
-    ValueError: loss='haming' is not known; did you mean 'hamming'? There are 'exact_match', 'hamming', 'f1', ...
+    ValueError: `loss='haming'` is not known; did you mean 'hamming'? Allowed are 'exact_match', 'hamming', 'f1', ...
     """
-    if isinstance(loss, str):
-        if loss not in LOSSES:
-            known = ", ".join(map(repr, LOSSES))
-            guess = nearest(loss, LOSSES) or "."
-            raise ValueError(f"{loss=} is not known{guess} There are {known}, or pass a function loss(y, y_hat).")
-        loss = LOSSES[loss]()
-    elif isinstance(loss, type) and issubclass(loss, Loss):
-        raise TypeError(f"loss={loss.__name__} is a class: pass an instance, loss={loss.__name__}().")
-    elif not isinstance(loss, Loss):
-        if not callable(loss):
-            raise TypeError(f"{loss=} is neither the name of a loss, nor a Loss, nor a function loss(y, y_hat).")
+    if callable(loss) and not isinstance(loss, type | Loss):
         loss = CallableLoss(loss)
-    return loss.bind(classes, order)
+    return by_name("loss", loss, Loss, LOSSES, "a function loss(y, y_hat)").bind(classes, order)

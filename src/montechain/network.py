@@ -145,8 +145,7 @@ class DependencyNetwork(JointModel):
 
     def decide(self, X, *, loss, given=None, rng):  # noqa: D102
         if isinstance(loss, Hamming):
-            found = self.marginals(X, given=given, rng=rng)
-            best = loss.decide_marginals(found.proba, found.unresolved, given=given)
+            best = loss.decide_marginals(self.marginals(X, given=given, rng=rng), given)
         else:
             best = loss.decide(self.distribution(X, given=given, rng=rng), given=given)
         nothing = np.full(X.shape[0], np.nan)

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from montechain._kernels.joint import complete as complete_kernel
 from montechain._kernels.joint import log_joint as log_joint_kernel
-from montechain._kernels.joint import sample as sample_kernel
 from montechain._kernels.ties import on_grid
 from montechain._rows import distinct, row_blocks, take_rows
 from montechain.errors import NonFiniteError
@@ -101,8 +101,6 @@ class ChainBase(ABC):
             of the draw for p(y | x, given). Zero where nothing is known.
         """
         tree = PrefixTree(self, X, given)
-        if tree.scores is not None:
-            return sample_kernel(*tree.arrays, uniforms)
         n_rows, n_samples = tree.n_rows, uniforms.shape[1]
         sample = np.arange(n_rows * n_samples)
         labels = np.zeros((len(sample), self.n_labels), dtype=CODE)
@@ -141,17 +139,17 @@ class PrefixTree:
 
     @property
     def arrays(self) -> tuple[Any, Any, Any]:
-        """What kernels take: the scores, the links and the known classes."""
+        """What kernels take first: `base` and `links` of `LinearScores`, and `given`.
+
+        The latter holds known classes, -1 elsewhere, in an int32 array of shape (n, L); no rows if nothing is known.
+        """
         assert self.scores is not None
         return (*self.scores.arrays, no_knowledge(self.chain.n_labels) if self.given is None else self.given)
 
-    def blocks(self, size: int) -> Iterator[PrefixTree]:
-        """Yield the trees of at most `size` consecutive rows each; at least one."""
-        if size >= self.n_rows:
-            yield self
-            return
-        for rows in row_blocks(self.n_rows, max(1, size)):
-            yield self.take(rows)
+    def blocks(self, size: int, rng: np.random.Generator) -> Iterator[PrefixTree]:
+        """Yield the trees of at most `size` consecutive rows each, at least one; see `row_blocks` for `rng`."""
+        for rows in row_blocks(self.n_rows, max(1, size), rng):
+            yield self if size >= self.n_rows else self.take(rows)
 
     def take(self, rows: slice | np.ndarray) -> PrefixTree:
         """Return the tree of some rows."""
@@ -168,12 +166,12 @@ class PrefixTree:
         n_classes = [self.chain.n_classes[j] for j in parents]
         if self.scores is not None:
             log_proba = self.scores.conditional(rows, prefix)
-        elif self.n_rows * math.prod(n_classes) < 2**62:
+        else:
             key, first, inverse = distinct(rows, prefix[:, parents], n_classes)
-            log_proba = self._answer(k, key, rows[first], prefix[first])[inverse]
-        else:  # too many for a key that is the same in each call
-            _, first, inverse = distinct(rows, prefix[:, parents], n_classes)
-            log_proba = self._conditional(rows[first], prefix[first])[inverse]
+            # With too many parents, a pair does not have the same key in each call.
+            is_key = self.n_rows * math.prod(n_classes) < 2**62
+            own = rows[first], prefix[first]
+            log_proba = (self._answer(k, key, *own) if is_key else self._conditional(*own))[inverse]
         if self.given is not None:
             known = self.given[rows, k][:, None]
             log_proba = np.where((known >= 0) & (np.arange(log_proba.shape[1]) != known), -np.inf, log_proba)
@@ -182,12 +180,15 @@ class PrefixTree:
     def log_joint(self, Y: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         """Return log p(y | x) of label vectors of `rows`, by default one for each row of the batch.
 
-        Vectors that disagree with `given` have minus infinity if links are asked one by one.
+        Vectors that disagree with `given` have minus infinity if the links are not label-linear.
         """
-        if rows is None:
-            if self.scores is not None:
-                return log_joint_kernel(*self.scores.arrays, np.ascontiguousarray(Y, dtype=CODE))
-            rows = np.arange(self.n_rows)
+        if self.scores is not None:
+            (base, links), Y = self.scores.arrays, np.ascontiguousarray(Y, dtype=CODE)
+            if rows is None:
+                return log_joint_kernel(base, links, Y)
+            blocks = row_blocks(len(rows), max(1, CELLS_AT_ONCE // max(1, base.shape[1])))
+            return np.concatenate([log_joint_kernel(base[rows[own]], links, Y[own]) for own in blocks])
+        rows = np.arange(self.n_rows) if rows is None else rows
         steps = (self.expand(rows, Y[:, :k])[np.arange(len(rows)), Y[:, k]] for k in range(self.chain.n_labels))
         return sum(steps, np.zeros(len(rows)))
 
@@ -212,7 +213,9 @@ class PrefixTree:
             Sum of the log-probabilities of known classes, which are taken, not drawn.
         """
         log_weight = np.zeros(len(rows))
-        start, stop = np.broadcast_to(start, len(rows)), np.broadcast_to(stop, len(rows))
+        start, stop = (np.full(len(rows), own, dtype=np.int64) for own in (start, stop))
+        if self.scores is not None:
+            return complete_kernel(*self.arrays, rows, labels, uniforms, sample, start, stop)
         for k in range(self.chain.n_labels):
             here = np.flatnonzero((start <= k) & (k < stop))
             if len(here) == 0:
@@ -228,25 +231,17 @@ class PrefixTree:
 
     def _answer(self, k: int, key: np.ndarray, rows: np.ndarray, prefix: np.ndarray) -> np.ndarray:
         """Return the log-probabilities of distinct pairs in the order of their keys, asking for those not known yet."""
-        nothing = np.empty(0, dtype=np.int64), np.empty((0, self.chain.n_classes[k]))
-        known, answers = self.answers.get(k, nothing)
-        place = np.searchsorted(known, key)
-        is_new = np.ones(len(key), dtype=bool)
-        inside = place < len(known)
-        is_new[inside] = known[place[inside]] != key[inside]
-        if not is_new.any():
-            return answers[place]
-        new = np.flatnonzero(is_new)
-        found = self._conditional(rows[new], prefix[new])
-        if len(new) == len(key):
-            log_proba = found
-        else:
-            log_proba = np.empty((len(key), answers.shape[1]))
-            log_proba[new], log_proba[~is_new] = found, answers[place[~is_new]]
-        if self.n_cached + len(new) <= MAX_CACHED:
-            self.n_cached += len(new)
-            self.answers[k] = np.insert(known, place[new], key[new]), np.insert(answers, place[new], found, axis=0)
-        return log_proba
+        known, answers = self.answers.get(k, (np.empty(0, dtype=np.int64), np.empty((0, self.chain.n_classes[k]))))
+        new = np.flatnonzero(~np.isin(key, known, assume_unique=True))
+        if len(new):
+            known = np.concatenate([known, key[new]])
+            order = np.argsort(known)
+            answers = np.concatenate([answers, self._conditional(rows[new], prefix[new])])[order]
+            known = known[order]
+            if self.n_cached + len(new) <= MAX_CACHED:
+                self.n_cached += len(new)
+                self.answers[k] = known, answers
+        return answers[np.searchsorted(known, key)]
 
     def _conditional(self, rows: np.ndarray, prefix: np.ndarray) -> np.ndarray:
         if len(rows) == 0:  # classifiers refuse to answer for no rows
@@ -254,8 +249,7 @@ class PrefixTree:
         if len(rows) == self.n_rows and (rows == np.arange(self.n_rows)).all():
             log_proba = self.chain.conditional(self.X, prefix)
         else:
-            n_each = max(1, CELLS_AT_ONCE // max(1, self.X.shape[1]))
-            parts = [slice(start, start + n_each) for start in range(0, len(rows), n_each)]
+            parts = row_blocks(len(rows), max(1, CELLS_AT_ONCE // max(1, self.X.shape[1])))
             log_proba = np.concatenate(
                 [self.chain.conditional(take_rows(self.X, rows[part]), prefix[part]) for part in parts]
             )

@@ -95,8 +95,8 @@ class SeenVectors(JointModel):
             expected_loss = np.maximum(1.0 - weights[np.arange(n_rows), best], 0.0)
             labels, regret = _put_in(self.vectors[best], given), np.zeros(n_rows)
         elif isinstance(loss, Hamming):
-            proba, unresolved = self._class_shares(weights, given), np.zeros((n_rows, self.n_labels))
-            labels, expected_loss, regret = loss.decide_marginals(proba, unresolved, given=given)
+            found = Marginals.exact(self._class_shares(weights, given))
+            labels, expected_loss, regret = loss.decide_marginals(found, given)
         else:
             parts = []
             for rows in row_blocks(n_rows, max(1, CELLS_AT_ONCE // self.vectors.size)):

@@ -9,30 +9,23 @@ from hypothesis import strategies as st
 
 from montechain._kernels.branch_and_bound import most_probable
 from montechain._kernels.depth_first import k_best, search_depth_first
-from montechain.chain import no_knowledge
+from montechain.chain import PrefixTree, no_knowledge
 from montechain.links.linear import FittedLinearLink, LinearScorer
-from random_chains import random_given, random_linear_chain
+from random_chains import random_case
 from reference import branch_and_bound as reference
 
 SEEDS = st.integers(0, 2**32 - 1)
 PARENTS = st.sampled_from(["all", "none", "tree", 2])
 NO_LIMIT = 10**9
-
-
-def make_case(seed, parents, is_known, n_rows=3):
-    rng = np.random.default_rng(seed)
-    scale = float(rng.choice([0.2, 1.0, 3.0]))
-    chain = random_linear_chain(rng, int(rng.integers(1, 6)), int(rng.integers(2, 6)), parents, scale=scale)
-    X = rng.normal(size=(n_rows, 3))
-    known = random_given(rng, n_rows, chain.n_classes) if is_known else None
-    return chain, X, known, chain.scores(X).arrays, no_knowledge(chain.n_labels) if known is None else known
+BINARY = {"most_classes": 2}
 
 
 @given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), patience=st.sampled_from([0, 1, 3, 10, NO_LIMIT]))
 @settings(deadline=None, max_examples=60)
 def test_the_proven_best_is_the_best_whichever_search_finds_it(seed, parents, is_known, patience):
-    chain, X, known, arrays, known_array = make_case(seed, parents, is_known)
-    labels, log_proba, upper_bound, _ = most_probable(*arrays, known_array, max_nodes=NO_LIMIT, patience=patience)
+    chain, X, known, _ = random_case(seed, parents, is_known=is_known)
+    arrays = PrefixTree(chain, X, known).arrays
+    labels, log_proba, upper_bound, _ = most_probable(*arrays, max_nodes=NO_LIMIT, patience=patience)
     np.testing.assert_array_equal(upper_bound, log_proba)
     np.testing.assert_allclose(log_proba, chain.log_joint(X, labels), rtol=0, atol=1e-10)
     for i, (_, value) in enumerate(reference.most_probable(chain, X, known)):
@@ -41,23 +34,16 @@ def test_the_proven_best_is_the_best_whichever_search_finds_it(seed, parents, is
         assert (labels[known >= 0] == known[known >= 0]).all()
 
 
-def make_binary_case(seed, n_labels, is_known, n_rows=4):
-    rng = np.random.default_rng(seed)
-    chain = random_linear_chain(rng, n_labels, 2, scale=float(rng.choice([0.2, 1.0, 3.0])))
-    X = rng.normal(size=(n_rows, 3))
-    known = random_given(rng, n_rows, chain.n_classes) if is_known else no_knowledge(n_labels)
-    return chain, X, known, chain.scores(X).arrays
-
-
 @given(seed=SEEDS, n_labels=st.sampled_from([1, 2, 7, 8]), is_known=st.booleans())
 @settings(deadline=None, max_examples=40)
 def test_binary_labels_against_all_vectors(seed, n_labels, is_known):
-    chain, X, known, arrays = make_binary_case(seed, n_labels, is_known, n_rows=2)
-    labels, log_proba, upper_bound, _, complete, _ = search_depth_first(*arrays, known, NO_LIMIT)
+    chain, X, known, _ = random_case(seed, is_known=is_known, n_rows=2, n_labels=n_labels, **BINARY)
+    arrays = PrefixTree(chain, X, known).arrays
+    labels, log_proba, upper_bound, _, complete, _ = search_depth_first(*arrays, NO_LIMIT)
     assert complete.all()
     np.testing.assert_array_equal(upper_bound, log_proba)
     np.testing.assert_allclose(log_proba, chain.log_joint(X, labels), rtol=0, atol=1e-10)
-    expected = reference.most_probable(chain, X, known if is_known else None)
+    expected = reference.most_probable(chain, X, known)
     np.testing.assert_allclose(log_proba, [value for _, value in expected], rtol=0, atol=1e-10)
     if is_known:
         assert (labels[known >= 0] == known[known >= 0]).all()
@@ -66,19 +52,20 @@ def test_binary_labels_against_all_vectors(seed, n_labels, is_known):
 @given(seed=SEEDS, n_labels=st.integers(9, 26), is_known=st.booleans())
 @settings(deadline=None, max_examples=60)
 def test_binary_labels_in_several_lines_against_the_best_first_search(seed, n_labels, is_known):
-    chain, X, known, arrays = make_binary_case(seed, n_labels, is_known)
-    labels, log_proba, upper_bound, nodes, complete, _ = search_depth_first(*arrays, known, 3000)
+    chain, X, known, _ = random_case(seed, is_known=is_known, n_rows=4, n_labels=n_labels, **BINARY)
+    arrays = PrefixTree(chain, X, known).arrays
+    labels, log_proba, upper_bound, nodes, complete, _ = search_depth_first(*arrays, 3000)
     np.testing.assert_allclose(log_proba, chain.log_joint(X, labels), rtol=0, atol=1e-10)
     if is_known:
         assert (labels[known >= 0] == known[known >= 0]).all()
-    _, best, bound, _ = most_probable(*arrays, known, max_nodes=3000, patience=0)
+    _, best, bound, _ = most_probable(*arrays, max_nodes=3000, patience=0)
     assert (best[complete] <= log_proba[complete] + 1e-9).all()
     assert (log_proba <= bound + 1e-9).all()
     assert (best <= upper_bound + 1e-9).all()
     np.testing.assert_array_equal(upper_bound[complete], log_proba[complete])
     assert (nodes <= 3000).all()
     for max_nodes in (1, n_labels, n_labels + 1, 100):
-        _, found, bound, nodes, _, _ = search_depth_first(*arrays, known, max_nodes)
+        _, found, bound, nodes, _, _ = search_depth_first(*arrays, max_nodes)
         assert (found <= log_proba + 1e-12).all()
         assert (bound >= upper_bound - 1e-12).all()
         assert (nodes <= max(max_nodes, n_labels)).all()
@@ -98,12 +85,13 @@ def test_probabilities_that_would_underflow_are_left_to_logarithms():
 @given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), patience=st.integers(0, 12))
 @settings(deadline=None, max_examples=60)
 def test_the_bound_holds_and_never_rises_with_the_budget(seed, parents, is_known, patience):
-    chain, X, known, arrays, known_array = make_case(seed, parents, is_known)
+    chain, X, known, _ = random_case(seed, parents, is_known=is_known)
+    arrays = PrefixTree(chain, X, known).arrays
     best = np.array([value for _, value in reference.most_probable(chain, X, known)])
     before = np.full(len(X), np.inf)
     found_before = np.full(len(X), -np.inf)
     for max_nodes in [*range(1, 60), NO_LIMIT]:
-        _, log_proba, upper_bound, nodes = most_probable(*arrays, known_array, max_nodes=max_nodes, patience=patience)
+        _, log_proba, upper_bound, nodes = most_probable(*arrays, max_nodes=max_nodes, patience=patience)
         assert (upper_bound >= best - 1e-10).all()
         assert (upper_bound <= before + 1e-12).all()
         assert (log_proba >= found_before - 1e-12).all()
@@ -115,8 +103,9 @@ def test_the_bound_holds_and_never_rises_with_the_budget(seed, parents, is_known
 @given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), k=st.integers(1, 40))
 @settings(deadline=None, max_examples=60)
 def test_the_k_best_are_the_k_best(seed, parents, is_known, k):
-    chain, X, known, arrays, known_array = make_case(seed, parents, is_known)
-    labels, log_proba, _, _, complete, _ = k_best(*arrays, known_array, k, NO_LIMIT)
+    chain, X, known, _ = random_case(seed, parents, is_known=is_known)
+    arrays = PrefixTree(chain, X, known).arrays
+    labels, log_proba, _, _, complete, _ = k_best(*arrays, k, NO_LIMIT)
     assert complete.all()
     for i, expected in enumerate(reference.k_best(chain, X, k, known)):
         m = len(expected)
@@ -130,8 +119,9 @@ def test_the_k_best_are_the_k_best(seed, parents, is_known, k):
 
 
 def test_k_best_within_a_budget_still_returns_k_vectors():
-    chain, X, _, arrays, known_array = make_case(5, "all", False)
-    labels, log_proba, _, _, complete, _ = k_best(*arrays, known_array, 3, 1)
+    chain, X, *_ = random_case(5)
+    arrays = PrefixTree(chain, X).arrays
+    labels, log_proba, _, _, complete, _ = k_best(*arrays, 3, 1)
     assert not complete.all()
     assert np.isfinite(log_proba).all()
     np.testing.assert_allclose(chain.log_joint(X, labels[:, 0]), log_proba[:, 0], atol=1e-10)

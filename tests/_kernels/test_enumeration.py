@@ -14,7 +14,7 @@ from montechain._kernels.conditional import new_path
 from montechain.chain import Chain, PrefixTree
 from montechain.inference.enumeration import Effort, distribution, evidence
 from montechain.links.linear import FittedLinearLink
-from random_chains import as_generic, random_given, random_linear_chain
+from random_chains import as_generic, log_proba_table, random_case
 from reference import enumeration as reference
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -27,14 +27,6 @@ NO_LIMIT = 10**9
 def no_small_problems(monkeypatch):
     """Problems of few vectors are not enumerated completely, but as larger ones are."""
     monkeypatch.setattr("montechain.inference.enumeration.FEW_VECTORS", 0)
-
-
-def make_case(seed, parents, is_known, n_rows=3):
-    rng = np.random.default_rng(seed)
-    scale = float(rng.choice([0.2, 1.0, 3.0]))
-    chain = random_linear_chain(rng, int(rng.integers(1, 6)), int(rng.integers(2, 6)), parents, scale=scale)
-    X = rng.normal(size=(n_rows, 3))
-    return chain, X, random_given(rng, n_rows, chain.n_classes) if is_known else None, rng
 
 
 def trees(chain, X, known):
@@ -61,7 +53,7 @@ def worst_difference(row, expected):
 @given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), residual=RESIDUALS)
 @settings(deadline=None, max_examples=60)
 def test_no_set_of_vectors_is_off_by_more_than_the_residual(seed, parents, is_known, residual):
-    chain, X, known, rng = make_case(seed, parents, is_known)
+    chain, X, known, rng = random_case(seed, parents, is_known=is_known)
     for tree in trees(chain, X, known):
         found = distribution(tree, Effort(residual, NO_LIMIT, 5), rng=rng)
         assert not found.estimated.any()
@@ -82,7 +74,7 @@ def test_no_set_of_vectors_is_off_by_more_than_the_residual(seed, parents, is_kn
 @given(seed=SEEDS, parents=PARENTS, is_known=st.booleans())
 @settings(deadline=None, max_examples=80)
 def test_where_the_budget_ends_the_bound_still_holds_and_draws_stand_for_the_rest(seed, parents, is_known):
-    chain, X, known, rng = make_case(seed, parents, is_known)
+    chain, X, known, rng = random_case(seed, parents, is_known=is_known)
     for tree in trees(chain, X, known):
         before = np.inf
         for max_nodes in (1, 5, 30):
@@ -101,11 +93,13 @@ def test_where_the_budget_ends_the_bound_still_holds_and_draws_stand_for_the_res
 @given(seed=SEEDS, parents=PARENTS)
 @settings(deadline=None, max_examples=60)
 def test_evidence_is_the_sum_over_what_is_unknown(seed, parents):
-    chain, X, known, rng = make_case(seed, parents, True)
+    chain, X, known, rng = random_case(seed, parents, is_known=True)
     everything = np.column_stack([rng.integers(n, size=len(X)) for n in chain.n_classes]).astype(np.int32)
     for view in (chain, as_generic(chain)):
         log_mass, left = evidence(PrefixTree(view, X, known), rng=rng)
-        np.testing.assert_allclose(log_mass, reference.log_evidence(chain, X, known), rtol=0, atol=2e-6)
+        np.testing.assert_allclose(
+            log_mass, np.logaddexp.reduce(log_proba_table(chain, X, known)[1], axis=1), rtol=0, atol=2e-6
+        )
         assert (left <= 1e-6).all()
         np.testing.assert_allclose(evidence(PrefixTree(view, X), rng=rng)[0], 0.0, atol=1e-10)
         joint, _ = evidence(PrefixTree(view, X, everything), rng=rng)
@@ -131,29 +125,27 @@ def test_masses_far_below_the_smallest_number_do_not_vanish():
 @given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), max_nodes=st.integers(1, 8), offset=st.floats(0.01, 0.99))
 @settings(deadline=None, max_examples=80)
 def test_draws_equal_those_of_the_reference(seed, parents, is_known, max_nodes, offset):
-    chain, X, known, rng = make_case(seed, parents, is_known, n_rows=1)
+    chain, X, known, rng = random_case(seed, parents, is_known=is_known, n_rows=1)
     n_labels, row_known = chain.n_labels, None if known is None else known[0]
     uniforms = rng.random((7, n_labels))
-    (base, links), path = chain.scores(X).arrays, new_path(chain.scores(X).links)
-    agreeing = np.empty(0, dtype=np.int32) if known is None else row_known
-    tree, frontier, _, size, _, remaining = kernels.grow_tree(
-        base[0], links, agreeing, n_labels, 0.0, max_nodes, kernels.new_tree(64), path, np.empty(64, dtype=np.int64)
+    tree = PrefixTree(chain, X, known)
+    (base, links, given), full = tree.arrays, np.array([n_labels])
+    grown, _, n_open, *_ = kernels.grow_tree(
+        base[0], links, given[0] if len(given) else given.ravel(), n_labels, 0.0, max_nodes, kernels.new_tree(64),
+        new_path(links),
+    )  # fmt: skip
+    labels, prefixes = np.empty((1, n_labels), dtype=np.int32), []
+    for node in grown[6][:n_open]:
+        length = kernels.write_prefix(grown, node, labels, 0)
+        prefixes.append((tuple(labels[0, :length].tolist()), grown[3][node]))
+    _, labels, depth, log_mass, *_ = kernels.enumerate_vectors(base, links, given, full, 0.0, max_nodes, offset, 7)
+    drawn = np.flatnonzero(depth < n_labels)
+    assert len(drawn) == (7 if prefixes else 0)
+    labels, stop = labels[drawn], np.full(len(drawn), n_labels)
+    log_weight = log_mass[drawn] + tree.complete(
+        np.zeros_like(drawn), labels, uniforms, np.arange(7), depth[drawn], stop
     )
-    if size == 0:
-        return
-    parent, chosen, _, log_mass = tree[:4]
-    prefixes = []
-    for node in frontier[:size]:
-        walk, prefix = node, []
-        while walk > 0:
-            prefix.insert(0, int(chosen[walk]))
-            walk = parent[walk]
-        prefixes.append((tuple(prefix), log_mass[node]))
-    labels = np.empty((7, n_labels), dtype=np.int32)
-    log_weight = np.empty(7)
-    kernels.draw_completions(
-        base[0], links, agreeing, n_labels, tree, path, frontier, size, remaining, offset, uniforms, labels, log_weight
-    )
-    expected = reference.draw_completions(chain, X[0], row_known, prefixes, offset, uniforms)
-    np.testing.assert_array_equal(labels, [vector for vector, _ in expected])
-    np.testing.assert_allclose(log_weight, [weight for _, weight in expected], rtol=0, atol=1e-9)
+    if prefixes:
+        expected = reference.draw_completions(chain, X[0], row_known, prefixes, offset, uniforms)
+        np.testing.assert_array_equal(labels, [vector for vector, _ in expected])
+        np.testing.assert_allclose(log_weight, [weight for _, weight in expected], rtol=0, atol=1e-9)

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from montechain._kernels.conditional import draw_class
-from montechain._kernels.joint import log_joint, sample
-from montechain.chain import no_knowledge
+from montechain._kernels.joint import log_joint
 from random_chains import all_vectors, as_generic, random_given, random_linear_chain
 from reference import joint as reference
 
@@ -35,8 +34,8 @@ def test_draws_are_those_of_the_reference_and_of_the_generic_path(seed, is_known
     uniforms = rng.random((1 if is_shared else 3, 7, chain.n_labels))
     known = random_given(rng, 3, chain.n_classes) if is_known else None
     expected, expected_weight = reference.sample(chain, X, known, uniforms)
-    kernel = sample(*chain.scores(X).arrays, no_knowledge(chain.n_labels) if known is None else known, uniforms)
-    for labels, log_weight in (kernel, as_generic(chain).sample(X, uniforms, known)):
+    for view in (chain, as_generic(chain)):
+        labels, log_weight = view.sample(X, uniforms, known)
         np.testing.assert_array_equal(labels, expected)
         np.testing.assert_allclose(log_weight, expected_weight, rtol=0, atol=1e-10)
 

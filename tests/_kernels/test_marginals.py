@@ -10,24 +10,16 @@ from hypothesis import strategies as st
 from montechain._kernels.marginals import bounded_marginals
 from montechain.chain import no_knowledge
 from montechain.inference import Exhaustive
-from montechain.inference.enumeration import Effort
-from montechain.inference.marginals import marginals
+from montechain.inference.enumeration import Effort, marginals
 from montechain.links.linear import FittedLinearLink, LinearScorer
 from montechain.prefix_tree import PrefixTree
-from random_chains import random_given, random_linear_chain
-from reference import enumeration as reference
+from random_chains import marginals_of, posterior, random_case, random_linear_chain
 
 SEEDS = st.integers(0, 2**32 - 1)
 PARENTS = st.sampled_from(["all", "none", "tree", 2])
 RESIDUALS = st.sampled_from([0.0, 1e-4, 0.01, 0.1, 0.4])
 NO_LIMIT = 10**9
-
-
-def make_case(seed, parents, n_rows=3, max_labels=7):
-    rng = np.random.default_rng(seed)
-    scale = float(rng.choice([0.2, 1.0, 3.0]))
-    chain = random_linear_chain(rng, int(rng.integers(1, max_labels)), 2, parents, scale=scale)
-    return chain, rng.normal(size=(n_rows, 3)), rng
+BINARY = {"most_classes": 2}
 
 
 def long_chain(n_labels, n_rows, scale=0.7):
@@ -36,20 +28,20 @@ def long_chain(n_labels, n_rows, scale=0.7):
     return chain, rng.normal(size=(n_rows, 3))
 
 
-def by_column(marginals):
-    return np.hstack(marginals)
+def expected_marginals(chain, X, known=None):
+    return np.hstack(marginals_of(chain.n_classes, *posterior(chain, X, known)))
 
 
 @given(seed=SEEDS, parents=PARENTS, residual=RESIDUALS)
 @settings(deadline=None, max_examples=60)
 def test_the_truth_lies_within_bounds_as_close_as_asked(seed, parents, residual):
-    chain, X, _ = make_case(seed, parents)
+    chain, X, *_ = random_case(seed, parents, most_labels=6, **BINARY)
     base, (effects, *_) = chain.scores(X).arrays
     proba, lower, unresolved, settled, _ = bounded_marginals(
         base, effects, no_knowledge(chain.n_labels), residual, NO_LIMIT
     )
     assert settled.all()
-    expected = by_column(reference.marginals(chain, X, None))
+    expected = expected_marginals(chain, X)
     upper = lower + np.repeat(unresolved, 2, axis=1)
     assert (lower <= expected + 1e-12).all()
     assert (expected <= upper + 1e-12).all()
@@ -62,15 +54,14 @@ def test_the_truth_lies_within_bounds_as_close_as_asked(seed, parents, residual)
 @given(seed=SEEDS, parents=PARENTS, residual=RESIDUALS, max_nodes=st.integers(0, 12))
 @settings(deadline=None, max_examples=60)
 def test_beyond_the_budget_or_with_knowledge_the_bounds_still_hold(seed, parents, residual, max_nodes):
-    chain, X, rng = make_case(seed, parents, n_rows=4)
-    known = random_given(rng, len(X), chain.n_classes)
+    chain, X, known, rng = random_case(seed, parents, is_known=True, n_rows=4, most_labels=6, **BINARY)
     known[::2] = -1
     effort = Effort(residual, max(1, max_nodes), 20)
     found = marginals(PrefixTree(chain, X, known), effort, rng=rng)
-    expected, lower = by_column(reference.marginals(chain, X, known)), by_column(found.lower)
+    expected, lower = expected_marginals(chain, X, known), np.hstack(found.lower)
     assert (lower <= expected + 1e-9).all()
     assert (expected <= lower + np.repeat(found.unresolved, 2, axis=1) + 1e-9).all()
-    assert (np.abs(by_column(found.proba) - expected)[~found.estimated] <= residual + 1e-9).all()
+    assert (np.abs(np.hstack(found.proba) - expected)[~found.estimated] <= residual + 1e-9).all()
     scores = chain.scores(X)
     settled, nodes = bounded_marginals(scores.base, scores.links.effects, known, 0.0, max(1, max_nodes))[3:]
     assert not settled[(known >= 0).any(axis=1)].any()
@@ -83,7 +74,7 @@ def test_a_longer_chain_agrees_with_the_enumeration(n_labels):
     chain, X = long_chain(n_labels, 4)
     free, arrays = no_knowledge(n_labels), (chain.scores(X).base, chain.scores(X).links.effects)
     rng = np.random.default_rng(0)
-    expected = by_column(Exhaustive().marginals(chain, X, rng=rng).proba)
+    expected = np.hstack(Exhaustive().marginals(PrefixTree(chain, X), rng).proba)
     exact, _, unresolved, _, every = bounded_marginals(*arrays, free, 0.0, NO_LIMIT)
     np.testing.assert_allclose(exact, expected, rtol=0, atol=1e-12)
     assert (unresolved == 0.0).all()

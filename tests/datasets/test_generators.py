@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from montechain import BranchAndBound, ChainClassifier
-from montechain.chain import Chain
+from montechain.chain import Chain, PrefixTree
 from montechain.datasets import make_chain_data
 from montechain.links.linear import FittedLinearLink
 from tests.random_chains import all_vectors
@@ -142,7 +142,7 @@ def test_the_truth_is_a_chain_and_branch_and_bound_finds_its_best():
     np.testing.assert_allclose(
         chain.log_joint(dataset.X, dataset.Y.to_numpy()[:, by_position]), truth.log_joint(dataset.X, dataset.Y)
     )
-    decision = BranchAndBound().most_probable(chain, dataset.X, rng=np.random.default_rng(0))
+    decision = BranchAndBound().search(PrefixTree(chain, dataset.X), np.random.default_rng(0))
     best = best_labels(truth, dataset.X)
     np.testing.assert_array_equal(decision.labels, best[:, by_position])
     np.testing.assert_allclose(decision.log_proba, truth.log_joint(dataset.X, best))
@@ -153,7 +153,7 @@ def test_more_labels_than_can_be_enumerated_are_left_to_a_search():
     for wanted in (truth.distribution, truth.bayes_scores):
         with pytest.raises(ValueError, match=r"40 labels have too many combinations .* 30 rows"):
             wanted(dataset.X)
-    decision = BranchAndBound().most_probable(as_chain(truth), dataset.X, rng=np.random.default_rng(0))
+    decision = BranchAndBound().search(PrefixTree(as_chain(truth), dataset.X), np.random.default_rng(0))
     assert decision.certified.all()
     labels = np.empty_like(decision.labels)
     labels[:, list(truth.order)] = decision.labels

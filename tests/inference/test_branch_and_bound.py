@@ -7,8 +7,7 @@ import pytest
 
 from montechain.chain import Chain, PrefixTree
 from montechain.inference.branch_and_bound import BranchAndBound
-from montechain.inference.enumeration import Effort, evidence, sum_product, top_k
-from montechain.inference.marginals import marginals
+from montechain.inference.enumeration import Effort, evidence, marginals, sum_product, top_k
 from montechain.links.linear import FittedLinearLink
 from random_chains import (
     as_generic,
@@ -49,9 +48,11 @@ def test_marginals_in_blocks_equal_those_at_once(monkeypatch, is_generic):
     chain = random_linear_chain(rng, 4, 3)
     view = as_generic(chain) if is_generic else chain
     X = rng.normal(size=(9, 3))
-    at_once = BranchAndBound().marginals(view, X, rng=np.random.default_rng(0)).proba
-    monkeypatch.setattr("montechain.inference.marginals.ROWS_AT_ONCE", 4)
-    for a, b in zip(at_once, BranchAndBound().marginals(view, X, rng=np.random.default_rng(0)).proba, strict=True):
+    at_once = BranchAndBound().marginals(PrefixTree(view, X), np.random.default_rng(0)).proba
+    monkeypatch.setattr("montechain.inference.enumeration.ROWS_AT_ONCE", 4)
+    for a, b in zip(
+        at_once, BranchAndBound().marginals(PrefixTree(view, X), np.random.default_rng(0)).proba, strict=True
+    ):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-12)
 
 
@@ -89,9 +90,9 @@ def test_known_labels_that_are_next_to_impossible_still_count(is_generic):
     X, rng = np.zeros((1, 1)), np.random.default_rng(0)
     view = as_generic(chain) if is_generic else chain
     hamming = bind_loss("hamming", chain.n_classes)
-    decision = BranchAndBound(max_nodes=500).decide(view, X, loss=hamming, given=known, rng=rng)
+    decision = BranchAndBound(max_nodes=500).decide(PrefixTree(view, X, known), hamming, rng)
     assert (decision.labels[:, n_free:] == 1).all()
-    proba = BranchAndBound(max_nodes=500).marginals(view, X, given=known, rng=rng).proba
+    proba = BranchAndBound(max_nodes=500).marginals(PrefixTree(view, X, known), rng).proba
     for own in proba[n_free:]:
         np.testing.assert_allclose(own, [[0.0, 1.0]])
     # The first label raises the odds of each known one by e^0.02.

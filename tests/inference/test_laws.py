@@ -77,7 +77,7 @@ def test_nothing_beats_the_enumeration_and_every_bound_holds(strategy, problem):
     chain, X, known = problem
     _, table = log_proba_table(chain, X, known)
     best = table.max(axis=1)
-    decision = strategy.most_probable(chain, X, given=known, rng=generator())
+    decision = strategy.search(PrefixTree(chain, X, known), generator())
     assert decision.labels.shape == (N_ROWS, len(chain.n_classes))
     assert known is None or ((known < 0) | (known == decision.labels)).all()
     np.testing.assert_allclose(
@@ -96,7 +96,7 @@ def test_nothing_beats_the_enumeration_and_every_bound_holds(strategy, problem):
 def test_a_beam_of_one_is_greedy_and_so_is_a_large_epsilon_with_two_classes(problem):
     chain, X, known = problem
     greedy, beam, epsilon = (
-        strategy.most_probable(chain, X, given=known, rng=generator())
+        strategy.search(PrefixTree(chain, X, known), generator())
         for strategy in (Greedy(), Beam(width=1), EpsilonApproximate(epsilon=0.5))
     )
     np.testing.assert_array_equal(beam.labels, greedy.labels)
@@ -109,8 +109,8 @@ def test_a_beam_of_one_is_greedy_and_so_is_a_large_epsilon_with_two_classes(prob
 @given(problem=problems(), few=st.integers(1, 10), more=st.integers(1, 30))
 def test_more_samples_never_hurt(problem, few, more):
     chain, X, known = problem
-    small = MonteCarlo(n_samples=few).most_probable(chain, X, given=known, rng=generator())
-    large = MonteCarlo(n_samples=few + more).most_probable(chain, X, given=known, rng=generator())
+    small = MonteCarlo(n_samples=few).search(PrefixTree(chain, X, known), generator())
+    large = MonteCarlo(n_samples=few + more).search(PrefixTree(chain, X, known), generator())
     assert (large.log_proba >= small.log_proba - TOLERANCE).all()
 
 
@@ -119,7 +119,7 @@ def test_more_samples_never_hurt(problem, few, more):
 def test_a_larger_budget_never_raises_the_bound(problem, budgets):
     chain, X, known = problem
     bounds = [
-        BranchAndBound(max_nodes=budget).most_probable(chain, X, given=known, rng=generator()).upper_bound
+        BranchAndBound(max_nodes=budget).search(PrefixTree(chain, X, known), generator()).upper_bound
         for budget in sorted(budgets)
     ]
     assert (np.diff(bounds, axis=0) <= TOLERANCE).all()
@@ -130,7 +130,7 @@ def test_a_larger_budget_never_raises_the_bound(problem, budgets):
 def test_top_k_is_the_head_of_the_sorted_enumeration(problem, k):
     chain, X, known = problem
     _, table = log_proba_table(chain, X, known)
-    top = Greedy().top_k(chain, X, k, given=known)  # the same for every strategy
+    top = Greedy().top_k(PrefixTree(chain, X, known), k)  # the same for every strategy
     width = top.log_proba.shape[1]
     expected = -np.sort(-table, axis=1)[:, :width]
     assert width == min(k, table.shape[1])  # rows with fewer vectors that agree are padded
@@ -151,7 +151,7 @@ def test_top_k_is_the_head_of_the_sorted_enumeration(problem, k):
 @given(problem=problems())
 def test_no_marginal_is_off_by_more_than_its_error_bound(strategy, largest_error, problem):
     chain, X, known = problem
-    found = strategy.marginals(chain, X, given=known, rng=generator())
+    found = strategy.marginals(PrefixTree(chain, X, known), generator())
     for k, expected in enumerate(marginals_of(chain.n_classes, *posterior(chain, X, known))):
         upper = found.lower[k] + found.unresolved[:, [k]]
         assert (found.lower[k] <= expected + TOLERANCE).all()
@@ -214,7 +214,7 @@ def test_expected_loss_and_regret_are_conditional_on_what_is_known(strategy, lar
     vectors, proba = posterior(chain, X, known)
     definition, loss = LOSSES[name]
     losses = proba @ definition(vectors[:, None], vectors[None])  # of each vector as a decision
-    decision = strategy.decide(chain, X, loss=bind_loss(loss, chain.n_classes), given=known, rng=generator())
+    decision = strategy.decide(PrefixTree(chain, X, known), bind_loss(loss, chain.n_classes), generator())
     assert known is None or ((known < 0) | (known == decision.labels)).all()
     # A decision that contradicts what is known is not allowed.
     best = np.where(proba == 0.0, np.inf, losses).min(axis=1)
@@ -232,34 +232,10 @@ def test_expected_loss_and_regret_are_conditional_on_what_is_known(strategy, lar
         assert (truth - losses.min(axis=1) <= largest_regret + TOLERANCE).all()
         if not isinstance(strategy, MonteCarlo):
             # Off by no more than the mass that was not enumerated; NaN where one vector is all that was looked at.
-            error = strategy.distribution(chain, X, given=known, rng=generator()).residual
+            error = strategy.weigh(PrefixTree(chain, X, known), generator()).residual
             is_open = np.isnan(decision.expected_loss)
             assert is_open.all() == isinstance(strategy, Greedy | EpsilonApproximate)
             assert (is_open | (np.abs(decision.expected_loss - truth) <= error + TOLERANCE)).all()
-
-
-@settings(max_examples=60)
-@given(problem=problems())
-def test_the_probability_of_what_is_known_is_the_mass_that_agrees(problem):
-    chain, X, known = problem
-    _, table = log_proba_table(chain, X, known)
-    found, _ = evidence(PrefixTree(chain, X, known), rng=generator())
-    np.testing.assert_allclose(found, np.logaddexp.reduce(table, axis=1), atol=1e-5)
-
-
-def test_regret_is_divided_by_the_probability_of_what_is_known():
-    """Two labels, the greedy first one all but contradicted by the second, which is known."""
-    first = FittedLinearLink(2, np.zeros((1, 1)), np.array([0.1]))
-    second = FittedLinearLink(2, np.zeros((1, 1)), np.array([0.0]), (np.array([[3.0], [-3.0]]),))
-    chain = Chain([0, 1], [(), (0,)], [first, second])
-    X, known = np.zeros((2, 1)), np.array([[-1, 1], [-1, -1]], dtype=np.int32)
-    decision = Greedy().decide(chain, X, loss=bind_loss("exact_match", (2, 2)), given=known, rng=generator())
-    p = 1 / (1 + np.exp(-0.1))
-    right, wrong = (1 - p) / (1 + np.exp(-3.0)), p / (1 + np.exp(3.0))
-    decision = decision.relative_to(*evidence(PrefixTree(chain, X, known), rng=generator()))
-    np.testing.assert_array_equal(decision.labels[:, 0], 1)
-    assert decision.regret[0] >= (right - wrong) / (right + wrong) - 1e-9
-    assert decision.expected_loss[0] == pytest.approx(right / (right + wrong))
 
 
 @pytest.mark.parametrize("strategy", [*STRATEGIES, SHORT_OF_NODES], ids=repr)
@@ -274,9 +250,9 @@ def test_a_row_is_decided_alike_alone_and_in_a_batch(monkeypatch, strategy, is_g
         view = as_generic(chain) if is_generic else chain
         for loss in ("exact_match", "hamming", "f1", "jaccard")[: 4 if max_classes == 2 else 2]:
             loss = bind_loss(loss, chain.n_classes)
-            together = strategy.decide(view, X, loss=loss, rng=generator())
+            together = strategy.decide(PrefixTree(view, X), loss, generator())
             for row in range(9):
-                alone = strategy.decide(view, X[[row]], loss=loss, rng=generator())
+                alone = strategy.decide(PrefixTree(view, X[[row]]), loss, generator())
                 np.testing.assert_array_equal(alone.labels[0], together.labels[row])
 
 
@@ -284,11 +260,11 @@ def test_a_row_is_decided_alike_alone_and_in_a_batch(monkeypatch, strategy, is_g
 def test_every_link_is_called_a_few_times_for_all_rows(strategy):
     chain, X = random_table_chain(np.random.default_rng(0), (2, 3, 2, 2, 3), n_rows=20)
     once, twice = chain.n_labels, 2 * chain.n_labels
-    asked = [(lambda: strategy.top_k(chain, X, 3), twice)]
+    asked = [(lambda: strategy.top_k(PrefixTree(chain, X), 3), twice)]
     is_level_by_level = isinstance(strategy, Greedy | Beam | Exhaustive)
-    asked.append((lambda: strategy.most_probable(chain, X, rng=generator()), once if is_level_by_level else twice))
+    asked.append((lambda: strategy.search(PrefixTree(chain, X), generator()), once if is_level_by_level else twice))
     if isinstance(strategy, Beam | Exhaustive | MonteCarlo):
-        asked.append((lambda: strategy.distribution(chain, X, rng=generator()), once))
+        asked.append((lambda: strategy.weigh(PrefixTree(chain, X), generator()), once))
     for ask, at_most in asked:
         chain.n_calls = 0
         ask()
@@ -304,10 +280,10 @@ def test_links_that_are_not_finite_are_an_error_that_names_the_label(strategy, i
     if is_forest:
         chain.parents = ((), (0,), (1,))
     for ask in (
-        lambda: strategy.most_probable(chain, X, rng=generator()),
-        lambda: strategy.distribution(chain, X, rng=generator()),
-        lambda: strategy.marginals(chain, X, rng=generator()),
-        lambda: strategy.top_k(chain, X, 2),
+        lambda: strategy.search(PrefixTree(chain, X), generator()),
+        lambda: strategy.weigh(PrefixTree(chain, X), generator()),
+        lambda: strategy.marginals(PrefixTree(chain, X), generator()),
+        lambda: strategy.top_k(PrefixTree(chain, X), 2),
         lambda: chain.log_joint(X, np.zeros((3, 3), dtype=np.int32)),
     ):
         with pytest.raises(NonFiniteError, match="The score of label 2 is not finite"):
@@ -322,9 +298,9 @@ def test_scores_that_overflow_are_an_error_that_names_label_and_column(strategy,
     X = np.array([[1.0, 1.0], [1.0, huge]])
     for form in (np.asarray, sp.csr_array):
         chain = Chain([1, 0], [(), ()], [still, link])
-        assert strategy.most_probable(chain, form(X)[:1], rng=generator()).certified.all()
+        assert strategy.search(PrefixTree(chain, form(X)[:1]), generator()).certified.all()
         with pytest.raises(NonFiniteError, match=r"The score of label 0 is not finite: column 1 of X"):
-            strategy.most_probable(chain, form(X), rng=generator())
+            strategy.search(PrefixTree(chain, form(X)), generator())
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
@@ -337,12 +313,12 @@ def test_what_is_known_is_kept_where_it_is_impossible_and_nothing_is_certified(s
     known[0, impossible] = 1
     for view in (chain, as_generic(chain)):
         for loss in ("exact_match", "hamming", "f1"):
-            found = strategy.decide(view, X, loss=bind_loss(loss, (2, 2)), given=known, rng=generator())
+            found = strategy.decide(PrefixTree(view, X, known), bind_loss(loss, (2, 2)), generator())
             assert found.labels[0, impossible] == 1
             assert found.log_proba[0] == -np.inf
             assert not found.certified[0]
             assert found.regret[0] > 0
-        proba = strategy.marginals(view, X, given=known, rng=generator()).proba
+        proba = strategy.marginals(PrefixTree(view, X, known), generator()).proba
         np.testing.assert_array_equal(proba[impossible], [[0.0, 1.0]])
         np.testing.assert_allclose(proba[1 - impossible].sum(axis=1), 1.0)
         assert evidence(PrefixTree(view, X, known), rng=generator())[0][0] == -np.inf
@@ -356,9 +332,9 @@ def test_certain_conditionals_are_no_trouble():
         for prefix, proba in table.items():
             table[prefix] = np.eye(len(proba))[int(rng.integers(len(proba)))]
     with np.errstate(divide="ignore"):
-        best = Exhaustive().most_probable(chain, X, rng=generator())
+        best = Exhaustive().search(PrefixTree(chain, X), generator())
         for strategy in STRATEGIES:
-            found = strategy.most_probable(chain, X, rng=generator())
+            found = strategy.search(PrefixTree(chain, X), generator())
             np.testing.assert_array_equal(found.labels, best.labels)
 
 
@@ -382,11 +358,11 @@ def refusals():
 def test_bad_parameters_are_refused_with_advice(strategy, message):
     chain, X = random_table_chain(np.random.default_rng(0), (2, 2), 1)
     with pytest.raises(ValueError, match=message):
-        strategy.most_probable(chain, X, rng=generator())
+        strategy.search(PrefixTree(chain, X), generator())
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, True])
 def test_bad_k_is_refused(k):
     chain, X = random_table_chain(np.random.default_rng(0), (2, 2), 1)
     with pytest.raises(ValueError, match=f"`k={k}` is not a positive integer"):
-        BranchAndBound().top_k(chain, X, k)
+        BranchAndBound().top_k(PrefixTree(chain, X), k)

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import ClassifierChain
 
 import montechain.inference.level_by_level as module
-from montechain.chain import Chain
+from montechain.chain import Chain, PrefixTree
 from montechain.inference import Beam, EpsilonApproximate, Exhaustive, Greedy
 from montechain.links.linear import FittedLinearLink
 from random_chains import (
@@ -18,6 +18,7 @@ from random_chains import (
     bind_loss,
     log_proba_table,
     posterior,
+    random_case,
     random_given,
     random_linear_chain,
     random_table_chain,
@@ -29,11 +30,9 @@ CLOSE = {"rtol": 0, "atol": 1e-10}
 
 
 def problems(n, share):
-    rng = np.random.default_rng(1)
-    for _ in range(n):
-        chain = random_linear_chain(rng, int(rng.integers(1, 6)), 4)
-        known = None if share is None else random_given(rng, 4, chain.n_classes, share)
-        yield chain, rng.normal(size=(4, 3)), known
+    for seed in range(n):
+        chain, X, _, rng = random_case(seed, n_rows=4, most_classes=4)
+        yield chain, X, None if share is None else random_given(rng, 4, chain.n_classes, share)
 
 
 def rows_of(distribution):
@@ -46,7 +45,7 @@ def test_greedy_agrees_with_the_reference(share):
     for chain, X, known in problems(20, share):
         labels, log_proba, upper_bound = greedy.greedy(chain, X, known)
         for view in (chain, as_generic(chain)):
-            decision = Greedy().most_probable(view, X, given=known, rng=RNG)
+            decision = Greedy().search(PrefixTree(view, X, known), RNG)
             np.testing.assert_array_equal(decision.labels, labels)
             np.testing.assert_allclose(decision.log_proba, log_proba, **CLOSE)
             np.testing.assert_allclose(decision.upper_bound, upper_bound, **CLOSE)
@@ -59,8 +58,8 @@ def test_beam_agrees_with_the_reference_and_its_residual_bounds_every_probabilit
         expected = beam.beam(chain, X, known, width)
         vectors, truth = posterior(chain, X, known)
         for view in (chain, as_generic(chain)):
-            decision = Beam(width=width).most_probable(view, X, given=known, rng=RNG)
-            distribution = Beam(width=width).distribution(view, X, given=known, rng=RNG)
+            decision = Beam(width=width).search(PrefixTree(view, X, known), RNG)
+            distribution = Beam(width=width).weigh(PrefixTree(view, X, known), RNG)
             for i, (labels, weights) in enumerate(rows_of(distribution)):
                 kept, dropped_log, dropped_mass = expected[i]
                 np.testing.assert_array_equal(decision.labels[i], kept[0][0])
@@ -86,7 +85,7 @@ def test_epsilon_agrees_with_the_reference_and_finds_every_vector_more_probable(
         best = log_proba_table(chain, X, known)[1].max(axis=1)
         probable = best > np.log(max(threshold, 1e-300))
         for view in (chain, as_generic(chain)):
-            decision = EpsilonApproximate(epsilon=threshold).most_probable(view, X, given=known, rng=RNG)
+            decision = EpsilonApproximate(epsilon=threshold).search(PrefixTree(view, X, known), RNG)
             np.testing.assert_array_equal(decision.labels, labels)
             np.testing.assert_allclose(decision.log_proba, log_proba, **CLOSE)
             np.testing.assert_allclose(decision.log_proba[probable], best[probable], **CLOSE)
@@ -100,9 +99,9 @@ def test_exhaustive_search_lists_all_vectors_best_first_of_equals(share):
     for chain, X, known in problems(15, share):
         vectors, proba = posterior(chain, X, known)
         for view in (chain, as_generic(chain)):
-            decision = Exhaustive().most_probable(view, X, given=known, rng=RNG)
+            decision = Exhaustive().search(PrefixTree(view, X, known), RNG)
             np.testing.assert_array_equal(decision.labels, vectors[proba.argmax(axis=1)])
-            distribution = Exhaustive().distribution(view, X, given=known, rng=RNG)
+            distribution = Exhaustive().weigh(PrefixTree(view, X, known), RNG)
             for i, (labels, weights) in enumerate(rows_of(distribution)):
                 np.testing.assert_array_equal(labels, vectors[proba[i] > 0])
                 np.testing.assert_allclose(weights, proba[i, proba[i] > 0], **CLOSE)
@@ -116,8 +115,8 @@ def test_exhaustive_search_in_blocks_changes_nothing(monkeypatch):
     known = random_given(rng, 7, chain.n_classes)
 
     def ask(loss):
-        found = Exhaustive().decide(chain, X, loss=bind_loss(loss, chain.n_classes), given=known, rng=RNG)
-        proba = Exhaustive().marginals(chain, X, given=known, rng=RNG).proba
+        found = Exhaustive().decide(PrefixTree(chain, X, known), bind_loss(loss, chain.n_classes), RNG)
+        proba = Exhaustive().marginals(PrefixTree(chain, X, known), RNG).proba
         return found.labels, found.certified, found.expected_loss, *proba
 
     losses = ("exact_match", "hamming", "f1")
@@ -136,31 +135,31 @@ def test_too_many_vectors_are_refused_with_advice(monkeypatch):
         "Exhaustive() would score 16777216 label vectors per row, more than `max_vectors=65536`. Try BranchAndBound(), "
         "Beam(width=...) or MonteCarlo(n_samples=...), or allow it with Exhaustive(max_vectors=16777216)."
     )
-    for method in ("most_probable", "distribution"):
+    for ask in (Exhaustive().search, Exhaustive().weigh):
         with pytest.raises(ValueError, match=re.escape(message)):
-            getattr(Exhaustive(), method)(chain, X, rng=RNG)
+            ask(PrefixTree(chain, X), RNG)
     # Known labels are no choices: with all but three of them known, there are eight vectors.
     known = np.zeros((2, 24), dtype=np.int32)
     known[:, :3] = -1
-    assert Exhaustive(max_vectors=8).most_probable(chain, X, given=known, rng=RNG).certified.all()
+    assert Exhaustive(max_vectors=8).search(PrefixTree(chain, X, known), RNG).certified.all()
     with pytest.raises(ValueError, match="would score 8 label vectors"):
-        Exhaustive(max_vectors=7).most_probable(chain, X, given=known, rng=RNG)
+        Exhaustive(max_vectors=7).search(PrefixTree(chain, X, known), RNG)
     monkeypatch.setattr(module, "MAX_NODES", 30)
     chain = random_linear_chain(rng, 10, 2, "none", scale=0.001)
     for view in (chain, as_generic(chain)):
         with pytest.raises(RuntimeError, match=r"more than 30 label prefixes.*BranchAndBound\(\)"):
-            EpsilonApproximate(epsilon=0).most_probable(view, np.zeros((2, 3)), rng=RNG)
+            EpsilonApproximate(epsilon=0).search(PrefixTree(view, np.zeros((2, 3))), RNG)
 
 
 def test_a_wider_beam_certifies_more_and_greedy_certifies_labels_without_parents():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(100, 3))
     chain = random_linear_chain(rng, 6, 2, scale=0.5)
-    shares = [Beam(width=w).most_probable(chain, X, rng=RNG).certified.mean() for w in (1, 4, 64)]
+    shares = [Beam(width=w).search(PrefixTree(chain, X), RNG).certified.mean() for w in (1, 4, 64)]
     assert shares[0] < shares[1] < shares[2] == 1
     chain = random_linear_chain(rng, 4, 2, "none")
     for view in (chain, as_generic(chain)):
-        decision = Greedy().most_probable(view, X, rng=RNG)
+        decision = Greedy().search(PrefixTree(view, X), RNG)
         assert decision.certified.all()
         np.testing.assert_allclose(decision.log_proba, log_proba_table(chain, X)[1].max(axis=1), atol=1e-10)
 
@@ -180,4 +179,4 @@ def test_greedy_predicts_what_scikit_learns_chain_predicts():
         for link in peer.estimators_
     ]
     chain = Chain(range(4), [range(k) for k in range(4)], links)
-    np.testing.assert_array_equal(Greedy().most_probable(chain, X, rng=RNG).labels, peer.predict(X))
+    np.testing.assert_array_equal(Greedy().search(PrefixTree(chain, X), RNG).labels, peer.predict(X))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from montechain.chain import PrefixTree
 from montechain.inference import MonteCarlo
 from random_chains import (
     as_generic,
     bind_loss,
     marginals_of,
     posterior,
+    random_case,
     random_given,
     random_linear_chain,
     random_table_chain,
@@ -22,11 +24,9 @@ def seeded(seed=0):
     return np.random.default_rng(seed)
 
 
-def problems(n, share, max_labels=5):
-    rng = seeded(1)
-    for _ in range(n):
-        chain = random_linear_chain(rng, int(rng.integers(1, max_labels)), 4, scale=rng.choice([0.5, 1, 3]))
-        X = rng.normal(size=(3, 3))
+def problems(n, share, most_labels=4):
+    for seed in range(n):
+        chain, X, _, rng = random_case(seed, most_labels=most_labels, most_classes=4)
         yield chain, X, None if share is None else random_given(rng, 3, chain.n_classes, share)
 
 
@@ -37,7 +37,7 @@ def test_both_paths_are_algorithm_3(initial, share):
         uniforms = seeded().random((12, chain.n_labels))
         labels, log_proba = reference.monte_carlo(chain, X, known, uniforms, initial == "greedy")
         for view in (chain, as_generic(chain)):
-            decision = MonteCarlo(n_samples=12, initial=initial).most_probable(view, X, given=known, rng=seeded())
+            decision = MonteCarlo(n_samples=12, initial=initial).search(PrefixTree(view, X, known), seeded())
             np.testing.assert_array_equal(decision.labels, labels)
             np.testing.assert_allclose(decision.log_proba, log_proba, rtol=0, atol=1e-10)
             assert (decision.upper_bound >= decision.log_proba).all()
@@ -50,8 +50,8 @@ def test_distribution_and_marginals_are_those_of_the_draws(share):
         expected = reference.drawn_vectors(chain, X, known, uniforms)
         for view in (chain, as_generic(chain)):
             sampler = MonteCarlo(n_samples=25)
-            distribution = sampler.distribution(view, X, given=known, rng=seeded())
-            marginals = sampler.marginals(view, X, given=known, rng=seeded()).proba
+            distribution = sampler.weigh(PrefixTree(view, X, known), seeded())
+            marginals = sampler.marginals(PrefixTree(view, X, known), seeded()).proba
             assert (distribution.residual == 1).all()
             assert distribution.estimated.all()
             for i, vectors in enumerate(expected):
@@ -85,7 +85,7 @@ def test_marginals_converge_to_the_truth_under_knowledge():
     chain = random_linear_chain(rng, 4, 3)
     X = rng.normal(size=(3, 3))
     known = np.array([[-1, -1, 1, -1], [-1, 0, -1, 1], [-1, -1, -1, 0]], dtype=np.int32)
-    marginals = MonteCarlo(n_samples=20000).marginals(chain, X, given=known, rng=seeded()).proba
+    marginals = MonteCarlo(n_samples=20000).marginals(PrefixTree(chain, X, known), seeded()).proba
     for marginal, truth in zip(marginals, marginals_of(chain.n_classes, *posterior(chain, X, known)), strict=True):
         np.testing.assert_allclose(marginal, truth, rtol=0, atol=0.03)
 
@@ -94,15 +94,15 @@ def test_marginals_converge_to_the_truth_under_knowledge():
 @pytest.mark.parametrize("decision", ["marginals", "best_sampled"])
 def test_hamming(decision, share):
     n_certified = 0
-    for chain, X, known in problems(20, share, max_labels=4):
+    for chain, X, known in problems(20, share, most_labels=3):
         vectors, proba = posterior(chain, X, known)
         # risk[i, v]: expected share of wrong labels of vector v in row i.
         risk = proba @ (vectors[:, None] != vectors[None]).mean(axis=2)
         risk[proba == 0] = np.inf
         for view in (chain, as_generic(chain)):
             sampler = MonteCarlo(n_samples=60, decision=decision)
-            found = sampler.decide(view, X, loss=bind_loss("hamming", chain.n_classes), given=known, rng=seeded())
-            marginals = sampler.marginals(view, X, given=known, rng=seeded()).proba
+            found = sampler.decide(PrefixTree(view, X, known), bind_loss("hamming", chain.n_classes), seeded())
+            marginals = sampler.marginals(PrefixTree(view, X, known), seeded()).proba
             n_certified += found.certified.sum()
             for i, y in enumerate(found.labels):
                 at = int(np.flatnonzero((vectors == y).all(axis=1))[0])
@@ -126,9 +126,9 @@ def test_best_sampled_is_the_draw_with_the_largest_sum_of_marginals():
         chain, X = random_table_chain(rng, (2, 2, 2, 2), 3, concentration=0.3)
         draws = reference.drawn_vectors(chain, X, None, seeded(seed).random((10, 4)))
         sampler, loss = MonteCarlo(n_samples=10, decision="best_sampled"), bind_loss("hamming", chain.n_classes)
-        found = sampler.decide(chain, X, loss=loss, rng=seeded(seed))
-        marginals = sampler.marginals(chain, X, rng=seeded(seed)).proba
-        by_label = MonteCarlo(n_samples=10).decide(chain, X, loss=loss, rng=seeded(seed))
+        found = sampler.decide(PrefixTree(chain, X), loss, seeded(seed))
+        marginals = sampler.marginals(PrefixTree(chain, X), seeded(seed)).proba
+        by_label = MonteCarlo(n_samples=10).decide(PrefixTree(chain, X), loss, seeded(seed))
         for i, vectors in enumerate(draws):
             sums = {y: sum(marginal[i, y[k]] for k, marginal in enumerate(marginals)) for y, _, _, _ in vectors}
             assert sums[tuple(found.labels[i].tolist())] == pytest.approx(max(sums.values()))

@@ -56,8 +56,8 @@ def equal_chains():
 def test_monte_carlo_keeps_the_first_of_equals(generic, initial):
     for chain in equal_chains():
         for seed in range(20):
-            found = MonteCarlo(n_samples=20, initial=initial).most_probable(
-                as_generic(chain) if generic else chain, np.ones((1, 5)), rng=np.random.default_rng(seed)
+            found = MonteCarlo(n_samples=20, initial=initial).search(
+                PrefixTree(as_generic(chain) if generic else chain, np.ones((1, 5))), np.random.default_rng(seed)
             )
             uniforms = np.random.default_rng(seed).random((20, chain.n_labels))
             expected, _ = monte_carlo.monte_carlo(chain, np.ones((1, 5)), None, uniforms, initial == "greedy")
@@ -85,7 +85,7 @@ def test_algorithm_4_keeps_the_first_of_equals(generic, initial):
 def test_where_all_is_equal_every_label_has_its_first_class(strategy, generic):
     for n_classes in (2, 3):
         chain = handmade_chain(seeded(), 5, n_classes=n_classes, scale=0.0)
-        found = strategy.most_probable(as_generic(chain) if generic else chain, np.ones((3, 5)), rng=seeded())
+        found = strategy.search(PrefixTree(as_generic(chain) if generic else chain, np.ones((3, 5))), seeded())
         assert not found.labels.any()
 
 
@@ -110,7 +110,11 @@ def check_that_rounding_decides_nothing(decide, n_classes, X):
 def test_rounding_of_the_product_decides_nothing(strategy, generic, n_classes):
     rng = seeded()
     chain = handmade_chain(rng, n_classes=n_classes, n_features=40)
-    decide = partial(strategy.decide, as_generic(chain) if generic else chain)
+    view = as_generic(chain) if generic else chain
+
+    def decide(X, *, loss, rng):
+        return strategy.decide(PrefixTree(view, X), loss, rng)
+
     check_that_rounding_decides_nothing(decide, chain.n_classes, in_tenths(rng))
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montechain.chain import Chain
+from montechain.chain import Chain, PrefixTree
 from montechain.inference import Exhaustive, Greedy
 from montechain.inference.branch_and_bound import BranchAndBound
 from montechain.links.linear import FittedLinearLink
@@ -79,7 +79,7 @@ def test_equals_counting_votes(seed, is_known, is_generic, loss):
             order = list(chain.order)
             own_loss = check_loss(loss, classes=classes, order=order)
             own_known = None if known is None else np.ascontiguousarray(known[:, order])
-            decision = inference.decide(chain, X, loss=own_loss, given=own_known, rng=seeded())
+            decision = inference.decide(PrefixTree(chain, X, own_known), own_loss, seeded())
             for i in range(3):
                 for k, label in enumerate(order):
                     votes[i, label, int(decision.labels[i, k])] += weight

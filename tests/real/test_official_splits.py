@@ -11,6 +11,7 @@ from benchmarks.budget import cal500_like
 from benchmarks.peers import classifier_with_links, fitted_peer, same_links, trainable_split
 from montechain import BranchAndBound, ChainClassifier, Exhaustive, Greedy, MonteCarlo
 from montechain.links.linear import FittedLinearLink
+from montechain.prefix_tree import PrefixTree
 from tests.real_data import OFFICIAL_SPLITS
 
 
@@ -59,7 +60,7 @@ def test_every_row_is_certified(name, data_folder):
 def test_a_larger_budget_never_raises_the_bound_where_proof_is_out_of_reach():
     chain, X = cal500_like()
     decisions = [
-        BranchAndBound(max_nodes=budget).most_probable(chain, X, rng=np.random.default_rng(0))
+        BranchAndBound(max_nodes=budget).search(PrefixTree(chain, X), np.random.default_rng(0))
         for budget in (1, 10, 100, 500, 999, 1000, 1001, 1500, 2000, 4000)
     ]
     bounds = np.array([decision.upper_bound for decision in decisions])

@@ -1,4 +1,4 @@
-"""Distributions, marginals and evidence from a dictionary of all vectors, and draws from open prefixes."""
+"""Distributions over all vectors, and draws from open prefixes."""
 
 from __future__ import annotations
 
@@ -17,21 +17,6 @@ def distribution(chain, X, given):
         mass = sum(joint.values())
         result.append({vector: p / mass for vector, p in joint.items()})
     return result
-
-
-def marginals(chain, X, given):
-    """Return for each position the probabilities of its classes, of shape (n, K)."""
-    result = [np.zeros((len(X), n)) for n in chain.n_classes]
-    for i, row in enumerate(distribution(chain, X, given)):
-        for vector, p in row.items():
-            for k, c in enumerate(vector):
-                result[k][i, c] += p
-    return result
-
-
-def log_evidence(chain, X, given):
-    """Return log p(what is known | x) for each row."""
-    return [math.log(sum(map(math.exp, enumerate_vectors(chain, X, i, given).values()))) for i in range(len(X))]
 
 
 def draw_completions(chain, x, known, prefixes, offset, uniforms):

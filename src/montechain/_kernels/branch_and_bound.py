@@ -27,12 +27,10 @@ def most_probable(base, links, given, *, max_nodes, patience):
 
     Parameters
     ----------
-    base, links
-        See `montechain.links.linear.LinearScores`.
-    given : int32 ndarray of shape (n, L) or (0, L)
-        Known classes, -1 elsewhere; no rows if nothing is known.
+    base, links, given
+        See `montechain.prefix_tree.PrefixTree.arrays`.
     max_nodes : int
-        Nodes expanded per row, at most. The first vector is completed whatever this is.
+        Maximum number of nodes expanded per row. The first vector is always completed.
     patience : int
         Nodes after which the depth-first search gives way to the best-first one.
 
@@ -300,5 +298,5 @@ def search_best_first(base, links, given, max_nodes, rows, labels, log_proba, up
             base[i], effects_by_class, links, known, low, high, max_nodes - nodes[i], labels[i], log_proba[i], store
         )
         nodes[i] += more
-        # What the first search proved holds whatever this one adds.
+        # What the first search proved still holds.
         upper_bound[i] = max(log_proba[i], min(upper_bound[i], bound))

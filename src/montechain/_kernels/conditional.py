@@ -89,7 +89,7 @@ def respond(scores, n_classes, out):
             out[c] = scores[c] - shift
 
 
-@inner
+@njit(cache=False, _nrt=False, forceinline=True)
 def expand(base_row, links, k, active, n_active, scores, out):
     """Write to ``out[:n_classes[k]]`` the log-probabilities of the classes at position `k`.
 

@@ -5,14 +5,12 @@ It prunes by the partial log-probability alone: a node costs little, and most ro
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from montechain._kernels.compiling import inner, njit
-from montechain._kernels.conditional import activate, expand, log_odds, most_probable_class
+from montechain._kernels.conditional import activate, expand, most_probable_class
 from montechain._kernels.depth_first_binary import search_binary
-from montechain._kernels.joint import greedy
+from montechain._kernels.joint import complete
 from montechain._kernels.ties import TIE
 
 
@@ -23,10 +21,10 @@ def depth_first(base_row, links, known, max_nodes, found, found_log, scratch):
     Writes the vectors to `found` and their log-probabilities to `found_log`, best first, and returns how many there
     are, the number of nodes expanded, whether the search is complete, an upper bound on the log-probability of every
     vector, and whether a vector that is not among them may be as probable as the last one. Of equally probable vectors
-    the one found first stands first. The budget ends the search only once k vectors are found. `known` is the row of
+    the one found first comes first. The budget ends the search only once k vectors are found. `known` is the row of
     known classes, or empty.
     """
-    children, next_value, labels, next_class, active, n_active_at, scores = scratch
+    children, labels, active, n_active_at, scores = scratch
     n_classes = links.n_classes
     last = len(n_classes) - 1
     wanted = len(found)
@@ -36,74 +34,42 @@ def depth_first(base_row, links, known, max_nodes, found, found_log, scratch):
     nodes = 0
     depth = 0
     partial = 0.0
-    n_active = 0
     n_active_at[0] = 0
     while True:
         if nodes >= max_nodes and n_found == wanted:
-            # Open are this node and, above it, the children not yet taken.
+            # This node is open, and so are the children not yet taken above it.
             bound = max(partial, found_log[0])
             for d in range(depth):
-                bound = max(bound, next_value[d])
+                for c in range(n_classes[d]):
+                    bound = max(bound, children[d, c])
             return n_found, nodes, False, bound, True
         nodes += 1
         known_class = known[depth] if len(known) else -1
-        if n_classes[depth] == 2:
-            # As `expand`, but the likelier class is known at once, and no array is touched.
-            odds = log_odds(base_row, links.effects, links.score_start[depth], active, n_active)
-            chosen = 1 if odds > TIE else 0
-            odds = abs(odds)
-            rest = math.log1p(math.exp(-odds))
-            value = partial - rest
-            next_value[depth] = partial + (-odds - rest)
-            next_class[depth] = 1 - chosen
-            if known_class >= 0:
-                if known_class != chosen:
-                    chosen = known_class
-                    value = next_value[depth]
-                next_value[depth] = -np.inf
-        else:
-            out = children[depth]
-            expand(base_row, links, depth, active, n_active, scores, out)
-            for c in range(n_classes[depth]):
-                out[c] = out[c] + partial if known_class < 0 or c == known_class else -np.inf
-            chosen, value = take_best(out, n_classes[depth])
-            next_class[depth], next_value[depth] = take_best(out, n_classes[depth])
-        if depth == last:
-            while value > limit:
+        out = children[depth]
+        expand(base_row, links, depth, active, n_active_at[depth], scores, out)
+        for c in range(n_classes[depth]):
+            out[c] = out[c] + partial if known_class < 0 or c == known_class else -np.inf
+        # Continue with the most probable child not yet taken, of this node or of one above it.
+        chosen, value = take_best(out, n_classes[depth])
+        while depth == last or not value > limit:
+            if value > limit:
                 labels[depth] = chosen
                 if n_found == wanted:
                     left = max(left, found_log[wanted - 1])
                 n_found = insert(found, found_log, n_found, labels, value)
                 if n_found == wanted:
                     limit = found_log[wanted - 1] + TIE
-                chosen = next_class[depth]
-                value = next_value[depth]
-                next_value[depth] = -np.inf
-                if n_classes[depth] > 2:
-                    next_class[depth], next_value[depth] = take_best(children[depth], n_classes[depth])
-            left = max(left, value)
-            value = -np.inf
-        if not value > limit:
-            left = max(left, value, next_value[depth])
-            depth -= 1
-            while depth >= 0 and not next_value[depth] > limit:
-                left = max(left, next_value[depth])
+            else:
+                left = max(left, value)
                 depth -= 1
-            if depth < 0:
-                break
-            value = next_value[depth]
-            chosen = next_class[depth]
-            next_value[depth] = -np.inf
-            if n_classes[depth] > 2:
-                next_class[depth], next_value[depth] = take_best(children[depth], n_classes[depth])
-            n_active = n_active_at[depth]
+                if depth < 0:
+                    bound = found_log[0] if n_found > 0 else -np.inf
+                    return n_found, nodes, True, bound, n_found == wanted and left >= found_log[wanted - 1] - TIE
+            chosen, value = take_best(children[depth], n_classes[depth])
         labels[depth] = chosen
-        n_active = activate(links, depth, chosen, active, n_active)
+        n_active_at[depth + 1] = activate(links, depth, chosen, active, n_active_at[depth])
         depth += 1
-        n_active_at[depth] = n_active
         partial = value
-    bound = found_log[0] if n_found > 0 else -np.inf
-    return n_found, nodes, True, bound, n_found == wanted and left >= found_log[wanted - 1] - TIE
 
 
 @inner
@@ -127,7 +93,10 @@ def insert(found, found_log, n_found, vector, value):
 @inner
 def take_best(values, n_classes):
     """Return the class with the largest value, and that value, which is struck out."""
-    best = most_probable_class(values, n_classes, -1)
+    if n_classes == 2:  # much quicker than the loops
+        best = 1 if values[1] > values[0] + TIE else 0
+    else:
+        best = most_probable_class(values, n_classes, -1)
     value = values[best]
     values[best] = -np.inf
     return best, value
@@ -138,8 +107,6 @@ def new_scratch(links):
     n_labels, n_scores = links.n_classes.shape[-1], np.diff(links.score_start).max(initial=1)
     return (
         np.empty((n_labels, links.n_classes.max(initial=1))),
-        np.empty(n_labels),
-        np.empty(n_labels, dtype=np.int32),
         np.empty(n_labels, dtype=np.int32),
         np.empty(n_labels, dtype=np.int64),
         np.empty(n_labels + 1, dtype=np.int64),
@@ -176,9 +143,13 @@ def _best_of_any(base, links, given, max_nodes):
     """Do what `search_depth_first` does, for links of any number of classes, with logarithms."""
     labels, log_proba, *rest = k_best(base, links, given, 1, max_nodes)
     labels, log_proba = np.ascontiguousarray(labels[:, 0]), np.ascontiguousarray(log_proba[:, 0])
-    impossible = np.flatnonzero(np.isneginf(log_proba))
-    if len(impossible):  # known classes are: any completion is as good as the greedy one
-        labels[impossible] = greedy(base[impossible], links, given[impossible] if len(given) else given)[0]
+    rows = np.flatnonzero(np.isneginf(log_proba))
+    if len(rows):  # the known classes are impossible: any completion is as good as the greedy one
+        vectors, zeros = labels[rows], np.zeros(len(rows), dtype=np.int64)
+        complete(
+            base, links, given, rows, vectors, np.empty((0, labels.shape[1])), zeros, zeros, zeros + labels.shape[1]
+        )
+        labels[rows] = vectors
     return labels, log_proba, *rest
 
 

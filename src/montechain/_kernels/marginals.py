@@ -2,8 +2,8 @@
 
 Prefixes are walked depth-first. Two things keep the walk short. A prefix of little weight is *cut off*: the labels
 after it are taken as if their parents after the cut had their reference classes. And where a label deviates from its
-reference class with little weight, the deviation is *overlooked*: the prefix goes on with all its mass as if it had
-not deviated. What this changes is bounded, not ignored.
+reference class with little weight, the deviation is *overlooked*: the prefix keeps all its mass, as if it had not
+deviated. What this changes is bounded, not ignored.
 
 Let the true label vector and that of the walk be drawn with the same uniform numbers. At label k their log-odds
 differ by the effects of those earlier labels whose true class is not the one that the walk reckoned with. So the
@@ -12,7 +12,7 @@ labels j, and no step of a sigmoid by e is larger than tanh(|e| / 4). A label is
 was overlooked, if it deviates after a cut, or if it was drawn differently. All of this is linear in the masses, so
 one recursion over the labels bounds a whole row, from above and below.
 
-The reference classes are those of the greedy vector. Each row is written anew in terms of deviations from it: a
+The reference classes are those of the greedy vector. Each row is rewritten in terms of deviations from it: a
 prefix that does not deviate at a label then keeps its log-odds.
 """
 
@@ -26,7 +26,7 @@ from montechain._kernels.compiling import njit
 from montechain._kernels.lanes import N_BYTES, add, load, multiply, multiply_add, sigmoids, store
 
 LANES = N_BYTES // 8
-"""Rows of scratch space are padded to whole lines of so many numbers."""
+"""Numbers per line; rows of scratch space are padded to whole lines."""
 # Loops over part of a row are vectorised only if their counter is unsigned: a negative index would wrap around.
 ONE = np.uint64(1)
 ALIGNED = np.uint64(2**64 - LANES)
@@ -60,7 +60,7 @@ def bounded_marginals(base, effects, given, residual, max_nodes):
     unresolved : ndarray of shape (n, L)
         The probabilities are at least `lower` and at most ``lower + unresolved``; `proba` is the middle between.
     settled : bool ndarray of shape (n,)
-        Whether the bounds are as close as asked. Where they are not, since something is known or the budget was too
+        Whether the bounds are within `residual`. Where they are not, because something is known or the budget was too
         small, nothing is written.
     nodes : int64 ndarray of shape (n,)
     """

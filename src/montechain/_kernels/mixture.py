@@ -61,7 +61,7 @@ def _search_rows(base, links, given, orders, log_weights, first_nodes, max_nodes
     known = np.empty((n_chains, n_labels if len(given) else 0), dtype=np.int32)
     ceiling = np.empty(n_chains)
     # Scratch space for one prefix, for the best vectors of one chain, and for one vector under all of them.
-    active, scores = np.empty_like(scratch[4]), np.empty_like(scratch[6])
+    active, scores = np.empty_like(scratch[2]), np.empty_like(scratch[4])
     children, out = np.empty(scratch[0].shape[1]), np.empty(scratch[0].shape[1])
     own, own_log = np.empty((k, n_labels), dtype=np.int32), np.empty(k)
     vector, one = np.empty(n_labels, dtype=np.int32), (np.empty(n_chains), active, scores, out)

@@ -1,8 +1,7 @@
 """The best of many draws: Algorithm 3 of the paper, and what Algorithm 4 does with each of its chains.
 
-The conditionals along the start vector are kept. A draw follows that vector by comparisons, and is evaluated only from
-the link on at which it takes another class, as long as it can still be better. The answer is that of drawing and
-comparing the vectors one after the other. Binary chains have a kernel of their own, which takes a third of the time to
+A draw is given up as soon as it cannot be better than the best vector found. The answer is that of drawing and
+comparing the vectors one after the other. Binary chains have their own kernel, which takes a third of the time to
 compile.
 """
 
@@ -27,10 +26,8 @@ def monte_carlo(base, links, given, uniforms, start_greedy):
 
     Parameters
     ----------
-    base, links
-        See `montechain.links.linear.LinearScores`.
-    given : int32 ndarray of shape (n, L) or (0, L)
-        Known classes, -1 elsewhere; no rows if nothing is known.
+    base, links, given
+        See `montechain.prefix_tree.PrefixTree.arrays`.
     uniforms : ndarray of shape (S, L)
         Uniform numbers in [0, 1), the same for all rows.
     start_greedy : bool
@@ -147,60 +144,46 @@ def _draw_rows(base, links, given, uniforms, start_greedy, found, walk):
 
 
 def new_walk(links):
-    """Return the arrays in which `best_of_draws` keeps its path.
-
-    Of the start vector: the log-probability of each of its prefixes, the log-probabilities of the classes at each
-    position, between which uniform numbers its class is drawn, its classes, those active and how many each prefix has.
-    Of a draw: its classes, active classes, scores, and the log-probabilities of the classes at one position.
-    """
-    n_labels, n_classes = links.n_classes.shape[-1], links.n_classes.max(initial=1)
+    """Return scratch space for the draws of one row: a vector, its active classes, scores and log-probabilities."""
+    n_labels, n_scores = links.n_classes.shape[-1], np.diff(links.score_start).max(initial=1)
     return (
-        np.zeros(n_labels + 1),
-        np.empty((n_labels, n_classes)),
-        np.empty((n_labels, 2)),
         np.empty(n_labels, dtype=np.int32),
         np.empty(n_labels, dtype=np.int64),
-        np.zeros(n_labels + 1, dtype=np.int64),
-        np.empty(n_labels, dtype=np.int32),
-        np.empty(n_labels, dtype=np.int64),
-        np.empty(np.diff(links.score_start).max(initial=1)),
-        np.empty(n_classes),
+        np.empty(n_scores),
+        np.empty(links.n_classes.max(initial=1)),
     )
 
 
 @inner
-def follow(base_row, links, known, uniforms, is_greedy, labels, walk):
-    """Choose a start vector, and fill in what `walk` holds of it; it is the greedy one, or the one drawn by `uniforms`.
+def walk_down(base_row, links, known, uniforms, limit, labels, walk):
+    """Choose the classes of one vector, link by link, and return its log-probability.
 
-    If `uniforms` is empty, it is the one that stands in `labels` already.
+    A known class is taken; others are drawn by `uniforms`, or are the most probable ones if that is empty. Once the
+    log-probability is not above `limit`, if that is finite, the vector is given up: then it is minus infinity.
     """
-    partial, children, bounds, start, active, n_active_at, _, _, scores, _ = walk
+    _, active, scores, log_proba = walk
+    value = 0.0
+    n_active = 0
     for k in range(len(labels)):
-        expand(base_row, links, k, active, n_active_at[k], scores, children[k])
-        if len(uniforms):
-            if is_greedy or known[k] >= 0:
-                labels[k] = most_probable_class(children[k], links.n_classes[k], known[k])
-            else:
-                labels[k] = draw_class(children[k], links.n_classes[k], uniforms[k])
-        start[k] = chosen = labels[k]
-        partial[k + 1] = partial[k] + children[k, chosen]
-        n_active_at[k + 1] = activate(links, k, chosen, active, n_active_at[k])
-        low, high = 0.0, np.inf
-        for c in range(chosen):
-            low += math.exp(children[k, c])
-        if chosen < links.n_classes[k] - 1:  # the last class takes what rounding leaves
-            high = low + math.exp(children[k, chosen])
-        # A known class is taken by every draw.
-        bounds[k, 0], bounds[k, 1] = (low, high) if known[k] < 0 else (-np.inf, np.inf)
+        expand(base_row, links, k, active, n_active, scores, log_proba)
+        chosen = known[k]
+        if chosen < 0 and len(uniforms):
+            chosen = draw_class(log_proba, links.n_classes[k], uniforms[k])
+        elif chosen < 0:
+            chosen = most_probable_class(log_proba, links.n_classes[k], -1)
+        value += log_proba[chosen]
+        if value <= limit and limit > -np.inf:
+            return -np.inf
+        labels[k] = chosen
+        n_active = activate(links, k, chosen, active, n_active)
+    return value
 
 
 @inner
-def first_difference(uniforms, s, bounds):
-    """Return the first position at which draw `s` leaves the vector whose classes have these `bounds`, else L."""
-    k = 0
-    while k < len(bounds) and bounds[k, 0] <= uniforms[s, k] < bounds[k, 1]:
-        k += 1
-    return k
+def follow(base_row, links, known, uniforms, is_greedy, labels, walk):
+    """Write the start vector to `labels`: the greedy one, or the one drawn by `uniforms`; if that is empty, keep it."""
+    if len(uniforms):
+        walk_down(base_row, links, known, uniforms[:0] if is_greedy else uniforms, -np.inf, labels, walk)
 
 
 @inner
@@ -216,7 +199,7 @@ def best_of_draws(base_row, links, known, uniforms, upper_bound, labels, walk):
     upper_bound : float
         No vector has a higher log-probability: once one is found that has this one, the other draws do not matter.
     labels : int32 array of length L
-        The start, which `follow` has seen.
+        The start.
     walk : tuple of arrays
         See `new_walk`.
 
@@ -225,35 +208,14 @@ def best_of_draws(base_row, links, known, uniforms, upper_bound, labels, walk):
     float
         The log-probability of `labels`.
     """
-    partial, children, bounds, start, start_active, n_active_at, path, active, scores, out = walk
-    n_labels = len(labels)
-    best = partial[n_labels]
+    vector = walk[0]
+    best = walk_down(base_row, links, labels, uniforms[0], -np.inf, labels, walk)
     for s in range(len(uniforms)):
         if best >= upper_bound - TIE:
             break
-        k = first_difference(uniforms, s, bounds)
-        if k == n_labels:  # the start again
-            continue
-        for d in range(k):
-            path[d] = start[d]
-        chosen = draw_class(children[k], links.n_classes[k], uniforms[s, k])
-        value = partial[k] + children[k, chosen]
-        n_active = n_active_at[k]
-        for a in range(n_active):
-            active[a] = start_active[a]
-        while value > best + TIE:
-            path[k] = chosen
-            n_active = activate(links, k, chosen, active, n_active)
-            k += 1
-            if k == n_labels:
-                break
-            expand(base_row, links, k, active, n_active, scores, out)
-            chosen = known[k]
-            if chosen < 0:
-                chosen = draw_class(out, links.n_classes[k], uniforms[s, k])
-            value += out[chosen]
-        if k == n_labels and value > best + TIE:
+        value = walk_down(base_row, links, known, uniforms[s], best + TIE, vector, walk)
+        if value > best + TIE:
             best = value
-            for d in range(n_labels):
-                labels[d] = path[d]
+            for k in range(len(labels)):
+                labels[k] = vector[k]
     return best

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from montechain._messages import nearest
+from montechain._messages import by_name
 from montechain.inference.base import Decision, Inference, TopK
 from montechain.inference.branch_and_bound import BranchAndBound
 from montechain.inference.level_by_level import Beam, EpsilonApproximate, Exhaustive, Greedy
@@ -43,14 +43,4 @@ def check_inference(inference: Any) -> Inference:
     >>> check_inference("beam")
     Beam()
     """
-    if isinstance(inference, Inference):
-        return inference
-    if isinstance(inference, str) and inference in STRATEGIES:
-        return STRATEGIES[inference]()
-    if isinstance(inference, type):
-        raise TypeError(f"`inference` is the class {inference.__name__}: pass an instance, {inference.__name__}().")
-    hint = nearest(inference, STRATEGIES) if isinstance(inference, str) else ""
-    raise ValueError(
-        f"`inference={inference!r}` is not known{hint or '.'} Allowed are {', '.join(map(repr, STRATEGIES))}, "
-        "or a strategy such as Beam(width=5)."
-    )
+    return by_name("inference", inference, Inference, STRATEGIES, "a strategy such as Beam(width=5)")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,9 +11,8 @@ from montechain._rows import join_rows
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference import enumeration
 from montechain.inference.decision import Decision, TopK
-from montechain.inference.marginals import marginals
 from montechain.losses import Loss
-from montechain.prefix_tree import ChainBase, PrefixTree
+from montechain.prefix_tree import PrefixTree
 
 __all__ = ["Decision", "Inference", "TopK"]
 
@@ -26,8 +23,6 @@ class Inference(BaseEstimator, ABC):
     A strategy says how it finds a probable vector (`search`) and, if it finds more than one, which weighted vectors a
     loss is minimised over (`weigh`). Both get a `PrefixTree`: the chain, some rows, and what is known about
     them. Everything is in chain positions and codes.
-
-    The public methods take the chain, X, the known classes (`given`, -1 elsewhere) and a `numpy.random.Generator`.
     """
 
     is_sampling = False
@@ -54,52 +49,19 @@ class Inference(BaseEstimator, ABC):
         """Return how many rows may have their weighted vectors in memory together; by default all."""
         return tree.n_rows
 
-    def blocks(self, tree: PrefixTree, rng: np.random.Generator) -> Iterator[PrefixTree]:
-        """Yield `rows_at_once` at a time.
-
-        Each block starts from the same state of `rng`, so that the draws of a row do not depend on its place.
-        """
-        state = rng.bit_generator.state
-        for block in tree.blocks(self.rows_at_once(tree)):
-            rng.bit_generator.state = state
-            yield block
-
-    def find_marginals(self, tree: PrefixTree, rng: np.random.Generator) -> Marginals:
-        """Return the marginals: by default from enumerating the most probable vectors.
+    def marginals(self, tree: PrefixTree, rng: np.random.Generator) -> Marginals:
+        """Return the probabilities of each label's classes, given what is known: by default by enumeration.
 
         They belong to the chain, not to the way in which one vector is searched for.
         """
-        return marginals(tree, rng=rng)
+        return enumeration.marginals(tree, rng=rng)
 
-    # -- the public methods -----------------------------------------------------------------------
-
-    def most_probable(
-        self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> Decision:
-        """Return the most probable label vectors that this strategy finds."""
-        return self.search(PrefixTree(chain, X, given), rng)
-
-    def decide(
-        self, chain: ChainBase, X: Any, *, loss: Loss, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> Decision:
+    def decide(self, tree: PrefixTree, loss: Loss, rng: np.random.Generator) -> Decision:
         """Return the label vectors of least expected loss among those that this strategy considers."""
-        tree = PrefixTree(chain, X, given)
         if loss.is_exact_match:
             return self.search(tree, rng)
-        return join_rows([self.minimise(block, loss, rng) for block in self.blocks(tree, rng)])
+        return join_rows([self.minimise(own, loss, rng) for own in tree.blocks(self.rows_at_once(tree), rng)])
 
-    def distribution(
-        self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> LabelDistribution:
-        """Return the weighted label vectors over which a loss is minimised."""
-        return self.weigh(PrefixTree(chain, X, given), rng)
-
-    def marginals(
-        self, chain: ChainBase, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator
-    ) -> Marginals:
-        """Return the probabilities of each label's classes, given what is known, with bounds."""
-        return self.find_marginals(PrefixTree(chain, X, given), rng)
-
-    def top_k(self, chain: ChainBase, X: Any, k: int, *, given: np.ndarray | None = None) -> TopK:
+    def top_k(self, tree: PrefixTree, k: int) -> TopK:
         """Return the k most probable label vectors, best first; see `montechain.inference.enumeration.top_k`."""
-        return enumeration.top_k(PrefixTree(chain, X, given), k)
+        return enumeration.top_k(tree, k)

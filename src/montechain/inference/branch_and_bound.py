@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any
 
 import numpy as np
 
@@ -12,11 +11,10 @@ from montechain._messages import check_positive_argument
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference.base import Inference
 from montechain.inference.decision import Decision, TopK
-from montechain.inference.enumeration import Effort, distribution, top_k
-from montechain.inference.marginals import ROWS_AT_ONCE, marginals
+from montechain.inference.enumeration import ROWS_AT_ONCE, Effort, distribution, marginals, top_k
 from montechain.inference.sweep import sweep
 from montechain.losses import Hamming, Loss
-from montechain.prefix_tree import ChainBase, PrefixTree
+from montechain.prefix_tree import PrefixTree
 
 __all__ = ["BranchAndBound"]
 
@@ -81,7 +79,7 @@ class BranchAndBound(Inference):
     >>> first = FittedLinearLink(2, np.zeros((1, 1)), np.array([0.2]))
     >>> second = FittedLinearLink(2, np.zeros((1, 1)), np.array([3.0]), (np.array([[0.0], [-3.0]]),))
     >>> chain = Chain([0, 1], [(), (0,)], [first, second])
-    >>> decision = BranchAndBound().most_probable(chain, np.zeros((1, 1)), rng=np.random.default_rng(0))
+    >>> decision = BranchAndBound().search(PrefixTree(chain, np.zeros((1, 1))), np.random.default_rng(0))
     >>> decision.labels, decision.certified
     (array([[0, 1]], dtype=int32), array([ True]))
     """
@@ -107,20 +105,18 @@ class BranchAndBound(Inference):
             return super().minimise(tree, loss, rng)
         # The wrong side of a probability that is off by so much costs twice that.
         found = marginals(tree, self._effort(self.residual / 2.0), rng=rng)
-        labels, expected_loss, regret = loss.decide_marginals(
-            found.proba, found.unresolved, tree.given, lower=found.lower
-        )
-        return Decision.least_loss(labels, tree.log_joint(labels), expected_loss, regret)
+        labels, *proven = loss.decide_marginals(found, tree.given)
+        return Decision.least_loss(labels, tree.log_joint(labels), *proven)
 
     def rows_at_once(self, tree: PrefixTree) -> int:  # noqa: D102
         return ROWS_AT_ONCE
 
-    def find_marginals(self, tree: PrefixTree, rng: np.random.Generator) -> Marginals:  # noqa: D102
+    def marginals(self, tree: PrefixTree, rng: np.random.Generator) -> Marginals:  # noqa: D102
         return marginals(tree, self._effort(self.residual), rng=rng)
 
-    def top_k(self, chain: ChainBase, X: Any, k: int, *, given: np.ndarray | None = None) -> TopK:  # noqa: D102
+    def top_k(self, tree: PrefixTree, k: int) -> TopK:  # noqa: D102
         self._check()
-        return top_k(PrefixTree(chain, X, given), k, max_nodes=self.max_nodes)
+        return top_k(tree, k, max_nodes=self.max_nodes)
 
     def _effort(self, residual: float) -> Effort:
         self._check()

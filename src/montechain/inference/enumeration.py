@@ -1,4 +1,4 @@
-"""Label vectors from the most probable on: distributions, the k best, the probability of what is known.
+"""Label vectors from the most probable on: distributions, marginals, the k best, the probability of what is known.
 
 These are properties of the chain, not of the way in which one vector is searched for, so all strategies share them.
 Each has a compiled path for label-linear chains and one for chains of any kind, which works level by level.
@@ -13,21 +13,25 @@ import numpy as np
 
 from montechain._kernels.depth_first import k_best
 from montechain._kernels.enumeration import enumerate_vectors
+from montechain._kernels.marginals import bounded_marginals
 from montechain._messages import check_positive_argument
 from montechain._rows import join_rows
-from montechain.distributions import LabelDistribution
+from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference.decision import TIGHT, TopK
 from montechain.inference.sweep import Prefixes, best_first, log_sum_by_row, sweep
 from montechain.prefix_tree import PrefixTree, distinct
 from montechain.targets import CODE
 
-__all__ = ["Effort", "distribution", "evidence", "top_k"]
+__all__ = ["Effort", "distribution", "evidence", "marginals", "top_k"]
 
 FALL = math.log(8.0)
-"""By how much the threshold of the generic enumeration falls from sweep to sweep, in log-probability."""
+"""By how much the threshold for expanding a prefix of any links falls from pass to pass, in log-probability."""
+
+ROWS_AT_ONCE = 256
+"""Rows whose vectors an enumeration holds in memory together."""
 
 FEW_VECTORS = 256
-"""Up to this many label vectors, all are enumerated, whatever residual is allowed."""
+"""Number of label vectors up to which all are enumerated, even if a residual is allowed."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +71,11 @@ def distribution(tree: PrefixTree, effort: Effort = DEFAULT, *, rng: np.random.G
     from the open prefixes in proportion to their mass, all rows sharing one table of uniforms.
     """
     n_rows, n_labels, residual = tree.n_rows, tree.chain.n_labels, effort.residual_of(tree)
-    found = _enumerate(tree, np.full(n_rows, n_labels), residual, effort, rng)
-    total = np.where(found.left > residual, found.log_mass(), np.logaddexp(found.complete, found.remaining))
-    rows, labels, impossible = found.rows, found.labels, np.flatnonzero(np.isneginf(total))
-    weights = np.exp(found.log_mass_of - np.where(np.isneginf(total), 0.0, total)[rows])
+    rows, labels, log_mass, complete, remaining = _enumerate(tree, np.full(n_rows, n_labels), residual, effort, rng)
+    left = _share_open(complete, remaining)
+    total = np.where(left > residual, log_sum_by_row(rows, log_mass, n_rows), np.logaddexp(complete, remaining))
+    impossible = np.flatnonzero(np.isneginf(total))
+    weights = np.exp(log_mass - np.where(np.isneginf(total), 0.0, total)[rows])
     if len(impossible):
         # Where the known classes are impossible, any vector that agrees with them stands for all.
         given = np.zeros((n_rows, n_labels)) if tree.given is None else tree.given
@@ -78,7 +83,7 @@ def distribution(tree: PrefixTree, effort: Effort = DEFAULT, *, rng: np.random.G
         labels = np.concatenate([labels, np.maximum(given[impossible], 0).astype(CODE)])
         order = np.argsort(rows, kind="stable")
         rows, labels, weights = rows[order], labels[order], weights[order]
-    return LabelDistribution.ragged(rows, labels, weights, found.left, found.left > residual)
+    return LabelDistribution.ragged(rows, labels, weights, left, left > residual)
 
 
 def evidence(tree: PrefixTree, effort: Effort = PRECISE, *, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -93,8 +98,38 @@ def evidence(tree: PrefixTree, effort: Effort = PRECISE, *, rng: np.random.Gener
         return sum_product(tree)[1], np.zeros(tree.n_rows)
     positions = np.arange(1, tree.chain.n_labels + 1)
     known = np.zeros((tree.n_rows, 1), dtype=bool) if tree.given is None else tree.given >= 0
-    found = _enumerate(tree, np.where(known, positions, 0).max(axis=1), effort.residual, effort, rng)
-    return found.log_mass(), np.where(np.isneginf(found.remaining), 0.0, found.left)
+    full_depth = np.where(known, positions, 0).max(axis=1)
+    rows, _, log_mass, complete, remaining = _enumerate(tree, full_depth, effort.residual, effort, rng)
+    error = np.where(np.isneginf(remaining), 0.0, _share_open(complete, remaining))
+    return log_sum_by_row(rows, log_mass, tree.n_rows), error
+
+
+def marginals(tree: PrefixTree, effort: Effort = DEFAULT, *, rng: np.random.Generator) -> Marginals:
+    """Return the probability of each class of each label, within the residual.
+
+    Chains in which every label has at most one parent are solved exactly, by sum-product. In label-linear chains of
+    binary labels, rows without known labels narrow bounds on what is left open until the middle between them is within
+    the residual. Otherwise, and where the budget ends first, label vectors are enumerated.
+    """
+    if is_forest(tree):
+        lower, _ = sum_product(tree)
+        estimated = np.isnan(lower).any(axis=1)
+        # Where the known classes are impossible, nothing can be said about the others.
+        proba, lower = np.where(estimated[:, None], _uninformed(tree), lower), np.nan_to_num(lower)
+        unresolved = np.repeat(estimated[:, None].astype(float), tree.chain.n_labels, axis=1)
+    elif tree.scores is None or not tree.arrays[1].is_all_binary:
+        return _enumerated(tree, effort, rng)
+    else:
+        base, links, given = tree.arrays
+        residual = effort.residual_of(tree)
+        proba, lower, unresolved, settled, _ = bounded_marginals(base, links.effects, given, residual, effort.max_nodes)
+        estimated, rows = np.zeros(tree.n_rows, dtype=bool), np.flatnonzero(~settled)
+        if len(rows):
+            rest = _enumerated(tree.take(rows), effort, rng)
+            proba[rows], lower[rows] = np.hstack(rest.proba), np.hstack(rest.lower)
+            unresolved[rows], estimated[rows] = rest.unresolved, rest.estimated
+    ends = np.cumsum(tree.chain.n_classes)[:-1]
+    return Marginals(np.split(proba, ends, axis=1), np.split(lower, ends, axis=1), unresolved, estimated)
 
 
 def top_k(tree: PrefixTree, k: int, *, max_nodes: int = DEFAULT.max_nodes) -> TopK:
@@ -129,107 +164,94 @@ def top_k(tree: PrefixTree, k: int, *, max_nodes: int = DEFAULT.max_nodes) -> To
     return TopK(labels, log_proba, swept.dropped <= log_proba[:, -1] + TIGHT)
 
 
-@dataclass(frozen=True)
-class Enumerated:
-    """Label vectors of several rows, sorted by row, and the logarithms of the mass of each row.
-
-    A row has its complete vectors and, where the open mass exceeds the residual, draws that stand for it. `complete`
-    and `remaining` are the logarithms of the complete and the open mass.
-    """
-
-    rows: np.ndarray
-    labels: np.ndarray
-    log_mass_of: np.ndarray
-    complete: np.ndarray
-    remaining: np.ndarray
-
-    @property
-    def left(self) -> np.ndarray:
-        """Share of the mass of each row that is open."""
-        return _share_open(self.complete, self.remaining)
-
-    def log_mass(self) -> np.ndarray:
-        """Return the logarithm of the mass of each row's vectors, drawn ones included."""
-        return log_sum_by_row(self.rows, self.log_mass_of, len(self.complete))
-
-
 def _enumerate(
     tree: PrefixTree, full_depth: np.ndarray, residual: float, effort: Effort, rng: np.random.Generator
-) -> Enumerated:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Enumerate prefixes of the lengths `full_depth`, and draw from the open ones where more than `residual` is left.
 
-    A label-linear chain expands the most probable prefixes first. With links of any kind, all prefixes above a
-    threshold are expanded; it falls until little is left, as long as at most `effort.max_nodes` are above it.
+    Returns
+    -------
+    rows, labels, log_mass : ndarrays of shape (m,), (m, L) and (m,)
+        The complete prefixes of each row and the draws, sorted by row, and the logarithm of the mass each stands for.
+    complete, remaining : ndarrays of shape (n,)
+        Logarithms of the complete and of the open mass of each row.
     """
     # All rows share the offset and the table of uniforms; a longer table begins with the shorter.
     offset, uniforms = rng.random(), rng.random((effort.n_samples, tree.chain.n_labels))
     if tree.scores is not None:
-        indptr, *found = enumerate_vectors(*tree.arrays, full_depth, residual, effort.max_nodes, offset, uniforms)
-        return Enumerated(np.repeat(np.arange(tree.n_rows), np.diff(indptr)), *found)
-    n_rows = tree.n_rows
-    threshold, final, unfinished = np.zeros(n_rows), np.zeros(n_rows), np.ones(n_rows, dtype=bool)
-    while unfinished.any():
-        leaves, depth, nodes = _expand_above(tree, np.flatnonzero(unfinished), threshold, full_depth, effort.max_nodes)
-        unfinished &= nodes <= effort.max_nodes
-        final[unfinished] = threshold[unfinished]
-        left = _share_open(*_masses(leaves, depth, full_depth))
-        top = np.full(n_rows, -np.inf)
-        is_open = depth < full_depth[leaves.rows]
-        np.maximum.at(top, leaves.rows[is_open], leaves.log_mass[is_open])
-        unfinished &= (top > -np.inf) & (left > residual)
-        threshold = np.minimum(threshold, top) - FALL
-    leaves, depth, _ = _expand_above(tree, np.arange(n_rows), final, full_depth, effort.max_nodes)
-    complete, remaining = _masses(leaves, depth, full_depth)
-    is_open = depth < full_depth[leaves.rows]
-    wanted = _share_open(complete, remaining) > residual
-    # Prefixes are drawn systematically from the offset on, in proportion to their mass, and continued link by link.
-    chosen = [np.flatnonzero(~is_open)]
-    for row in np.flatnonzero(wanted):
-        entries = np.flatnonzero(is_open & (leaves.rows == row))
-        reached = np.cumsum(np.exp(leaves.log_mass[entries] - remaining[row]))
-        places = np.searchsorted(reached, (np.arange(len(uniforms)) + offset) / len(uniforms), side="right")
-        chosen.append(entries[np.minimum(places, len(entries) - 1)] if len(entries) else entries)
-    sample = np.concatenate([np.zeros(len(chosen[0]), dtype=np.intp), *(np.arange(len(own)) for own in chosen[1:])])
-    index = np.concatenate(chosen)
-    taken, depth = leaves.take(index), depth[index]
-    full = full_depth[taken.rows]
-    log_weight = tree.complete(taken.rows, taken.labels, uniforms, sample, depth, full)
-    drawn_mass = remaining[taken.rows] - math.log(len(uniforms)) + log_weight
-    log_mass = np.where(depth < full, drawn_mass, taken.log_mass)
-    order = np.argsort(taken.rows, kind="stable")
-    return Enumerated(taken.rows[order], taken.labels[order], log_mass[order], complete, remaining)
+        indptr, labels, depth, log_mass, complete, remaining = enumerate_vectors(
+            *tree.arrays, full_depth, residual, effort.max_nodes, offset, len(uniforms)
+        )
+        rows = np.repeat(np.arange(tree.n_rows), np.diff(indptr))
+    else:
+        prefixes, depth, log_mass, complete, remaining = _split(tree, full_depth, residual, effort, offset)
+        rows, labels = prefixes.rows, prefixes.labels
+    drawn = np.flatnonzero(depth < full_depth[rows])
+    if len(drawn):
+        sample = np.arange(len(drawn)) % len(uniforms)  # a row has all draws or none
+        of, vectors = rows[drawn], labels[drawn]
+        log_mass[drawn] += tree.complete(of, vectors, uniforms, sample, depth[drawn], full_depth[of])
+        labels[drawn] = vectors
+    return rows, labels, log_mass, complete, remaining
 
 
-def _expand_above(
-    tree: PrefixTree, rows: np.ndarray, threshold: np.ndarray, full_depth: np.ndarray, max_nodes: int
-) -> tuple[Prefixes, np.ndarray, np.ndarray]:
-    """Expand all prefixes of some rows above their threshold.
+def _split(
+    tree: PrefixTree, full_depth: np.ndarray, residual: float, effort: Effort, offset: float
+) -> tuple[Prefixes, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Do what `enumerate_vectors` does, for links of any kind: all rows together, and level by level in each pass.
 
-    Returns the prefixes that are complete or not above it, filled up with zeros, the length of each, and the number of
-    prefixes expanded in each row. Rows that would need more than `max_nodes` are given up.
+    Returns the prefixes (filled up with zeros), their lengths and the logarithms of the mass that they stand for, all
+    sorted by row, and the logarithms of the complete and of the open mass of each row.
     """
-    nodes = np.zeros(tree.n_rows, dtype=np.int64)
-    leaves, prefixes = [Prefixes.empty(rows[full_depth[rows] == 0])], Prefixes.empty(rows[full_depth[rows] > 0])
-    for k in range(1, tree.chain.n_labels + 1):
-        nodes += np.bincount(prefixes.rows, minlength=tree.n_rows)
-        children = prefixes.take(nodes[prefixes.rows] <= max_nodes).grow(tree)
-        children = children.take(children.log_mass > -np.inf)
-        is_leaf = (full_depth[children.rows] == k) | (children.log_mass <= threshold[children.rows])
-        leaves.append(children.take(is_leaf))
-        prefixes = children.take(~is_leaf)
-    depth = np.repeat(np.arange(len(leaves)), [len(own.rows) for own in leaves])
-    padded = [
-        replace(own, labels=np.pad(own.labels, ((0, 0), (0, tree.chain.n_labels - k)))) for k, own in enumerate(leaves)
-    ]
-    return join_rows(padded), depth, nodes
+    n_rows, n_labels = tree.n_rows, tree.chain.n_labels
+    by_length = [Prefixes.empty(np.arange(n_rows))]
+    for _ in range(n_labels):
+        by_length.append(by_length[-1].take(np.arange(0)).grow(tree))
+    nodes, threshold, is_unfinished = np.zeros(n_rows, dtype=np.int64), np.zeros(n_rows), np.ones(n_rows, dtype=bool)
+    while is_unfinished.any():
+        for k in range(n_labels):
+            own = by_length[k]
+            is_above = (own.log_mass >= threshold[own.rows]) & (full_depth[own.rows] > k) & is_unfinished[own.rows]
+            nodes += np.bincount(own.rows[is_above], minlength=n_rows)
+            is_unfinished &= nodes <= effort.max_nodes
+            is_above &= is_unfinished[own.rows]
+            children = own.take(is_above).grow(tree)
+            children = children.take(children.log_mass > -np.inf)
+            by_length[k], by_length[k + 1] = own.take(~is_above), join_rows([by_length[k + 1], children])
+        depth = np.repeat(np.arange(n_labels + 1), [len(own.rows) for own in by_length])
+        rows, log_mass = (np.concatenate([getattr(p, name) for p in by_length]) for name in ("rows", "log_mass"))
+        is_open = depth < full_depth[rows]
+        complete, remaining = (log_sum_by_row(rows[own], log_mass[own], n_rows) for own in (~is_open, is_open))
+        top = np.full(n_rows, -np.inf)
+        np.maximum.at(top, rows[is_open], log_mass[is_open])
+        is_unfinished &= (top > -np.inf) & (_share_open(complete, remaining) > residual)
+        threshold = top - FALL
+    n_samples, chosen = effort.n_samples, [np.flatnonzero(~is_open)]
+    for row in np.flatnonzero((_share_open(complete, remaining) > residual) & (remaining > -np.inf)):
+        entries = np.flatnonzero(is_open & (rows == row))
+        reached = np.cumsum(np.exp(log_mass[entries] - remaining[row]))
+        places = np.searchsorted(reached, (np.arange(n_samples) + offset) / n_samples, side="right")
+        chosen.append(entries[np.minimum(places, len(entries) - 1)])
+    index = np.concatenate(chosen)
+    index = index[np.argsort(rows[index], kind="stable")]
+    padded = [replace(p, labels=np.pad(p.labels, ((0, 0), (0, n_labels - k)))) for k, p in enumerate(by_length)]
+    log_mass = np.where(is_open, remaining[rows] - math.log(n_samples), log_mass)
+    return join_rows(padded).take(index), depth[index], log_mass[index], complete, remaining
 
 
-def _masses(leaves: Prefixes, depth: np.ndarray, full_depth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the logarithms of the complete and of the open mass of each row."""
-    complete, is_open = np.full((2, len(full_depth)), -np.inf), depth < full_depth[leaves.rows]
-    for own, mask in zip(complete, (~is_open, is_open), strict=True):
-        own[:] = log_sum_by_row(leaves.rows[mask], leaves.log_mass[mask], len(full_depth))
-    return complete[0], complete[1]
+def _enumerated(tree: PrefixTree, effort: Effort, rng: np.random.Generator) -> Marginals:
+    """Return the marginals of an enumeration, some rows at a time."""
+    blocks = tree.blocks(ROWS_AT_ONCE, rng)
+    return join_rows([distribution(block, effort, rng=rng).with_bounds(tree.chain.n_classes) for block in blocks])
+
+
+def _uninformed(tree: PrefixTree) -> np.ndarray:
+    """Return probabilities that say no more than what is known, in columns for the classes of all positions."""
+    given = np.full((tree.n_rows, tree.chain.n_labels), -1) if tree.given is None else tree.given
+    known = [given[:, [k]] for k in range(tree.chain.n_labels)]
+    return np.hstack(
+        [np.where(c >= 0, c == np.arange(n), 1.0 / n) for c, n in zip(known, tree.chain.n_classes, strict=True)]
+    )
 
 
 def is_forest(tree: PrefixTree) -> bool:

@@ -10,7 +10,7 @@ from numbers import Real
 
 import numpy as np
 
-from montechain._kernels.joint import greedy
+from montechain._kernels.depth_first import search_depth_first
 from montechain._kernels.ties import level
 from montechain._messages import check_positive_integer
 from montechain._rows import join_rows
@@ -45,8 +45,8 @@ class Greedy(Inference):
 
     Examples
     --------
-    >>> from montechain.chain import example_chain
-    >>> decision = Greedy().most_probable(example_chain(), np.zeros((1, 1)), rng=np.random.default_rng(0))
+    >>> from montechain.chain import example_tree
+    >>> decision = Greedy().search(example_tree(), np.random.default_rng(0))
     >>> decision.labels.tolist(), float(np.exp(decision.log_proba[0]).round(2))
     ([[1, 1]], 0.49)
     """
@@ -56,7 +56,8 @@ class Greedy(Inference):
 
     def search(self, tree: PrefixTree, rng: np.random.Generator) -> Decision:  # noqa: D102
         if tree.scores is not None:
-            labels, log_proba, bound = greedy(*tree.arrays)
+            # The first vector that a depth-first search completes, and what that search left open.
+            labels, log_proba, bound = search_depth_first(*tree.arrays, 1)[:3]
         else:
             found = sweep(tree, width=1)
             labels, log_proba = found.vectors.labels, found.vectors.log_mass
@@ -87,8 +88,8 @@ class Beam(Inference):
 
     Examples
     --------
-    >>> from montechain.chain import example_chain
-    >>> decision = Beam(width=2).most_probable(example_chain(), np.zeros((1, 1)), rng=np.random.default_rng(0))
+    >>> from montechain.chain import example_tree
+    >>> decision = Beam(width=2).search(example_tree(), np.random.default_rng(0))
     >>> decision.labels.tolist(), decision.certified.tolist()
     ([[1, 1]], [True])
     """
@@ -140,8 +141,8 @@ class Exhaustive(Inference):
 
     Examples
     --------
-    >>> from montechain.chain import example_chain
-    >>> distribution = Exhaustive().distribution(example_chain(), np.zeros((1, 1)), rng=np.random.default_rng(0))
+    >>> from montechain.chain import example_tree
+    >>> distribution = Exhaustive().weigh(example_tree(), np.random.default_rng(0))
     >>> distribution.weights.round(2).tolist()
     [0.09, 0.21, 0.21, 0.49]
     """
@@ -150,7 +151,7 @@ class Exhaustive(Inference):
         self.max_vectors = max_vectors
 
     def search(self, tree: PrefixTree, rng: np.random.Generator) -> Decision:  # noqa: D102
-        best = join_rows([sweep(block).best() for block in self.blocks(tree, rng)])
+        best = join_rows([sweep(block).best() for block in tree.blocks(self.rows_at_once(tree), rng)])
         return Decision.most_probable(best.labels, best.log_mass, best.log_mass, given=tree.given)
 
     def weigh(self, tree: PrefixTree, rng: np.random.Generator) -> LabelDistribution:  # noqa: D102
@@ -178,29 +179,23 @@ class Exhaustive(Inference):
             )
         return max(1, BLOCK // count)
 
-    def find_marginals(self, tree: PrefixTree, rng: np.random.Generator) -> Marginals:
+    def marginals(self, tree: PrefixTree, rng: np.random.Generator) -> Marginals:
         """Return the exact marginals."""
-        return join_rows([self._marginals(block, rng) for block in self.blocks(tree, rng)])
-
-    def _marginals(self, tree: PrefixTree, rng: np.random.Generator) -> Marginals:
-        found = self.weigh(tree, rng)
-        proba = found.marginals(tree.chain.n_classes)
-        # Nothing is proven where the known classes are impossible.
-        lower = [np.where(found.estimated[:, None], 0.0, own) for own in proba]
-        return Marginals(proba, lower, np.repeat(found.residual[:, None], len(proba), axis=1), found.estimated)
+        blocks = tree.blocks(self.rows_at_once(tree), rng)
+        return join_rows([self.weigh(block, rng).with_bounds(tree.chain.n_classes) for block in blocks])
 
 
 class EpsilonApproximate(Inference):
     """Search best-first, and cut every prefix whose probability is below `epsilon`.
 
     The most probable prefix is expanded first, and the search ends with the first complete vector. If
-    every vector is cut, greedy search goes on from each prefix that had all its children cut, and the
+    every vector is cut, greedy search continues from each prefix that had all its children cut, and the
     best of the vectors found is returned. ``epsilon=0`` is exact (uniform-cost search); with
     ``epsilon=0.5`` and binary labels this is `Greedy`. A vector more probable than `epsilon` is found
     for certain.
 
     With some labels known, the threshold is compared with the product over the other labels only, since
-    known labels are no choices; the order of the search and the answer follow the joint probability.
+    known labels are not choices; the order of the search and the answer follow the joint probability.
 
     Cost: about L / epsilon conditionals per row at most, and as many again for the greedy
     searches; exponential in L for ``epsilon=0``. Exact for exact match where no prefix that was cut is more
@@ -218,9 +213,9 @@ class EpsilonApproximate(Inference):
 
     Examples
     --------
-    >>> from montechain.chain import example_chain
+    >>> from montechain.chain import example_tree
     >>> search = EpsilonApproximate(epsilon=0.25)
-    >>> decision = search.most_probable(example_chain(), np.zeros((1, 1)), rng=np.random.default_rng(0))
+    >>> decision = search.search(example_tree(), np.random.default_rng(0))
     >>> decision.labels.tolist(), decision.certified.tolist()
     ([[1, 1]], [True])
     """
@@ -235,16 +230,7 @@ class EpsilonApproximate(Inference):
                 "e.g. EpsilonApproximate(epsilon=0.25)."
             )
         log_epsilon = math.log(self.epsilon) if self.epsilon > 0 else -math.inf
-        return Decision.most_probable(*self._by_level(tree, log_epsilon), given=tree.given)
-
-    def _overfull(self) -> RuntimeError:
-        return RuntimeError(
-            f"EpsilonApproximate(epsilon={self.epsilon}) would store more than {MAX_NODES} label prefixes. "
-            "Use a larger `epsilon`, or BranchAndBound(), which needs little memory."
-        )
-
-    def _by_level(self, tree: PrefixTree, log_epsilon: float) -> list[np.ndarray]:
-        """Search level by level: the same prefixes survive, and the best complete one is the first met best-first."""
+        # Level by level, the same prefixes survive, and the best complete one is the first met best-first.
         first = sweep(tree, width=1).vectors
         # If the greedy vector is not cut, a prefix less probable than it would never be expanded.
         floor = np.where(first.free >= log_epsilon, first.log_mass, -np.inf)
@@ -263,9 +249,13 @@ class EpsilonApproximate(Inference):
             is_best[order[rank == 0]] = True
             keep = (survives | (is_best & ~has_survivor[origin])) & (log_mass >= floor[children.rows] - TIGHT)
             if keep.sum() > MAX_NODES:
-                raise self._overfull()
+                raise RuntimeError(
+                    f"EpsilonApproximate(epsilon={self.epsilon}) would store more than {MAX_NODES} label prefixes. "
+                    "Use a larger `epsilon`, or BranchAndBound(), which needs little memory."
+                )
             prefixes, stuck = children.take(keep), ~has_survivor[origin[keep]]
         # Vectors that survived come before those found greedily, whatever their probability.
         order = np.lexsort((-level(prefixes.log_mass), stuck, prefixes.rows))
         best = prefixes.take(order[np.diff(prefixes.rows[order], prepend=-1) > 0])
-        return [best.labels, best.log_mass, np.maximum(best.log_mass, best_cut)]
+        upper_bound = np.maximum(best.log_mass, best_cut)
+        return Decision.most_probable(best.labels, best.log_mass, upper_bound, given=tree.given)

@@ -33,8 +33,7 @@ from sklearn.metrics import get_scorer, get_scorer_names
 from montechain._messages import nearest
 from montechain._rows import row_blocks, take_rows
 from montechain.inference import Decision
-from montechain.inference.enumeration import Effort
-from montechain.inference.marginals import marginals
+from montechain.inference.enumeration import Effort, marginals
 from montechain.joint import ChainModel
 from montechain.losses import Loss
 from montechain.metrics import SCORERS

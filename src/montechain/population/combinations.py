@@ -14,8 +14,7 @@ from montechain._messages import by_name, check_choice, check_positive_argument
 from montechain._rows import join_rows, row_blocks, take_rows
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference.decision import Decision
-from montechain.inference.draws import Draws, draw
-from montechain.inference.monte_carlo import CELLS_AT_ONCE
+from montechain.inference.monte_carlo import CELLS_AT_ONCE, Draws, draw
 from montechain.inference.sweep import sweep
 from montechain.joint import ChainModel, JointModel
 from montechain.losses import ExactMatch, Loss
