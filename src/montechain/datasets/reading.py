@@ -156,11 +156,11 @@ def _typed_dataset(
     typer.kinds |= dict.fromkeys(labels, "label") | dict.fromkeys(selection.nominal, "nominal")
     typer.kinds |= dict.fromkeys(selection.text, "text")
     typer.parses, typer.line_of = table.is_text, table.line_of
-    cells = table.read(
-        [*inputs, *labels], [name for name in table.names if typer.kinds.get(name) in ("nominal", "text")]
-    )
-    columns = {name: typer.column(cells[name], name) for name in (*inputs, *labels)}
-    X, Y = (pd.DataFrame({name: columns[name] for name in part}, index=cells.index) for part in (inputs, labels))
+    used = [*inputs, *labels]
+    cells = table.read(used, [name for name in table.names if typer.kinds.get(name) in ("nominal", "text")])
+    columns = {name: typer.column(cells[name], name) for name in used}
+    index = range(len(columns[inputs[0]]))
+    X, Y = (pd.DataFrame({name: columns[name] for name in part}, index=index) for part in (inputs, labels))
     return selection.dataset(X, Y, inputs, typer.path, notes=[*table.notes, *typer.notes], **about)
 
 
