@@ -272,7 +272,7 @@ class TestSparse:
             ("{0 1_0}", "'1_0' is not a finite number"),
             ("{0 1e999}", "'1e999' is not a finite number"),
             ("{0 inf}", "'inf' is not a finite number"),
-            ("{0 '1}", "not closed"),
+            ("{0 '1}", "is not of the form"),
         ],
     )
     def test_refused(self, read, row, message):

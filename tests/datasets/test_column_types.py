@@ -180,7 +180,7 @@ def test_dates_are_left_to_the_encoder_and_words_as_labels(tmp_path):
     encoder = TableEncoder().fit(data.X)
     assert (encoder.columns_[0].kind, encoder.columns_[0].format) == ("date", "%d/%m/%Y")
     assert read_dataset(path, targets=["label"], nominal=["day"]).X["day"].dtype == "category"
-    assert read_dataset(path, targets=["day"]).classes == [["01/02/2025", "31/12/2024"]]
+    assert read_dataset(path, targets=["day"], nominal=["day"]).classes == [["01/02/2025", "31/12/2024"]]
 
 
 def test_codes_are_found_after_any_delimiter(tmp_path):

@@ -169,9 +169,9 @@ class TestMulanLabels:
         [
             ("", 1, "not well-formed"),
             ("<labels>\n<label name='a'>\n</labels>", 3, "not well-formed"),
-            ("<labels></labels>", None, "names no label"),
-            ("<data/>", None, "<data> where <labels> is expected"),
-            ("<labels>\n<lable name='a'/></labels>", None, "<lable> where <label> is expected"),
+            ("<labels></labels>", None, "not a Mulan label list"),
+            ("<data/>", None, "not a Mulan label list"),
+            ("<labels>\n<lable name='a'/></labels>", None, "not a Mulan label list"),
             ("<labels>\n<label/></labels>", None, "has no name"),
             ("<labels>\n<label name=''/></labels>", None, "has no name"),
             ("<labels>\n<label name='a'/>\n<label name='a'/></labels>", None, "'a' is named twice"),

@@ -211,7 +211,9 @@ def test_dates_of_a_frame_are_dates_as_inputs_and_words_as_labels():
     data = read_dataset(frame, targets=["label"])
     numbers = TableEncoder(missing="keep", scale=None).set_output(transform="pandas").fit_transform(data.X)
     np.testing.assert_array_equal(numbers[["day", "zoned"]], [[1, 1], [np.nan, np.nan], [3.5, 3.5]])
-    data = read_dataset(frame, targets=["day", "label"])
+    with pytest.raises(DataError, match=r"target 'day' holds dates, such as '1970-01-02'.*nominal=\['day'\]"):
+        read_dataset(frame, targets=["day", "label"])
+    data = read_dataset(frame, targets=["day", "label"], nominal=["day"])
     assert data.classes == [["1970-01-02", "1970-01-04T12:00:00"], [0, 1]]
     assert data.Y["day"].isna().tolist() == [False, True, False]
 

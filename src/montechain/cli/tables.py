@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,11 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Model", "open_model", "read_new_rows", "read_training_table"]
-
-DATE = re.compile(r"\d{4}-\d\d?-\d\d?([T ].*)?|\d{4}/\d\d?/\d\d?( .*)?|\d\d?[./]\d\d?[./]\d{2,4}( .*)?")
-"""How dates are written in tables of text."""
-MANY_CLASSES = 20
-"""A target with more classes than this, and hardly two rows of each, gets a note."""
 
 
 def read_training_table(source: str, columns: Columns, reading: Reading, data: Path | None) -> mc.Dataset:
@@ -54,27 +47,9 @@ def read_training_table(source: str, columns: Columns, reading: Reading, data: P
     if isinstance(targets, list):
         classes = dict(zip(dataset.label_names, dataset.classes, strict=True))
         dataset = replace(dataset, Y=dataset.Y[targets], classes=[classes[name] for name in targets])
-    _check_targets(dataset, source, kinds["nominal"])
+    if len(dataset.Y) < 2:
+        raise DataError("at least 2 rows with a known target are needed to learn from.", path=source)
     return dataset
-
-
-def _check_targets(dataset: mc.Dataset, file: str, nominal: list[str]) -> None:
-    """Refuse tables that nothing can be learned from, and tell about targets that look like a mistake."""
-    n_rows = len(dataset.Y)
-    if n_rows < 2:
-        raise DataError(f"{n_rows or 'no'} row with a known target: at least 2 are needed to learn from.", path=file)
-    for name, column in dataset.Y.items():
-        kinds = column.dropna().unique()
-        if name not in nominal and all(DATE.fullmatch(str(kind)) for kind in kinds):
-            raise DataError(
-                f"the target {name!r} holds dates, such as {kinds[0]}. Targets are classes: turn the dates into some "
-                f"first, such as months, or take each date for a class with --nominal {shlex.quote(str(name))}.",
-                path=file,
-            )
-        if len(kinds) == 1:
-            output.note(f"note: the target {name!r} is {kinds[0]!r} in every row, so this is always predicted.")
-        elif len(kinds) > max(MANY_CLASSES, n_rows / 2):
-            output.note(f"note: the target {name!r} has {len(kinds)} classes in {n_rows} rows. Is it an identifier?")
 
 
 @dataclass(frozen=True)

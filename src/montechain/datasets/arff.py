@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf, isinf, nan
-from operator import lt
+from math import isinf, nan
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -31,19 +30,22 @@ SHOWN = 12
 """Maximum number of declared values listed in an error."""
 
 # Possessive throughout, so that no line, however long or wrong, is looked at twice.
+QUOTED = r"""'[^'\\]*+(?:\\.[^'\\]*+)*+' | "[^"\\]*+(?:\\.[^"\\]*+)*+\""""
+WORD = r"""[^ \t,{}%'"][^ \t,{}]*+"""
 TOKEN = re.compile(
-    r"""[ \t]*+(?: (?P<quoted> '[^'\\]*+(?:\\.[^'\\]*+)*+' | "[^"\\]*+(?:\\.[^"\\]*+)*+" ) (?=[ \t,{}%]|$)
-    | (?P<sign> [{},]) | (?P<end> % | $) | (?P<word> [^ \t,{}%'"][^ \t,{}]*+) )""",
+    rf"[ \t]*+(?: (?P<quoted> {QUOTED}) (?=[ \t,{{}}%]|$) | (?P<sign> [{{}},]) | (?P<end> %|$) | (?P<word> {WORD}) )",
     re.VERBOSE,
 )
 ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 CONTROL = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "a": "\a", "v": "\v"}
 NUMBER = re.compile(r"[+-]?+(?:nan|(?:\d++(?:\.\d*+)?+|\.\d++)(?:e[+-]?+\d++)?+)", re.ASCII | re.IGNORECASE)
 NOT_IN_NUMBERS = re.compile(r"[^0-9+\-.enaENA\n]")
-INDEX = re.compile(r"[0-9]{1,9}")
 SEPARATOR = re.compile(r"[ \t]*+,[ \t]*+|[ \t]++")
-CELL = r"""[ \t]*+[0-9]++[ \t]++[^ \t,{}'"%?_\x00-\x1f\x7f-\U0010ffff]++[ \t]*+"""
-PLAIN_SPARSE_ROW = re.compile(rf"\{{[ \t]*+(?:{CELL}(?:,{CELL})*+)?+\}}")
+SPARSE_CELL = re.compile(rf"[ \t]*+ ([^ \t,{{}}]++) [ \t]++ ({QUOTED}|{WORD}) [ \t]*+", re.VERBOSE)
+SPARSE_ROW = re.compile(
+    rf"\{{ (?P<cells> {SPARSE_CELL.pattern} (?: , {SPARSE_CELL.pattern} )*+ | [ \t]*+ ) \}} [ \t]*+ (?:%.*+)?+",
+    re.VERBOSE,
+)
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,7 @@ class Line(NamedTuple):
                 self.refuse(f"a quote is not closed, or not followed by a comma: {shortened(self.text[start:])!r}.")
             if match.lastgroup == "end":
                 return tokens
-            text = match[match.lastgroup]
-            tokens.append((match.lastgroup, ESCAPE.sub(_escaped, text[1:-1]) if match["quoted"] else text))
+            tokens.append((match.lastgroup, _unquoted(match[match.lastgroup])))
             start = match.end()
 
 
@@ -232,8 +233,12 @@ def _dense(lines: list[Line], attributes: list[Attribute]) -> pd.DataFrame:
         try:
             frame[attribute.name] = _column(cells, attribute)
         except (KeyError, ValueError):
+            convert = _number if attribute.categories is None else attribute.codes.__getitem__
             for cell, line in zip(cells, lines, strict=True):
-                _check(cell, attribute, line)
+                try:
+                    _ = cell is None or convert(cell)
+                except (KeyError, ValueError):
+                    _refuse(str(cell), attribute, line)
             raise
     return pd.DataFrame(frame)
 
@@ -276,17 +281,29 @@ def _column(cells: Sequence[str | None], attribute: Attribute) -> Any:
 
 def _sparse(lines: list[Line], attributes: list[Attribute]) -> sp.csr_array:
     """Return rows that name only some cells, as ``{index value, index value}``."""
-    readers: dict[str, Any] = {"numeric": float, "string": lambda text: 1.0, "date": lambda text: 1.0}
+    readers: dict[str, Any] = {"numeric": _number, "string": lambda text: 1.0, "date": lambda text: 1.0}
     convert = [readers.get(attribute.kind, attribute.codes.__getitem__) for attribute in attributes]
     indices: list[int] = []
     values: list[float] = []
     starts = [0]
     for line in lines:
-        row_indices, row_values = _plain_row(line.text, convert) or _odd_row(line, attributes, convert)
-        if not all(map(lt, row_indices, row_indices[1:])):
-            line.refuse("the indices of a row must increase.")
-        indices += row_indices
-        values += row_values
+        row = SPARSE_ROW.fullmatch(line.text)
+        if row is None:
+            line.refuse("the row is not of the form {index value, …}; weights of rows are not supported.")
+        last = -1
+        for index, cell in SPARSE_CELL.findall(row["cells"]):
+            place = int(index) if index.isascii() and index.isdigit() and len(index) < 10 else len(attributes)
+            if place >= len(attributes):
+                line.refuse(f"{shortened(index)!r} is not the index of an attribute: 0 to {len(attributes) - 1}.")
+            if place <= last:
+                line.refuse("the indices of a row must increase.")
+            text = _unquoted(cell)
+            try:
+                values.append(nan if cell == "?" else convert[place](text))
+            except (KeyError, ValueError):
+                _refuse(text, attributes[place], line)
+            indices.append(place)
+            last = place
         starts.append(len(indices))
     content = (np.array(values, dtype=np.float64), np.array(indices, dtype=np.int64), np.array(starts))
     array = sp.csr_array(content, shape=(len(lines), len(attributes)))
@@ -294,53 +311,24 @@ def _sparse(lines: list[Line], attributes: list[Attribute]) -> sp.csr_array:
     return array
 
 
-def _plain_row(text: str, convert: list[Callable[[str], float]]) -> tuple[list[int], list[float]] | None:
-    """Return the indices and values of a row in which nothing is quoted, missing or odd; None otherwise."""
-    if PLAIN_SPARSE_ROW.fullmatch(text) is None:
-        return None
-    cells = text[1:-1].replace(",", " ").split()
-    try:
-        indices = [int(cell) for cell in cells[::2]]
-        values = [convert[j](cell) for j, cell in zip(indices, cells[1::2], strict=True)]
-    except (KeyError, ValueError, IndexError):
-        return None
-    return None if inf in values or -inf in values else (indices, values)
+def _number(text: str) -> float:
+    if NUMBER.fullmatch(text) is None or isinf(value := float(text)):
+        raise ValueError
+    return value
 
 
-def _odd_row(
-    line: Line, attributes: list[Attribute], convert: list[Callable[[str], float]]
-) -> tuple[list[int], list[float]]:
-    first, *inner = line.tokens()
-    last = inner.pop() if inner else first
-    signs = {place: text for place, (kind, text) in enumerate(inner) if kind == "sign"}
-    is_complete = (first, last) == (("sign", "{"), ("sign", "}")) and len(inner) % 3 == (2 if inner else 0)
-    if not is_complete or signs != dict.fromkeys(range(2, len(inner), 3), ","):
-        line.refuse("the row is not of the form {index value, …}; weights of rows are not supported.")
-    indices, values = [], []
-    for (kind, text), value in zip(inner[::3], inner[1::3], strict=True):
-        if kind != "word" or INDEX.fullmatch(text) is None or int(text) >= len(attributes):
-            line.refuse(f"{shortened(text)!r} is not the index of an attribute: 0 to {len(attributes) - 1}.")
-        indices.append(int(text))
-        if value == ("word", "?"):
-            values.append(nan)
-        else:
-            _check(value[1], attributes[int(text)], line)
-            values.append(convert[int(text)](value[1]))
-    return indices, values
-
-
-def _check(text: str | None, attribute: Attribute, line: Line) -> None:
+def _refuse(text: str, attribute: Attribute, line: Line) -> NoReturn:
     """Refuse a cell that does not fit its attribute."""
-    if text is None:
-        return
-    if attribute.categories is not None and text not in attribute.codes:
-        declared = ", ".join(attribute.categories[:SHOWN]) + (", …" if len(attribute.categories) > SHOWN else "")
-        hint = nearest(shortened(text), attribute.categories[:1000]) or "."
-        line.refuse(
-            f"{shortened(text)!r} is not a declared value of {attribute.name!r}: {declared}{hint} ? means missing."
-        )
-    if attribute.kind == "numeric" and (NUMBER.fullmatch(text) is None or isinf(float(text))):
+    if attribute.categories is None:
         line.refuse(f"{shortened(text)!r} is not a finite number, but {attribute.name!r} is numeric. ? means missing.")
+    declared = ", ".join(attribute.categories[:SHOWN]) + (", …" if len(attribute.categories) > SHOWN else "")
+    hint = nearest(shortened(text), attribute.categories[:1000]) or "."
+    line.refuse(f"{shortened(text)!r} is not a declared value of {attribute.name!r}: {declared}{hint} ? means missing.")
+
+
+def _unquoted(text: str) -> str:
+    """Return a token without its quotes and escapes."""
+    return ESCAPE.sub(_escaped, text[1:-1]) if text[:1] in ("'", '"') else text
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -139,7 +139,14 @@ class ColumnTyper:
                 if BOOLEANS.keys() >= set(words):
                     truths = np.array([*map(BOOLEANS.__getitem__, words)])[codes]
                     return _truths(pd.arrays.BooleanArray(truths, codes < 0), kind)
-            if kind != "label" and all(map(DATE.match, words)):
+            is_date = all(map(DATE.match, words))
+            if is_date and kind == "label":
+                self._refuse(
+                    f"the target {name!r} holds dates, such as {words[0]!r}. Targets are classes: turn the dates into "
+                    f"months, say, or make each date a class with nominal=[{name!r}] (on the command line: --nominal "
+                    f"{name})."
+                )
+            if is_date:
                 self.notes.append(f"column {name!r} looks like dates, such as {words[0]!r}.")
                 kind = "text"  # `TableEncoder` makes dates of it, always in the format of the training rows
         if kind == "text":
