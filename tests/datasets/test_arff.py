@@ -49,50 +49,31 @@ class TestHeader:
         assert cells(table) == [[1.0, 2.0, 3.0, "text", "2020-01-01", "2020-01-01T00:00:00", "b c"]]
 
     @pytest.mark.parametrize(
-        ("line", "name"),
+        ("line", "expected"),
         [
-            ("@attribute 'a b' numeric", "a b"),
-            ('@attribute "a\'b" numeric', "a'b"),
-            (r"@attribute 'a\'b\\c\%\t\u00e9' numeric", "a'b\\c%\té"),
-            ("@attribute it's numeric", "it's"),
-            ("@attribute 50% numeric", "50%"),
-            ("@attribute - numeric", "-"),
-            ("@attribute '' numeric", ""),
-            ("@attribute \\n numeric", "\\n"),
-        ],
-    )
-    def test_names(self, read, line, name):
-        assert read(f"{line}\n@data\n1\n").attributes == [Attribute(name, "numeric")]
-
-    @pytest.mark.parametrize(
-        ("declaration", "categories"),
-        [
-            ("{a,b}", ("a", "b")),
-            ("{ a b }", ("a", "b")),
-            ("{a\t,\tb}", ("a", "b")),
-            ("{'?', ''}", ("?", "")),
-            ("{<=5, >5, 50%}", ("<=5", ">5", "50%")),
-            (r"{'\'', '\\', '}'}", ("'", "\\", "}")),
-            ("{only}", ("only",)),
-        ],
-    )
-    def test_declared_values(self, read, declaration, categories):
-        table = read(f"@attribute c {declaration}\n@data\n?\n")
-        assert table.attributes[0].categories == categories
-        assert table.data["c"].cat.categories.tolist() == list(categories)
-        assert table.data["c"].isna().all()
-
-    @pytest.mark.parametrize(
-        ("line", "relation"),
-        [
-            ("@relation plain", "plain"),
+            ('@attribute "a\'b" numeric', Attribute("a'b", "numeric")),
+            (r"@attribute 'a\'b\\c\%\t\u00e9' numeric", Attribute("a'b\\c%\té", "numeric")),
+            ("@attribute it's numeric", Attribute("it's", "numeric")),
+            ("@attribute 50% numeric", Attribute("50%", "numeric")),
+            ("@attribute '' numeric", Attribute("", "numeric")),
+            ("@attribute \\n numeric [0, 1]", Attribute("\\n", "numeric")),
+            ("@attribute c { a b }", Attribute("c", "nominal", ("a", "b"))),
+            ("@attribute c {a\t,\tb}", Attribute("c", "nominal", ("a", "b"))),
+            ("@attribute c {'?', ''}", Attribute("c", "nominal", ("?", ""))),
+            ("@attribute c {<=5, >5, 50%}", Attribute("c", "nominal", ("<=5", ">5", "50%"))),
+            (r"@attribute c {'\'', '\\', '}'}", Attribute("c", "nominal", ("'", "\\", "}"))),
             ("@relation two words", "two words"),
             ("@relation 'songs: -C 6 -R'", "songs: -C 6 -R"),
             ("@relation", ""),
         ],
     )
-    def test_relation(self, read, line, relation):
-        assert read(f"{line}\n@attribute x numeric\n@data\n1\n").relation == relation
+    def test_names_declared_values_and_relations(self, read, line, expected):
+        if isinstance(expected, str):
+            assert read(f"{line}\n@attribute x numeric\n@data\n1\n").relation == expected
+        else:
+            table = read(f"{line}\n@data\n?\n")
+            assert table.attributes == [expected]
+            assert table.data.isna().all(axis=None)
 
     @pytest.mark.parametrize(
         ("text", "line", "message"),
@@ -153,8 +134,12 @@ class TestDense:
         assert table.data["c"].cat.categories.tolist() == ["red", "blue"]
         assert table.data["t"].dtype == pd.Series(["a"], dtype="str").dtype
 
+    def test_numbers(self, read):
+        for text in ("+1", "-1.", ".5", "1E-5", "1e+05", "00012", "1" * 300, "5e-324"):
+            assert cells(read(NUMERIC + f"{text},'{text}'\n")) == [[float(text)] * 2]
+        assert read(NUMERIC + "nan,-NaN\n'nan',-NaN\n").data.isna().all(axis=None)
+
     def test_missing_cells(self, read):
-        assert cells(read(MIXED + "?,?,?\n1,red,a\n")) == [[None, None, None], [1.0, "red", "a"]]
         # In quotes it is a text, and beside a quote the careful way reads the block.
         assert cells(read(MIXED + "?,?,?\n?,'red','?'\n")) == [[None] * 3, [None, "red", "?"]]
         assert cells(read("@attribute c {'?', a}\n@data\n'?'\n?\na\n")) == [["?"], [None], ["a"]]
@@ -163,15 +148,6 @@ class TestDense:
         assert cells(read(MIXED + r"1,red,'a, b {c} % \'d\' \\ \n'" + "\n")) == [[1.0, "red", "a, b {c} % 'd' \\ \n"]]
         assert cells(read(MIXED + "1,red,''\n")) == [[1.0, "red", ""]]
         assert cells(read(MIXED + "1,red,it's\n")) == [[1.0, "red", "it's"]]
-
-    @pytest.mark.parametrize("text", ["1", "+1", "-1.", ".5", "1e5", "1E-5", "1e+05", "00012", "1" * 300, "5e-324"])
-    def test_numbers(self, read, text):
-        assert read(f"@attribute x numeric\n@data\n{text}\n").data["x"][0] == float(text)
-        assert read(f"@attribute x numeric\n@data\n'{text}'\n").data["x"][0] == float(text)
-
-    def test_nan_is_missing(self, read):
-        assert read(NUMERIC + "nan,-NaN\n").data.isna().all(axis=None)
-        assert read(NUMERIC + "'nan',-NaN\n").data.isna().all(axis=None)
 
     @pytest.mark.parametrize(
         ("row", "message"),
@@ -279,9 +255,6 @@ class TestSparse:
         with pytest.raises(DataError, match=message) as error:
             read(self.TEXT + "{0 1}\n{2 1}\n" + row + "\n{}\n")
         assert error.value.line == 7
-
-    def test_rows_of_nothing(self, read):
-        assert read(self.TEXT + "{}\n{}\n").data.shape == (2, 3)
 
     def test_memory_follows_the_non_zeros(self, read):
         names = "".join(f"@attribute a{i} numeric\n" for i in range(20000))
