@@ -41,29 +41,20 @@ def column(tmp_path, cells, **options):
         (["1", "2"], "int64"),
         (["1", "?"], "float64"),
         (["1", "2.0"], "float64"),
-        (["1", "1e3"], "float64"),
-        (["-0.5", "+.5"], "float64"),
         (["inf", "red"], "category"),
         (["?", ""], "float64"),
         (["true", "FALSE"], "bool"),
         (["True", "?"], "float64"),
         (["007", "12"], "category"),
         (["-01", "1.5"], "category"),
-        (["0", "10"], "int64"),
-        (["0.5", "00.5"], "category"),
         (["922337203685477580", "-922337203685477580"], "int64"),
         (["12345678901234567890", "1"], "float64"),
         (["1" * 5000, "x"], "category"),
         (["1_000", "2"], "category"),
         (["١", "2"], "category"),
-        (["0x1p3", "2"], "category"),
-        (["1e", "2"], "category"),
-        (["--1", "2"], "category"),
-        (["nano", "2"], "category"),
         (["2024-05-01", "2024-05-02"], "string"),
         (["May 2024", "June 2024"], "category"),
         (["true", "1"], "category"),
-        (["yes", "no"], "category"),
     ],
 )
 def test_types_of_columns(cells, dtype, tmp_path):
@@ -215,15 +206,6 @@ class TestExcel:
         assert data.notes == ["only the first of 2 sheets is read, 'songs'."]
         data = read_dataset(tmp_path / "songs.xlsx", targets=["mood", "live"], drop=["id"])
         assert (data.name, data.classes) == ("songs", [[False, True], ["calm", "happy"]])
-
-    def test_strays_and_their_lines(self, tmp_path):
-        frame = pd.DataFrame({"weight": [*range(0, 60, 2)], "colour": ["a", "b"] * 15}).astype(object)
-        frame.loc[4, "weight"] = "heavy"
-        frame.to_excel(tmp_path / "a.xlsx", index=False)
-        notes = read_dataset(tmp_path / "a.xlsx", targets=[]).notes
-        assert "29 of 30 values are numbers; line 6 holds 'heavy'" in notes[0]
-        with pytest.raises(DataError, match=r"a\.xlsx, line 6: "):
-            read_inputs(tmp_path / "a.xlsx", stray="error")
 
     def test_what_is_no_table(self, tmp_path):
         path = tmp_path / "a.xlsx"

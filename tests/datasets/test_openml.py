@@ -10,7 +10,6 @@ from pathlib import Path
 from urllib.error import URLError
 
 import numpy as np
-import pandas as pd
 import pytest
 import sklearn.datasets._openml
 
@@ -106,16 +105,6 @@ def test_kinds_missing_cells_and_identifiers(home):
     assert data.X["key"].cat.categories.tolist() == ["minor", "major"]
     np.testing.assert_array_equal(data.X["year"], [1990, 1991, np.nan, 1990])
     assert data.X["year"].dtype == np.float64
-
-
-def test_targets_drop_and_text(home):
-    data = read_dataset("openml:songs", data_home=home, targets=["key"], drop=["mood"], text=["title"], name="tunes")
-    assert data.name == "tunes"
-    assert data.feature_names == ["tempo", "title", "loud", "year"]
-    assert data.X["title"].tolist() == ["First song", "Second song", "Third song"]
-    assert isinstance(data.X["title"].dtype, pd.StringDtype)
-    assert data.Y["key"].tolist() == ["minor", "major", "minor"]
-    assert data.notes == ["1 of 4 rows is left out: all of its labels are unknown."]
 
 
 def test_sparse(home):

@@ -186,10 +186,7 @@ def test_unknown_cells(tmp_path):
         ("a,b\n1,2\n", ","),
         ("a;b\n1,5;2,5\n", ";"),
         ("a\tb\nhello, world\tone; two\n", "\t"),
-        ("a|b|c\n1|2|3\n", "|"),
         ('id,text\n1,"x;y;z"\n2,"p;q;r"\n', ","),
-        ("id,text\n1,x;y\n2,p;q\n", ","),
-        ("a,b;c,d;e\n1,2;3,4;5\n", ","),
         ("alone\n1\n2\n", ","),
         ("a;b\n1;2\n3\n4;5\n", ";"),
         ("", ","),
@@ -227,8 +224,13 @@ def test_a_first_line_that_looks_like_data(tmp_path):
         assert len(read_table(path, header=False)) == 2
         assert len(read_table(path, header=True)) == 1
     assert list(read_table(write(tmp_path, "0,1,2\n5,6,7\n")).columns) == ["0", "1", "2"]  # as pandas names columns
-    with pytest.raises(ValueError, match=r"`header='yes'` must be True, False or None"):
-        read_table(path, header="yes")
+    for options, message in (
+        ({"header": "yes"}, "`header='yes'` must be True, False or None"),
+        ({"delimiter": "ab"}, "must be one character, such as delimiter=';'"),
+        ({"delimiter": '"'}, "must be one character, such as delimiter=';'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read_table(path, **options)
 
 
 @pytest.mark.parametrize(
@@ -238,8 +240,7 @@ def test_a_first_line_that_looks_like_data(tmp_path):
         ("\n \n", None, "the table is empty"),
         ("a,b\n", None, "a header line and no rows"),
         ("a,b\n1,2\n3\n", 3, "the row has 1 cell where there are 2 columns"),
-        ('a,b\n"x\ny",2\n3,4,5\n', 4, "the row has 3 cells where there are 2 columns"),
-        ("\n\na,b\n1,2,3\n", 4, "the row has 3 cells where there are 2 columns"),
+        ('\n\na,b\n"x\ny",2\n3,4,5\n', 6, "the row has 3 cells where there are 2 columns"),
         ("a,b,a\n1,2,3\n", 1, "the column 'a' occurs more than once.*header=False"),
         ('a,b\n1,2\n"3,4\n5,6\n', 3, "a quoted cell begins here and never ends"),
         ('a,b\n"1"x,2\n', 2, "a quoted cell goes on after its closing"),
@@ -270,12 +271,6 @@ def test_encodings(tmp_path):
     for encoding in ("klingon", "hex"):
         with pytest.raises(ValueError, match=f"`encoding='{encoding}'` is not a text encoding"):
             read_table(path, encoding=encoding)
-
-
-@pytest.mark.parametrize("delimiter", ["", "ab", "\n", '"'])
-def test_a_delimiter_that_is_none(delimiter, tmp_path):
-    with pytest.raises(ValueError, match=r"must be one character, such as delimiter=';'"):
-        read_table(write(tmp_path, "a,b\n1,2\n"), delimiter=delimiter)
 
 
 @pytest.mark.parametrize("format", ["parquet", "feather", "excel"])
