@@ -165,10 +165,12 @@ def test_dates_of_a_frame_are_dates_as_inputs_and_words_as_labels():
     data = read_dataset(frame, targets=["label"])
     numbers = TableEncoder(missing="keep", scale=None).set_output(transform="pandas").fit_transform(data.X)
     np.testing.assert_array_equal(numbers[["day", "zoned"]], [[1, 1], [np.nan, np.nan], [3.5, 3.5]])
-    with pytest.raises(DataError, match=r"target 'day' holds dates, such as '1970-01-02'.*nominal=\['day'\]"):
+    with pytest.raises(DataError, match=r"target 'day' holds dates, such as '1970-01-02 00:00:00'.*nominal=\['day'\]"):
         read_dataset(frame, targets=["day", "label"])
+    with pytest.raises(DataError, match="the label 'list' does not hold classes"):
+        read_dataset(frame.assign(list=[[1], [2], [3]]), targets=["list"])
     data = read_dataset(frame, targets=["day", "label"], nominal=["day"])
-    assert data.classes == [["1970-01-02", "1970-01-04T12:00:00"], [0, 1]]
+    assert data.classes == [["1970-01-02 00:00:00", "1970-01-04 12:00:00"], [0, 1]]
     assert data.Y["day"].isna().tolist() == [False, True, False]
 
 

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from pandas.api import types
 
 from montechain._messages import nearest
+from montechain.datasets.columns import DATES_AS_LABELS
 from montechain.errors import DataError
 
 __all__ = ["Dataset", "Split", "label_table"]
@@ -139,12 +140,17 @@ def _label(series: pd.Series, name: Any, path: str | Path | None) -> tuple[Any, 
     """Return one label and its classes."""
     if series.isna().all():
         raise DataError(f"the label {name!r} has no known value: leave it out of the targets.", path=path)
+    if types.is_datetime64_any_dtype(series.dtype):
+        raise DataError(DATES_AS_LABELS.format(name=name, word=str(series.dropna().iloc[0])), path=path)
     unknown = series.isna().to_numpy(dtype=bool)
     declared = None
     if types.is_numeric_dtype(series.dtype) and not types.is_bool_dtype(series.dtype):
         values = (series.fillna(0) if unknown.any() else series).to_numpy()
     else:
-        words = series.array if isinstance(series.dtype, pd.CategoricalDtype) else pd.Categorical(series)
+        try:
+            words = series.array if isinstance(series.dtype, pd.CategoricalDtype) else pd.Categorical(series)
+        except TypeError as error:
+            raise DataError(f"the label {name!r} does not hold classes: {error}.", path=path) from error
         declared = words.categories.tolist()
         if all(isinstance(word, str) and WHOLE.fullmatch(word) for word in declared):
             declared = [int(word) for word in declared]

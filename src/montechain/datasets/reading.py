@@ -6,8 +6,9 @@ import os
 import re
 import warnings
 import zlib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
+from functools import partial as with_arguments
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
@@ -17,13 +18,14 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.datasets import fetch_openml, get_data_home
 
+from montechain._columns import to_words
 from montechain.datasets.arff import ArffTable, read_arff
 from montechain.datasets.columns import MISSING_VALUES, ColumnTyper
 from montechain.datasets.dataset import Dataset
 from montechain.datasets.files import file_stem, find_format
 from montechain.datasets.libsvm import read_libsvm
 from montechain.datasets.selection import Selection, Targets
-from montechain.datasets.tables import RawTable, open_table
+from montechain.datasets.tables import frame_columns, open_text, read_arrow
 from montechain.errors import DataError
 
 __all__ = ["read_dataset"]
@@ -58,7 +60,7 @@ def read_dataset(
     In a text file, whole numbers become int64; other numbers, and those with missing cells, float64; ``true`` and
     ``false`` bool; dates strings, from which `TableEncoder` makes dates; everything else a categorical whose categories
     are the sorted values. Codes such as ``007`` stay as they are written. Files and frames with types of their own keep
-    them, except that strings become categoricals.
+    them.
 
     Parameters
     ----------
@@ -129,39 +131,54 @@ def read_dataset(
     selection = Selection(targets, drop, text, nominal, partial)
     if isinstance(source, str) and source.startswith("openml:"):
         return _from_openml(source, selection, name, data_home)
-    path = Path(source) if isinstance(source, str | os.PathLike) else None
-    about = {"name": name or "", "description": ""}
-    if path is not None:
-        about = {"name": file_stem(path) if name is None else name, "description": f"Read from {path.name}."}
-        found = find_format(path, format)
-        if found == "arff":
-            return _from_arff(read_arff(path, encoding=encoding), selection, path, about)
-        if found == "libsvm":
-            if text or nominal:
-                raise DataError(SPARSE_IS_NUMBERS, path=path)
-            return read_libsvm(path, targets=targets, drop=drop, name=name, encoding=encoding, partial=partial)
+    if not isinstance(source, str | os.PathLike):
+        return _from_frame(frame_columns(source), selection, None, {"name": name or "", "description": ""})
+    path = Path(source)
+    about = {"name": file_stem(path) if name is None else name, "description": f"Read from {path.name}."}
+    found = find_format(path, format)
+    if found == "arff":
+        return _from_arff(read_arff(path, encoding=encoding), selection, path, about)
+    if found == "libsvm":
+        if text or nominal:
+            raise DataError(SPARSE_IS_NUMBERS, path=path)
+        return read_libsvm(path, targets=targets, drop=drop, name=name, encoding=encoding, partial=partial)
+    if found in ("parquet", "feather"):
+        return _from_frame(frame_columns(read_arrow(path, found), path), selection, path, about)
     numbers: dict[str, Any] = {"missing_values": missing_values, "decimal": decimal, "thousands": thousands}
     typer = ColumnTyper(dict.fromkeys(numeric, "number"), stray=stray, path=path, **numbers)
-    table = open_table(source, format=format, delimiter=delimiter, header=header, encoding=encoding, **numbers)
+    table = open_text(path, found, delimiter=delimiter, header=header, encoding=encoding, **numbers)
+    labels, inputs = selection.split(table.names, path)
     if typed is not None:
         typer.kinds |= {name: "nominal" for name in table.names if name not in typed}
-    return _typed_dataset(table, typer, selection, about)
-
-
-def _typed_dataset(
-    table: RawTable, typer: ColumnTyper, selection: Selection, about: dict[str, str], relation: str | None = None
-) -> Dataset:
-    """Return the data set of a table; columns that are neither inputs nor labels are not looked at."""
-    labels, inputs = selection.split(table.names, typer.path, relation)
     typer.kinds |= dict.fromkeys(labels, "label") | dict.fromkeys(selection.nominal, "nominal")
     typer.kinds |= dict.fromkeys(selection.text, "text")
-    typer.parses, typer.line_of = table.is_text, table.line_of
+    typer.line_of = table.line_of
     used = [*inputs, *labels]
     cells = table.read(used, [name for name in table.names if typer.kinds.get(name) in ("nominal", "text")])
-    columns = {name: typer.column(cells[name], name) for name in used}
-    index = range(len(columns[inputs[0]]))
-    X, Y = (pd.DataFrame({name: columns[name] for name in part}, index=index) for part in (inputs, labels))
-    return selection.dataset(X, Y, inputs, typer.path, notes=[*table.notes, *typer.notes], **about)
+    frame = pd.DataFrame({name: typer.column(cells[name], name) for name in used})
+    return selection.dataset(frame[inputs], frame[labels], inputs, path, notes=[*table.notes, *typer.notes], **about)
+
+
+def _from_frame(
+    columns: dict[str, Callable[[], pd.Series]],
+    selection: Selection,
+    path: Path | None,
+    about: dict[str, str],
+    relation: str | None = None,
+) -> Dataset:
+    """Return the data set of columns that have types; those that are neither inputs nor labels are not looked at."""
+    labels, inputs = selection.split(list(columns), path, relation)
+    frame = {}
+    for name in (*inputs, *labels):
+        cells = columns[name]()
+        if name in selection.text:
+            cells = cells.astype("string")
+        elif name in selection.nominal and not isinstance(cells.dtype, pd.CategoricalDtype):
+            codes, words = to_words(cells)
+            cells = pd.Series(pd.Categorical(np.array([*words, None], dtype=object)[codes]))
+        frame[name] = cells
+    table = pd.DataFrame(frame)
+    return selection.dataset(table[inputs], table[labels], inputs, path, **about)
 
 
 def _from_arff(table: ArffTable, selection: Selection, path: Path, about: dict[str, str]) -> Dataset:
@@ -174,8 +191,8 @@ def _from_arff(table: ArffTable, selection: Selection, path: Path, about: dict[s
     attributes = {attribute.name: attribute for attribute in table.attributes}
     names, data = list(attributes), table.data
     if isinstance(data, pd.DataFrame):
-        raw = RawTable(names, lambda wanted, as_written: data)
-        return _typed_dataset(raw, ColumnTyper(path=path), selection, about, table.relation)
+        columns = {name: with_arguments(data.__getitem__, name) for name in names}
+        return _from_frame(columns, selection, path, about, table.relation)
     labels, inputs = selection.split(names, path, table.relation)
     numbers = [name for name in (*inputs, *labels) if attributes[name].kind != "nominal"]
     if any(name in names for name in selection.text) or any(name in numbers for name in selection.nominal):

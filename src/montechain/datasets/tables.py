@@ -1,15 +1,15 @@
-"""Tables before they are typed: CSV, TSV, Excel, Parquet and Feather files, and data frames of any library."""
+"""Tables before they are typed: the text of CSV, TSV and Excel files; Parquet, Feather and frames as pandas columns."""
 
 from __future__ import annotations
 
 import csv
+import datetime
 import io
-import os
 import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,12 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import pandas as pd
 
-from montechain._frames import as_pandas, is_frame
+from montechain._frames import as_pandas, column_names, is_frame
 from montechain.datasets.columns import NUMBER
-from montechain.datasets.files import find_format, read_bytes, read_text, require_library
+from montechain.datasets.files import read_bytes, read_text, require_library
 from montechain.errors import DataError
 
-__all__ = ["RawTable", "open_table", "sniff_delimiter"]
+__all__ = ["RawTable", "frame_columns", "open_text", "read_arrow", "sniff_delimiter"]
 
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_ROWS = 20
@@ -42,23 +42,22 @@ if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
 
 @dataclass
 class RawTable:
-    """A table whose columns have names and no types yet.
+    """The text of a table whose columns have names and no types yet.
 
-    `read` returns some columns. In those of a text file, pandas may have found numbers, but not in the ones that the
-    second argument names. `is_text` says that strings may be numbers, too; `line_of` returns the line of a row.
+    `read` returns some columns: numbers where pandas found them, except for those that the second argument names.
+    `line_of` returns the line of a row.
     """
 
     names: list[str]
     read: Callable[[list[str], Collection[str]], Any]
-    is_text: bool = False
-    line_of: Callable[[int], int] | None = None
+    line_of: Callable[[int], int]
     notes: list[str] = field(default_factory=list)
 
 
-def open_table(
-    source: Any,
+def open_text(
+    path: Path,
+    format: str,
     *,
-    format: str | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
     encoding: str = "utf-8",
@@ -66,59 +65,50 @@ def open_table(
     decimal: str = ".",
     thousands: str | None = None,
 ) -> RawTable:
-    """Return the table of a file or data frame; `read_dataset` describes the parameters."""
-    if not isinstance(source, str | os.PathLike):
-        if not is_frame(source, lazy=True):
-            raise TypeError(
-                f"`source` is a {type(source).__name__}; it must be the path of a file or a data frame "
-                "(pandas, polars, pyarrow, ...)."
-            )
-        return _from_frame(source)
-    path = Path(source)
-    found = find_format(path, format)
+    """Return the table of a CSV, TSV or Excel file; `read_dataset` describes the parameters."""
     if header not in (None, True, False):
         raise ValueError(
             f"`header={header!r}` must be True, False or None (a header line that does not look like data)."
         )
-    if found in ("parquet", "feather"):
-        return _from_frame(_read_arrow(path, found), path)
-    if found == "excel":
+    if format == "excel":
         return _read_excel(path, header, missing_values)
     text = read_text(path, encoding)
     if "\0" in text:
         message = 'there is a NUL byte: this is not a text file, or it has an encoding such as encoding="utf-16".'
         raise DataError(message, path=path, line=1 + text[: text.index("\0")].count("\n"))
     if delimiter is None:
-        delimiter = "\t" if found == "tsv" else sniff_delimiter(text[:SAMPLE_CHARACTERS])
+        delimiter = "\t" if format == "tsv" else sniff_delimiter(text[:SAMPLE_CHARACTERS])
     if not (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n\0'):
         raise ValueError(f"`delimiter={delimiter!r}` must be one character, such as delimiter=';'.")
     return _read_delimited(path, text, delimiter, header, missing_values, decimal, thousands)
 
 
-def _from_frame(frame: Any, path: Path | None = None) -> RawTable:
-    """Return the columns of a frame of any library; its index is left out."""
-    is_pandas = isinstance(frame, pd.DataFrame)  # which may hold a name twice, or names that are not strings
-    if not is_pandas:
-        frame = nw.from_native(frame)
-        frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-    names = [str(name) for name in frame.columns]
+def frame_columns(frame: Any, path: Path | None = None) -> dict[str, Callable[[], pd.Series]]:
+    """Return functions that return the columns of a frame of any library, by name; its index is left out."""
+    if not is_frame(frame, lazy=True):
+        kind = type(frame).__name__
+        raise TypeError(
+            f"`source` is a {kind}; it must be the path of a file or a data frame (pandas, polars, pyarrow, ...)."
+        )
+    if not is_frame(frame):
+        frame = nw.from_native(frame).collect().to_native()
+    own = column_names(frame)
+    names = [str(name) for name in own]
     if not names or not len(frame):
         raise DataError(f"the table has no {'rows' if names else 'columns'}.", path=path)
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise DataError(f"the column {twice!r} occurs more than once; rename one of them.", path=path)
 
-    def column(name: str) -> pd.Series:
-        place = names.index(name)
+    def column(name: Any) -> pd.Series:
         try:
-            cells = frame.iloc[:, place] if is_pandas else as_pandas(frame.to_native(), [frame.columns[place]])[0]
-            return cells.reset_index(drop=True)
+            return as_pandas(frame, [name])[0].reset_index(drop=True)
         except (OverflowError, ValueError, KeyError, TypeError) as error:  # lists, an unknown time zone, ...
-            raise DataError(f"column {name!r} cannot be read: {error}", path=path) from error
+            raise DataError(f"column {str(name)!r} cannot be read: {error}", path=path) from error
 
-    return RawTable(names, lambda wanted, as_written: {name: column(name) for name in wanted})
+    return {str(name): partial(column, name) for name in own}
 
 
-def _read_arrow(path: Path, format: str) -> pd.DataFrame:
+def read_arrow(path: Path, format: str) -> pd.DataFrame:
     """Return the frame of a Parquet or Feather file."""
     read_bytes(path, 1)  # says what is wrong with a file that cannot be opened
     require_library(format)
@@ -144,15 +134,21 @@ def _read_excel(path: Path, header: bool | None, missing: Collection[str]) -> Ra
             cells = pd.read_excel(book, header=None, dtype=object, keep_default_na=False, na_values=[""])
     except Exception as error:  # openpyxl raises whatever it stumbles over in a damaged workbook
         raise DataError(f"this is not a readable Excel file: {error}", path=path) from error
-    cells = cells.dropna(how="all").dropna(how="all", axis=1)
-    first = ["" if pd.isna(cell) else str(cell) for cell in cells.iloc[0]] if len(cells) else []
-    names = _column_names(first, header, missing, path, 1 + int(cells.index[0]) if first else None)
+    cells = cells.dropna(how="all").dropna(how="all", axis=1).map(_as_text)
+    names = _column_names(cells.iloc[0].tolist() if len(cells) else [], header, missing, path, None)
     rows = cells if header is False else cells.iloc[1:]
     if rows.empty:
         raise DataError(NO_ROWS, path=path)
     lines, frame = rows.index + 1, rows.reset_index(drop=True).set_axis(names, axis=1)
     notes = [f"only the first of {len(sheets)} sheets is read, {sheets[0]!r}."] if len(sheets) > 1 else []
-    return RawTable(names, lambda wanted, as_written: frame, True, lambda row: int(lines[row]), notes)
+    return RawTable(names, lambda wanted, as_written: frame, lambda row: int(lines[row]), notes)
+
+
+def _as_text(cell: Any) -> str:
+    """Return a cell of a workbook as it would be written in a text file."""
+    if isinstance(cell, datetime.datetime):
+        return cell.isoformat().removesuffix("T00:00:00")
+    return "" if pd.isna(cell) else str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell)
 
 
 # -- text with one row per line and a delimiter between the cells -----------------------------
@@ -208,7 +204,7 @@ def _read_delimited(
         columns = dict(zip(names, zip(*(cells for _, cells in records()), strict=True), strict=True))
         return {name: pd.Series(columns[name], dtype=object) for name in wanted}
 
-    return RawTable(names, read, True, lambda row: records()[row][0])
+    return RawTable(names, read, lambda row: records()[row][0])
 
 
 def sniff_delimiter(sample: str) -> str:
