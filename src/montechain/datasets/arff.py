@@ -283,6 +283,7 @@ def _sparse(lines: list[Line], attributes: list[Attribute]) -> sp.csr_array:
     """Return rows that name only some cells, as ``{index value, index value}``."""
     readers: dict[str, Any] = {"numeric": _number, "string": lambda text: 1.0, "date": lambda text: 1.0}
     convert = [readers.get(attribute.kind, attribute.codes.__getitem__) for attribute in attributes]
+    places = {str(place): place for place in range(len(attributes))}
     indices: list[int] = []
     values: list[float] = []
     starts = [0]
@@ -292,16 +293,15 @@ def _sparse(lines: list[Line], attributes: list[Attribute]) -> sp.csr_array:
             line.refuse("the row is not of the form {index value, …}; weights of rows are not supported.")
         last = -1
         for index, cell in SPARSE_CELL.findall(row["cells"]):
-            place = int(index) if index.isascii() and index.isdigit() and len(index) < 10 else len(attributes)
-            if place >= len(attributes):
+            place = places.get(index, -1)
+            if place < 0:
                 line.refuse(f"{shortened(index)!r} is not the index of an attribute: 0 to {len(attributes) - 1}.")
             if place <= last:
                 line.refuse("the indices of a row must increase.")
-            text = _unquoted(cell)
             try:
-                values.append(nan if cell == "?" else convert[place](text))
+                values.append(nan if cell == "?" else convert[place](_unquoted(cell)))
             except (KeyError, ValueError):
-                _refuse(text, attributes[place], line)
+                _refuse(_unquoted(cell), attributes[place], line)
             indices.append(place)
             last = place
         starts.append(len(indices))
