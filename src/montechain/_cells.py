@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from montechain._messages import nearest
+from montechain._tags import all_tags, tag_rows
 from montechain.targets import UNKNOWN, as_columns, factorise, plain, show_classes
 
 __all__ = ["Cells", "check_weight", "compare", "resolve_negative"]
@@ -68,7 +69,11 @@ class Cells(NamedTuple):
 
 def compare(Y_true: Any, Y_pred: Any, unknown: Any, sample_weight: Any) -> Cells:
     """Return where truth and prediction agree; parameters are those of `exact_match`."""
-    true, predicted = as_columns(Y_true, unknown=unknown, name="Y_true"), as_columns(Y_pred, name="Y_pred")
+    tags = None
+    if tag_rows(Y_true) is not None or tag_rows(Y_pred) is not None:
+        tags = all_tags([*(tag_rows(Y_true, certain=True) or ()), *(tag_rows(Y_pred, certain=True) or ())])
+    true = as_columns(Y_true, unknown=unknown, name="Y_true", tags=tags)
+    predicted = as_columns(Y_pred, name="Y_pred", tags=tags)
     known = true.known
     if known.shape != predicted.known.shape:
         raise ValueError(f"Y_true has shape {known.shape}, but Y_pred has shape {predicted.known.shape}.")

@@ -81,7 +81,8 @@ def fit(
         chosen["order"] = parse_order(order, dataset.label_names)
     classifier = _choose_classifier(method, parse_choice(estimator, "--estimator"), random_state=seed, **chosen)
     text = split_names(columns.text)
-    table = mc.TableClassifier(classifier, encoder=mc.TableEncoder(text=text) if text else None)
+    tags: Any = {"tags": split_names(columns.tags), "separator": columns.separator or ";"} if columns.tags else {}
+    table = mc.TableClassifier(classifier, encoder=mc.TableEncoder(text=text) if text else None, **tags)
     started = time.perf_counter()
     with watch_compilation() as compilation:
         _learn(table, dataset)
@@ -154,7 +155,10 @@ def _record(table: Any, dataset: mc.Dataset, source: str, columns: options.Colum
         "sha256": hashlib.sha256(Path(source).read_bytes()).hexdigest() if Path(source).is_file() else None,
         "rows": len(Y),
         "inputs": [name for name in dataset.feature_names if name not in left_out],
-        "targets": {str(name): [str(value) for value in kinds] for name, kinds in zip(Y, dataset.classes, strict=True)},
+        "targets": {
+            str(name): [str(value) for value in table.tags_.get(name, kinds)]
+            for name, kinds in zip(Y, dataset.classes, strict=True)
+        },
         "unknown_cells": int(Y.isna().to_numpy().sum()),
         # In another file these columns might hold nothing but digits.
         "nominal": of_type("category"),

@@ -41,8 +41,9 @@ BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": F
 class ColumnTyper:
     """Types the columns of one table, and collects notes about them.
 
-    `kinds` names columns whose kind is known: "number", "nominal", "text" or "label", which has no stray cells.
-    For messages there are `path` and `line_of`, a function from a row to its line. `read_dataset` describes the others.
+    `kinds` names columns whose kind is known: "number", "nominal", "text", "label", which has no stray cells, or
+    "tags", which has no missing ones. For messages there are `path` and `line_of`, a function from a row to its line.
+    `read_dataset` describes the others.
 
     >>> typer = ColumnTyper(line_of=lambda row: row + 2)
     >>> typer.column(pd.Series([*"1234567890" * 2, "heavy"]), "weight")[-2:]
@@ -80,6 +81,8 @@ class ColumnTyper:
         if types.is_numeric_dtype(cells.dtype):
             return self._finite(cells.to_numpy(np.float64 if cells.dtype == np.uint64 else None), name)
         codes, words = self._words(cells)
+        if kind == "tags":
+            return np.array([*words, ""], dtype=object)[codes]
         if kind not in ("text", "nominal"):
             if not words:
                 return np.full(len(codes), np.nan)

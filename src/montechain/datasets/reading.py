@@ -31,6 +31,7 @@ from montechain.errors import DataError
 __all__ = ["read_dataset"]
 
 OPENML = re.compile(r"openml:(?P<name>[^/\s]+)(?:/(?P<version>[0-9]{1,9}))?\Z")
+AS_WRITTEN = ("nominal", "text", "tags")
 SPARSE_IS_NUMBERS = "a sparse file holds numbers, so there are no columns of `text` or `nominal`."
 
 
@@ -42,6 +43,7 @@ def read_dataset(
     text: Collection[str] = (),
     nominal: Collection[str] = (),
     numeric: Collection[str] = (),
+    tags: Collection[str] = (),
     typed: Collection[str] | None = None,
     stray: str = "missing",
     name: str | None = None,
@@ -77,6 +79,9 @@ def read_dataset(
         Columns to leave out, such as identifiers, by name or position.
     text, nominal, numeric : collections of str
         Columns that are text, words or numbers whatever they look like. Sparse files hold numbers only.
+    tags : collection of str
+        Targets whose cells hold several tags, for `TableClassifier(tags=...)`: they are kept as written, and an empty
+        cell has no tags, which is not the same as unknown.
     typed : collection of str, optional
         If given, only these columns of a table are typed, and the others are kept as written.
     stray : {"missing", "error"}, default="missing"
@@ -125,10 +130,16 @@ def read_dataset(
     >>> data.name, data.feature_names, data.classes
     ('songs', ['tempo'], [['calm', 'happy'], [1]])
     """
-    for parameter, names in (("drop", drop), ("text", text), ("nominal", nominal), ("numeric", numeric)):
+    for parameter, names in (
+        ("drop", drop),
+        ("text", text),
+        ("nominal", nominal),
+        ("numeric", numeric),
+        ("tags", tags),
+    ):
         if isinstance(names, str):
             raise TypeError(f"`{parameter}={names!r}` is a string; give a list, as in {parameter}=[{names!r}].")
-    selection = Selection(targets, drop, text, nominal, partial)
+    selection = Selection(targets, drop, text, nominal, partial, tags)
     if isinstance(source, str) and source.startswith("openml:"):
         return _from_openml(source, selection, name, data_home)
     if not isinstance(source, str | os.PathLike):
@@ -150,11 +161,11 @@ def read_dataset(
     labels, inputs = selection.split(table.names, path)
     if typed is not None:
         typer.kinds |= {name: "nominal" for name in table.names if name not in typed}
-    typer.kinds |= dict.fromkeys(labels, "label") | dict.fromkeys(selection.nominal, "nominal")
-    typer.kinds |= dict.fromkeys(selection.text, "text")
+    typer.kinds |= dict.fromkeys(labels, "label") | dict.fromkeys(nominal, "nominal")
+    typer.kinds |= dict.fromkeys(text, "text") | dict.fromkeys(tags, "tags")
     typer.line_of = table.line_of
     used = [*inputs, *labels]
-    cells = table.read(used, [name for name in table.names if typer.kinds.get(name) in ("nominal", "text")])
+    cells = table.read(used, [name for name in table.names if typer.kinds.get(name) in AS_WRITTEN])
     frame = pd.DataFrame({name: typer.column(cells[name], name) for name in used})
     return selection.dataset(frame[inputs], frame[labels], inputs, path, notes=[*table.notes, *typer.notes], **about)
 
@@ -171,8 +182,9 @@ def _from_frame(
     frame = {}
     for name in (*inputs, *labels):
         cells = columns[name]()
-        if name in selection.text:
+        if name in selection.text or name in selection.tags:
             cells = cells.astype("string")
+            cells = cells.fillna("") if name in selection.tags else cells
         elif name in selection.nominal and not isinstance(cells.dtype, pd.CategoricalDtype):
             codes, words = to_words(cells)
             cells = pd.Series(pd.Categorical(np.array([*words, None], dtype=object)[codes]))

@@ -34,13 +34,14 @@ _MEKA_OPTION = re.compile(r"(?:^|[\s:])-C\s+(-?\d{1,9})(?!\S)", re.ASCII)
 
 @dataclass(frozen=True)
 class Selection:
-    """The columns that are labels, left out, text or words, as `read_dataset` takes them."""
+    """The columns that are labels, left out, text, words or tags, as `read_dataset` takes them."""
 
     targets: Targets
     drop: Collection[str | int] = ()
     text: Collection[str] = ()
     nominal: Collection[str] = ()
     partial: bool = False
+    tags: Collection[str] = ()
 
     def split(
         self, names: list[str], path: str | Path | None = None, relation: str | None = None
@@ -52,6 +53,7 @@ class Selection:
         dropped = choose_columns("drop", drop, names, labels, path)
         choose_columns("text", text, names, labels, path)
         choose_columns("nominal", nominal, names, (), path)
+        choose_columns("tags", present(self.tags, labels) if self.partial else self.tags, labels, (), path)
         inputs = [column for column in names if column not in {*labels, *dropped}]
         if not inputs:
             raise DataError("no column is left as an input: all are labels or dropped.", path=path)
