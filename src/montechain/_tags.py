@@ -80,7 +80,7 @@ def as_tags(marks: np.ndarray, tags: Sequence[Any]) -> np.ndarray:
     """
     rows = np.empty(len(marks), dtype=object)
     for i, row in enumerate(marks):
-        rows[i] = [tags[j] for j in np.flatnonzero(row)]
+        rows[i] = [tag for tag, is_there in zip(tags, row, strict=True) if is_there]
     return rows
 
 

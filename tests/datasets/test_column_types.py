@@ -110,7 +110,8 @@ class TestStrays:
         found, notes = column(tmp_path, cells)
         assert found.dtype == np.float64
         assert np.flatnonzero(found.isna()).tolist() == [5]
-        said = "column 'weight': 341 of 342 values are numbers; line 7 holds 'heavy', which is treated as missing."
+        said = "column 'weight': 341 of 342 values are numbers; line 7 holds 'heavy'. What is not a number "
+        said += "is treated as missing."
         assert notes == [said]
         message = r"line 7: column 'weight': 341 of 342 values are numbers; this one .*'heavy'"
         with pytest.raises(DataError, match=message):
@@ -119,7 +120,7 @@ class TestStrays:
     def test_lines_are_those_of_the_file(self, tmp_path):
         rows = "".join(f"{row % 7},x\n" for row in range(60))
         content = f'\n"wei\nght",colour\n\n1,"two\nlines"\n  \n2,x\nheavy,y\n{rows}light,z\n'
-        note = "column 'wei\\nght': 62 of 64 values are numbers; line 9 holds 'heavy', and 1 more like it, which are"
+        note = "column 'wei\\nght': 62 of 64 values are numbers; line 9 holds 'heavy', line 70 holds 'light'. "
         assert read_dataset(write(tmp_path, content), targets=[]).notes[0].startswith(note)
         with pytest.raises(DataError) as refusal:
             read_inputs(write(tmp_path, content.replace("heavy", "3")), stray="error")
@@ -132,7 +133,7 @@ class TestStrays:
             (["1", "2", "3", "4+"] * 10, "category", None),  # ratings, which are words
             (["1", "x"], "category", None),
             ([*MANY_NUMBERS, "007"], "category", None),  # a code
-            ([*MANY_NUMBERS, "-"], "float64", "holds '-', which is treated as missing"),
+            ([*MANY_NUMBERS, "-"], "float64", "holds '-'. What is not a number is treated as missing"),
             ([*MANY_NUMBERS, "1.5", "?", "heavy"], "float64", "342 of 343 values are numbers; line 345 holds 'heavy'"),
         ],
     )

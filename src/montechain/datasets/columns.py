@@ -23,6 +23,8 @@ __all__ = ["DATES_AS_LABELS", "MISSING_VALUES", "ColumnTyper"]
 
 MISSING_VALUES = ("?", "NA", "N/A", "<NA>", "NaN", "nan", "None", "null", "NULL")
 """Cells that mean "unknown", besides an empty one."""
+SHOWN_STRAYS = 5
+"""Maximum number of stray cells that a note lists."""
 MOST_STRAYS = 0.05
 """Maximum share of words in a column of numbers."""
 
@@ -49,7 +51,7 @@ class ColumnTyper:
     >>> typer.column(pd.Series([*"1234567890" * 2, "heavy"]), "weight")[-2:]
     array([ 0., nan])
     >>> typer.notes
-    ["column 'weight': 20 of 21 values are numbers; line 22 holds 'heavy', which is treated as missing."]
+    ["column 'weight': 20 of 21 values are numbers; line 22 holds 'heavy'. What is not a number is treated as missing."]
     """
 
     kinds: dict[str, str] = field(default_factory=dict)
@@ -163,11 +165,13 @@ class ColumnTyper:
         return numbers
 
     def _note_strays(self, strays: np.ndarray, codes: np.ndarray, words: list[str], name: str) -> None:
-        row, n_known, n_strays = int(strays[0]), int((codes >= 0).sum()), len(strays)
-        found = f"column {name!r}: {n_known - n_strays} of {n_known} values are numbers"
-        cell = repr(words[codes[row]][:40]) + (f", and {n_strays - 1} more like it" if n_strays > 1 else "")
+        rows, n_known = strays[:SHOWN_STRAYS].tolist(), int((codes >= 0).sum())
+        found = f"column {name!r}: {n_known - len(strays)} of {n_known} values are numbers"
+        cells = [repr(words[codes[row]][:40]) for row in rows]
         if self.stray == "error":
+            more = f", and {len(strays) - 1} more like it" if len(strays) > 1 else ""
             what_to_do = "Correct or empty the cell, or treat such cells as missing with stray='missing'."
-            self._refuse(f"{found}; this one holds {cell}. {what_to_do}", row)
-        verb = "is" if n_strays == 1 else "are"
-        self.notes.append(f"{found}; line {self.line_of(row)} holds {cell}, which {verb} treated as missing.")
+            self._refuse(f"{found}; this one holds {cells[0]}{more}. {what_to_do}", rows[0])
+        held = ", ".join(f"line {self.line_of(row)} holds {cell}" for row, cell in zip(rows, cells, strict=True))
+        more = f", and {len(strays) - len(rows)} more are like them" if len(strays) > len(rows) else ""
+        self.notes.append(f"{found}; {held}{more}. What is not a number is treated as missing.")

@@ -101,7 +101,7 @@ class ChainTruth:
     def sample(self, X: Any, rng: np.random.Generator) -> np.ndarray:
         """Draw one label vector per row, of shape (n, L)."""
         labels = np.zeros((X.shape[0], len(self.order)), dtype=np.int64)
-        uniforms = rng.random(labels.shape)
+        uniforms = np.asarray(rng.random(labels.shape))
         for position, (label, scores) in enumerate(self._walk(X, labels)):
             labels[:, label] = _draw(scores, uniforms[:, position])
         return labels

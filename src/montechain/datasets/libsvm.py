@@ -118,17 +118,17 @@ def _load(path: str | Path, encoding: str) -> tuple[sp.csr_array, list[list[int]
         raise DataError(message, path=path, line=1 + before.count(b"\n")) from error
     if not labels:
         raise DataError("the file has no rows.", path=path)
-    for place in np.flatnonzero(np.isinf(X.data))[:1]:
-        row = int(np.searchsorted(X.indptr, place, side="right")) - 1
-        message = f"the input with the number {X.indices[place]} is infinite: write nan if unknown."
+    for cell in np.flatnonzero(np.isinf(X.data))[:1]:
+        row = int(np.searchsorted(X.indptr, cell, side="right")) - 1
+        message = f"the input with the number {X.indices[cell]} is infinite: write nan if unknown."
         raise DataError(message, path=path, line=rows[row])
-    for line, row in zip(rows, labels, strict=True):
-        for number in row:
-            if not (number >= 0 and number < 2**31 and number == int(number)):
+    for place, found in zip(rows, labels, strict=True):
+        for label in found:
+            if not (label >= 0 and label < 2**31 and label == int(label)):
                 raise DataError(
-                    f"{number:g} is not the number of a label: these are whole numbers from 0 on. For a single target, "
+                    f"{label:g} is not the number of a label: these are whole numbers from 0 on. For a single target, "
                     "or one with other classes, use a table.",
                     path=path,
-                    line=line,
+                    line=place,
                 )
     return sp.csr_array(X), [list(map(int, row)) for row in labels]

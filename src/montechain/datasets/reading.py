@@ -6,7 +6,7 @@ import os
 import re
 import warnings
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial as with_arguments
 from pathlib import Path
@@ -171,7 +171,7 @@ def read_dataset(
 
 
 def _from_frame(
-    columns: dict[str, Callable[[], pd.Series]],
+    columns: Mapping[str, Callable[[], pd.Series]],
     selection: Selection,
     path: Path | None,
     about: dict[str, str],
