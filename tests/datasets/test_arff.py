@@ -28,6 +28,21 @@ def read(tmp_path):
     return read_text
 
 
+WRONG = (
+    "",
+    "x",
+    "x numeric y",
+    "x {a,b",
+    "x {a,b} c",
+    "x {a,,b}",
+    "x {a,b,}",
+    "x {}",
+    "x {'a'b}",
+    "'x numeric",
+    "a,b real",
+)
+
+
 class TestHeader:
     def test_kinds_in_any_case(self, read):
         table = read(
@@ -88,21 +103,11 @@ class TestHeader:
             ("x,y\n1,2\n", 1, "'x,y' is not @relation"),
             ("{1 2}\n", 1, "is not @relation"),
             ("@attribute x numeric\n\n@attribute x numeric\n", 3, "'x' is declared twice"),
-            ("@attribute\n", 1, "@attribute name type"),
-            ("@attribute x\n", 1, "@attribute name type"),
             ("@attribute x numerik\n", 1, "did you mean 'numeric'"),
             ("@attribute x relational\n", 1, "relational"),
-            ("@attribute x numeric {0.5}\n", 1, "weight"),
-            ("@attribute x numeric y\n", 1, "'y' follows the type"),
-            ("@attribute x {a,b\n", 1, "no closing brace"),
-            ("@attribute x {a,b} c\n", 1, "'c' follows"),
-            ("@attribute x {a,,b}\n", 1, "absent"),
-            ("@attribute x {a,b,}\n", 1, "absent"),
-            ("@attribute x {}\n", 1, "absent"),
+            ("@attribute x numeric {0.5}\n", 1, "'{0.5}' follows the type.*Weights and relational"),
+            *[(f"@attribute {wrong}\n", 1, "@attribute name type.*Quote names and values") for wrong in WRONG],
             ("@attribute x {a,a}\n", 1, "twice"),
-            ("@attribute x {'a'b}\n", 1, "not followed by a comma"),
-            ("@attribute 'x numeric\n", 1, "not closed"),
-            ("@attribute a,b numeric\n", 1, "Quote"),
             ("@attribute x numeric\n@data 1,2\n", 2, "after @data"),
             ("@attribute x numeric\n@data\n\n% none\n \n", 2, "no rows"),
         ],
@@ -112,6 +117,9 @@ class TestHeader:
             read(text)
         assert error.value.line == line
         assert str(tmp_path / "table.arff") in str(error.value)
+
+
+UNREADABLE = ("1,'2',", "1,'2", "1,'2'3", "1,2,{5}", "1}2", "{0 1}", "1,%2")
 
 
 class TestDense:
@@ -158,7 +166,6 @@ class TestDense:
             ("1,,2", "cell 2 is empty"),
             ("1,", "cell 2 is empty"),
             (",1", "cell 1 is empty"),
-            ("1,'2',", "a cell is absent at the end"),
             ("1,x", "'x' is not a finite number.*'y'"),
             ("1,1_000", "'1_000' is not a finite number"),
             ("1,١", "is not a finite number"),
@@ -168,12 +175,7 @@ class TestDense:
             ("1,-Infinity", "'-Infinity' is not a finite number"),
             ("1,1e999", "'1e999' is not a finite number"),
             ("1," + "1" * 5000, "is not a finite number"),
-            ("1,'2", "not closed"),
-            ("1,'2'3", "not followed by a comma"),
-            ("1,2,{5}", "weights are not supported"),
-            ("1}2", "absent before '}'"),
-            ("{0 1}", "sparse rows cannot follow dense ones"),
-            ("1,%2", "absent at the end"),
+            *[(row, "the row cannot be read: close quotes, .*weights are not supported") for row in UNREADABLE],
         ],
     )
     def test_refused(self, read, row, message):

@@ -24,28 +24,30 @@ KINDS = {"numeric": "numeric", "real": "numeric", "integer": "numeric", "string"
 KEYWORDS = ("@relation", "@attribute", "@data")
 FORM = (
     "Declare an attribute as @attribute name type; the type is numeric, string, date, or its values {in, braces}. "
-    "Quote names and values that hold a space, a comma or a brace."
+    "Quote names and values that hold a space, a comma or a brace. Weights and relational attributes are not supported."
 )
 SHOWN = 12
 """Maximum number of declared values listed in an error."""
 
 # Possessive throughout, so that no line, however long or wrong, is looked at twice.
-QUOTED = r"""'[^'\\]*+(?:\\.[^'\\]*+)*+' | "[^"\\]*+(?:\\.[^"\\]*+)*+\""""
-WORD = r"""[^ \t,{}%'"][^ \t,{}]*+"""
-TOKEN = re.compile(
-    rf"[ \t]*+(?: (?P<quoted> {QUOTED}) (?=[ \t,{{}}%]|$) | (?P<sign> [{{}},]) | (?P<end> %|$) | (?P<word> {WORD}) )",
-    re.VERBOSE,
-)
+QUOTED = r"""'[^'\\]*+(?:\\.[^'\\]*+)*+'|"[^"\\]*+(?:\\.[^"\\]*+)*+\""""
+VALUE = rf"""(?:{QUOTED}|[^ \t,{{}}%'"][^ \t,{{}}]*+)"""
+VALUES = re.compile(VALUE)
+GAP = re.compile(r"[ \t]*+,[ \t]*+|[ \t]++")
+LIST = rf"[ \t]*+{VALUE}(?:(?:{GAP.pattern}){VALUE})*+[ \t]*+"
+COMMENT = r"[ \t]*+(?:%.*+)?+"
+RELATION = re.compile(rf"[ \t]*+(?:(?P<quoted>{QUOTED}){COMMENT}|(?P<plain>[^'\"].*+)?+)")
+KIND = r"(?<=[ \t])(?P<kind>[^ \t,{}%'\"]++)(?P<rest>.*+)"
+ATTRIBUTE = re.compile(rf"[ \t]++(?P<name>{VALUE})[ \t]*+(?:{KIND}|\{{(?P<values>{LIST})\}}{COMMENT})")
+DENSE_ROW = re.compile(rf"(?P<cells>{LIST}){COMMENT}")
+SPARSE_CELL = re.compile(rf"[ \t]*+([^ \t,{{}}]++)[ \t]++({VALUE})[ \t]*+")
+SPARSE_ROW = re.compile(rf"\{{(?P<cells>{SPARSE_CELL.pattern}(?:,{SPARSE_CELL.pattern})*+|[ \t]*+)\}}{COMMENT}")
+REST = {"numeric": rf"([ \t]*+\[.*)?{COMMENT}", "date": rf"([ \t]++{VALUE})?{COMMENT}", "string": COMMENT}
+"""What may follow the type of an attribute: a range, as in old files, or the format of a date."""
 ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 CONTROL = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "a": "\a", "v": "\v"}
 NUMBER = re.compile(r"[+-]?+(?:nan|(?:\d++(?:\.\d*+)?+|\.\d++)(?:e[+-]?+\d++)?+)", re.ASCII | re.IGNORECASE)
 NOT_IN_NUMBERS = re.compile(r"[^0-9+\-.enaENA\n]")
-SEPARATOR = re.compile(r"[ \t]*+,[ \t]*+|[ \t]++")
-SPARSE_CELL = re.compile(rf"[ \t]*+ ([^ \t,{{}}]++) [ \t]++ ({QUOTED}|{WORD}) [ \t]*+", re.VERBOSE)
-SPARSE_ROW = re.compile(
-    rf"\{{ (?P<cells> {SPARSE_CELL.pattern} (?: , {SPARSE_CELL.pattern} )*+ | [ \t]*+ ) \}} [ \t]*+ (?:%.*+)?+",
-    re.VERBOSE,
-)
 
 
 @dataclass(frozen=True)
@@ -93,18 +95,6 @@ class Line(NamedTuple):
     def refuse(self, message: str) -> NoReturn:
         """Raise an error that names the file and the line."""
         raise DataError(message, path=self.path, line=self.number)
-
-    def tokens(self, start: int = 0) -> list[tuple[str, str]]:
-        """Return the quoted texts, words and signs of the line, up to a comment, each with its kind."""
-        tokens: list[tuple[str, str]] = []
-        while True:
-            match = TOKEN.match(self.text, start)
-            if match is None or match.lastgroup is None:
-                self.refuse(f"a quote is not closed, or not followed by a comma: {shortened(self.text[start:])!r}.")
-            if match.lastgroup == "end":
-                return tokens
-            tokens.append((match.lastgroup, _unquoted(match[match.lastgroup])))
-            start = match.end()
 
 
 def read_arff(path: str | Path, *, encoding: str = "utf-8") -> ArffTable:
@@ -159,20 +149,20 @@ def _header(lines: Iterator[Line], path: str | Path) -> tuple[str, list[Attribut
     attributes: dict[str, Attribute] = {}
     for line in lines:
         word = re.split(r"[ \t]", line.text, maxsplit=1)[0]
+        rest = line.text[len(word) :]
         match word.lower():
             case "@relation":
-                if relation is not None:
-                    line.refuse("a second @relation.")
-                relation = line.text[len(word) :].strip(" \t")
-                if relation.startswith(("'", '"')):
-                    relation = line.tokens(len(word))[0][1]
+                found = RELATION.fullmatch(rest)
+                if found is None or relation is not None:
+                    line.refuse("a quote is not closed." if found is None else "a second @relation.")
+                relation = _unquoted(found["quoted"] or found["plain"] or "")
             case "@attribute":
-                attribute = _attribute(line, line.tokens(len(word)))
+                attribute = _attribute(line, rest)
                 if attribute.name in attributes:
                     line.refuse(f"the attribute {attribute.name!r} is declared twice. Rename one.")
                 attributes[attribute.name] = attribute
             case "@data":
-                if line.tokens(len(word)):
+                if re.fullmatch(COMMENT, rest) is None:
                     line.refuse(f"{shortened(line.text)!r}: rows begin on the line after @data.")
                 if not attributes:
                     line.refuse("@data without an @attribute before it.")
@@ -183,46 +173,24 @@ def _header(lines: Iterator[Line], path: str | Path) -> tuple[str, list[Attribut
     raise DataError("the file is empty, or ends without a line @data: it is not ARFF, or is cut off.", path=path)
 
 
-def _attribute(line: Line, tokens: list[tuple[str, str]]) -> Attribute:
-    if len(tokens) < 2 or tokens[0][0] == "sign":
+def _attribute(line: Line, text: str) -> Attribute:
+    """Return what a line declares after ``@attribute``."""
+    found = ATTRIBUTE.fullmatch(text)
+    if found is None:
         line.refuse(FORM)
-    (_, name), (kind, word), *rest = tokens
-    if (kind, word) == ("sign", "{"):
-        end = rest.index(("sign", "}")) if ("sign", "}") in rest else line.refuse(f"there is no closing brace. {FORM}")
-        categories = _separated(line, rest[:end], f"a value of the attribute {name!r}")
+    name, word = _unquoted(found["name"]), found["kind"] or ""
+    if found["values"]:
+        categories = tuple(map(_unquoted, VALUES.findall(found["values"])))
         if len(set(categories)) < len(categories):
             line.refuse(f"the attribute {name!r} declares a value twice.")
-        attribute, rest = Attribute(name, "nominal", tuple(categories)), rest[end + 1 :]
-    elif word.lower() in KINDS:
-        attribute = Attribute(name, KINDS[word.lower()])
-        if attribute.kind == "date" and rest and rest[0][0] != "sign":
-            rest = rest[1:]  # the format
-        elif attribute.kind == "numeric" and rest and rest[0][1].startswith("["):
-            rest = []  # a range such as [0, 1], as in old files
-    elif word.lower() == "relational":
-        line.refuse(f"{name!r} is a relational attribute: tables within tables are not supported.")
-    else:
+        return Attribute(name, "nominal", categories)
+    kind = KINDS.get(word.lower())
+    if kind is None:
         hint = nearest(word[:40], KINDS) or "."
         line.refuse(f"the attribute {name!r} has the unknown type {shortened(word)!r}{hint} {FORM}")
-    if rest:
-        what = "weights are not supported" if rest[0] == ("sign", "{") else FORM
-        line.refuse(f"{shortened(rest[0][1])!r} follows the type of the attribute {name!r}: {what}")
-    return attribute
-
-
-def _separated(line: Line, tokens: list[tuple[str, str]], what: str) -> list[Any]:
-    """Return values that commas or spaces separate; None for a question mark without quotes, if `what` is a cell."""
-    values: list[Any] = []
-    is_open = True
-    for kind, text in tokens:
-        if kind != "sign":
-            values.append(None if text == "?" and kind == "word" and what == "a cell" else text)
-        elif is_open or text != ",":
-            line.refuse(f"{what} is absent before {text!r}. Write ? for missing; quote values with a comma or a brace.")
-        is_open = kind == "sign"
-    if is_open:
-        line.refuse(f"{what} is absent at the end: {shortened(line.text[-40:])!r}.")
-    return values
+    if re.fullmatch(REST[kind], found["rest"]) is None:
+        line.refuse(f"{shortened(found['rest'].strip())!r} follows the type of the attribute {name!r}. {FORM}")
+    return Attribute(name, kind)
 
 
 def _dense(lines: list[Line], attributes: list[Attribute]) -> pd.DataFrame:
@@ -244,18 +212,20 @@ def _dense(lines: list[Line], attributes: list[Attribute]) -> pd.DataFrame:
 
 
 def _cells(line: Line, width: int) -> list[Any]:
-    cells: list[Any]
     text = line.text
-    if "'" in text or '"' in text or "%" in text or "{" in text or "}" in text:
-        tokens = line.tokens()
-        if ("sign", "{") in tokens:
-            line.refuse("a brace in a dense row: sparse rows cannot follow dense ones; weights are not supported.")
-        cells = _separated(line, tokens, "a cell")
+    if set(text) & set("'\"%{}"):
+        row = DENSE_ROW.fullmatch(text)
+        if row is None:
+            line.refuse(
+                "the row cannot be read: close quotes, and put a comma after them; write ? for missing; quote values "
+                "with a comma or a brace. Sparse rows cannot follow dense ones, and weights are not supported."
+            )
+        cells = [None if cell == "?" else _unquoted(cell) for cell in VALUES.findall(row["cells"])]
     else:
-        cells = SEPARATOR.split(text) if " " in text or "\t" in text else text.split(",")
-        if "" in cells:
-            line.refuse(f"cell {cells.index('') + 1} is empty: write ? for missing, '' for an empty text.")
-        cells = [None if cell == "?" else cell for cell in cells] if "?" in text else cells
+        words = GAP.split(text) if " " in text or "\t" in text else text.split(",")
+        if "" in words:
+            line.refuse(f"cell {words.index('') + 1} is empty: write ? for missing, '' for an empty text.")
+        cells = [None if cell == "?" else cell for cell in words]
     if len(cells) != width:
         line.refuse(
             f"the row has {len(cells)} cells, but there are {width} attributes. Quote values with a space or a comma."
