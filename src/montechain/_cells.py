@@ -9,7 +9,7 @@ import numpy as np
 
 from montechain._messages import nearest
 from montechain._tags import all_tags, tag_rows
-from montechain.targets import UNKNOWN, as_columns, factorise, plain, show_classes
+from montechain.targets import UNKNOWN, as_columns, factorise, joined, plain, show_classes
 
 __all__ = ["Cells", "check_weight", "compare", "resolve_negative"]
 
@@ -37,7 +37,7 @@ class Cells(NamedTuple):
         """Return the classes of a label, and the codes of truth and prediction where the label is known."""
         known = np.flatnonzero(self.kept)[self.known[:, label]]
         true, predicted = (side[known] for side in self.columns[label])
-        classes, codes = factorise(_joined(true, predicted))
+        classes, codes = factorise(joined([true, predicted]))
         return classes, codes[: len(true)], codes[len(true) :]
 
     def relevant(self, negative: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -107,14 +107,6 @@ def compare(Y_true: Any, Y_pred: Any, unknown: Any, sample_weight: Any) -> Cells
             )
         equal[known[:, j], j] = own == other
     return Cells(equal[kept], known[kept], weight[kept], kept, columns)
-
-
-def _joined(*columns: np.ndarray) -> np.ndarray:
-    """Return columns as one, in which all values are as they were."""
-    kinds = {column.dtype.kind for column in columns}
-    if kinds <= set("biuf") or (len(kinds) == 1 and kinds <= set("USMm")):
-        return np.concatenate(columns)
-    return np.array([*(cell for column in columns for cell in column.tolist()), None], dtype=object)[:-1]
 
 
 def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray:

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from montechain import _frames
 from montechain._tags import all_tags, tag_matrix, tag_rows
 
-__all__ = ["CODE", "UNKNOWN", "TargetTable", "as_columns", "factorise", "look_up", "plain", "show_classes"]
+__all__ = ["CODE", "UNKNOWN", "TargetTable", "as_columns", "factorise", "joined", "look_up", "plain", "show_classes"]
 
 UNKNOWN = -1
 """Code of an unknown cell."""
@@ -201,3 +201,18 @@ def show_classes(classes: np.ndarray) -> str:
     if len(texts) > SHOWN:
         texts = [*texts[:SHOWN], f"... ({len(texts)} in all)"]
     return "[" + ", ".join(texts) + "]"
+
+
+def joined(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """Return columns as one: of one type if that changes none of their values, else as plain Python objects."""
+    kinds = {own.dtype.kind for own in columns}
+    if len(kinds) == 1 or kinds <= {"i", "u", "f"}:
+        together = np.concatenate(columns)
+        # int64 and uint64 have only floats in common.
+        if len({own.dtype for own in columns}) == 1 or (
+            together.dtype.kind in kinds and together.tolist() == [value for own in columns for value in own.tolist()]
+        ):
+            return together
+    objects = np.empty(sum(map(len, columns)), dtype=object)
+    objects[:] = [value for own in columns for value in own.tolist()]
+    return objects

@@ -13,13 +13,23 @@ from typing import Any
 import numpy as np
 
 from montechain import _frames
-from montechain._label_tables import CODE, UNKNOWN, TargetTable, as_columns, factorise, look_up, plain, show_classes
+from montechain._label_tables import (
+    CODE,
+    UNKNOWN,
+    TargetTable,
+    as_columns,
+    factorise,
+    joined,
+    look_up,
+    plain,
+    show_classes,
+)
 from montechain._savable import savable
 from montechain._tags import all_tags, as_tags, tag_rows
 
 __all__ = [
-    "CODE", "NEW", "UNKNOWN", "TargetCodec", "TargetTable", "as_columns", "factorise", "named_labels", "plain",
-    "show_classes",
+    "CODE", "NEW", "UNKNOWN", "TargetCodec", "TargetTable", "as_columns", "factorise", "joined", "named_labels",
+    "plain", "show_classes",
 ]  # fmt: skip
 
 NEW = -2
@@ -81,7 +91,7 @@ class TargetCodec:
         if self.library is not None:
             _frames.import_library(self.library)
         # All classes in one array, those of label j from offset j on, so that one look-up decodes a whole table.
-        self._values = _joined(self.classes)
+        self._values = joined(self.classes)
         self._offsets = np.cumsum([0, *self.n_classes[:-1]])
 
     def __getstate__(self) -> dict[str, Any]:
@@ -218,16 +228,3 @@ class TargetCodec:
             values = values.astype(object)
             values[missing] = None
         return values
-
-
-def _joined(classes: Sequence[np.ndarray]) -> np.ndarray:
-    """Return all classes in one array: of one type if that changes none of them, else as plain Python objects."""
-    objects = np.empty(sum(map(len, classes)), dtype=object)
-    objects[:] = [value for own in classes for value in own.tolist()]
-    kinds = {own.dtype.kind for own in classes}
-    if len(kinds) == 1 or kinds <= {"i", "u", "f"}:
-        joined = np.concatenate(classes)
-        # int64 and uint64 have only floats in common.
-        if joined.dtype.kind in kinds and (joined.astype(object) == objects).all():
-            return joined
-    return objects
