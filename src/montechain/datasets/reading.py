@@ -25,7 +25,7 @@ from montechain.datasets.dataset import Dataset
 from montechain.datasets.files import file_stem, find_format
 from montechain.datasets.libsvm import read_libsvm
 from montechain.datasets.selection import Selection, Targets
-from montechain.datasets.tables import frame_columns, open_text, read_arrow
+from montechain.datasets.tables import frame_columns, open_text, read_frame
 from montechain.errors import DataError
 
 __all__ = ["read_dataset"]
@@ -153,11 +153,16 @@ def read_dataset(
         if text or nominal:
             raise DataError(SPARSE_IS_NUMBERS, path=path)
         return read_libsvm(path, targets=targets, drop=drop, name=name, encoding=encoding, partial=partial)
-    if found in ("parquet", "feather"):
-        return _from_frame(frame_columns(read_arrow(path, found), path), selection, path, about)
-    numbers: dict[str, Any] = {"missing_values": missing_values, "decimal": decimal, "thousands": thousands}
-    typer = ColumnTyper(dict.fromkeys(numeric, "number"), stray=stray, path=path, **numbers)
-    table = open_text(path, found, delimiter=delimiter, header=header, encoding=encoding, **numbers)
+    if header not in (None, True, False):
+        raise ValueError(
+            f"`header={header!r}` must be True, False or None (a header line that does not look like data)."
+        )
+    if found in ("excel", "parquet", "feather"):
+        columns = frame_columns(read_frame(path, found, header, missing_values), path)
+        return _from_frame(columns, selection, path, about)
+    kinds = dict.fromkeys(numeric, "number")
+    typer = ColumnTyper(kinds, missing_values, decimal, thousands, stray, path)
+    table = open_text(path, found, delimiter, header, encoding, missing_values, decimal, thousands)
     labels, inputs = selection.split(table.names, path)
     if typed is not None:
         typer.kinds |= {name: "nominal" for name in table.names if name not in typed}
@@ -167,7 +172,7 @@ def read_dataset(
     used = [*inputs, *labels]
     cells = table.read(used, [name for name in table.names if typer.kinds.get(name) in AS_WRITTEN])
     frame = pd.DataFrame({name: typer.column(cells[name], name) for name in used})
-    return selection.dataset(frame[inputs], frame[labels], inputs, path, notes=[*table.notes, *typer.notes], **about)
+    return selection.dataset(frame[inputs], frame[labels], inputs, path, notes=typer.notes, **about)
 
 
 def _from_frame(

@@ -1,14 +1,13 @@
-"""Tables before they are typed: the text of CSV, TSV and Excel files; Parquet, Feather and frames as pandas columns."""
+"""Tables before they are typed: the text of CSV and TSV files; the columns of other files and of data frames."""
 
 from __future__ import annotations
 
 import csv
-import datetime
 import io
 import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
@@ -22,7 +21,7 @@ from montechain.datasets.columns import NUMBER
 from montechain.datasets.files import read_bytes, read_text, require_library
 from montechain.errors import DataError
 
-__all__ = ["RawTable", "frame_columns", "open_text", "read_arrow", "sniff_delimiter"]
+__all__ = ["RawTable", "frame_columns", "open_text", "read_frame", "sniff_delimiter"]
 
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_ROWS = 20
@@ -33,7 +32,6 @@ CSV_ERRORS = {
     "expected after": 'a quoted cell goes on after its closing ". Write a quote inside a quoted cell twice: "".',
 }
 """What Python's csv module says, and what we say."""
-NO_ROWS = "the table has a header line and no rows."
 EXACT_FLOATS: dict[str, Any] = {}
 """Makes `pandas.read_csv` read numbers exactly; from 3.1 on it always does."""
 if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
@@ -51,27 +49,22 @@ class RawTable:
     names: list[str]
     read: Callable[[list[str], Collection[str]], Any]
     line_of: Callable[[int], int]
-    notes: list[str] = field(default_factory=list)
 
 
 def open_text(
     path: Path,
     format: str,
-    *,
-    delimiter: str | None = None,
-    header: bool | None = None,
-    encoding: str = "utf-8",
-    missing_values: Collection[str] = (),
-    decimal: str = ".",
-    thousands: str | None = None,
+    delimiter: str | None,
+    header: bool | None,
+    encoding: str,
+    missing: Collection[str],
+    decimal: str,
+    thousands: str | None,
 ) -> RawTable:
-    """Return the table of a CSV, TSV or Excel file; `read_dataset` describes the parameters."""
-    if header not in (None, True, False):
-        raise ValueError(
-            f"`header={header!r}` must be True, False or None (a header line that does not look like data)."
-        )
-    if format == "excel":
-        return _read_excel(path, header, missing_values)
+    """Return the table of a CSV or TSV file; `read_dataset` describes the parameters.
+
+    Where nothing is odd, pandas reads it, which is quicker than Python's csv module.
+    """
     text = read_text(path, encoding)
     if "\0" in text:
         message = 'there is a NUL byte: this is not a text file, or it has an encoding such as encoding="utf-16".'
@@ -80,90 +73,6 @@ def open_text(
         delimiter = "\t" if format == "tsv" else sniff_delimiter(text[:SAMPLE_CHARACTERS])
     if not (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n\0'):
         raise ValueError(f"`delimiter={delimiter!r}` must be one character, such as delimiter=';'.")
-    return _read_delimited(path, text, delimiter, header, missing_values, decimal, thousands)
-
-
-def frame_columns(frame: Any, path: Path | None = None) -> dict[str, Callable[[], pd.Series]]:
-    """Return functions that return the columns of a frame of any library, by name; its index is left out."""
-    if not is_frame(frame, lazy=True):
-        kind = type(frame).__name__
-        raise TypeError(
-            f"`source` is a {kind}; it must be the path of a file or a data frame (pandas, polars, pyarrow, ...)."
-        )
-    if not is_frame(frame):
-        frame = nw.from_native(frame).collect().to_native()
-    own = column_names(frame)
-    names = [str(name) for name in own]
-    if not names or not len(frame):
-        raise DataError(f"the table has no {'rows' if names else 'columns'}.", path=path)
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise DataError(f"the column {twice!r} occurs more than once; rename one of them.", path=path)
-
-    def column(name: Any) -> pd.Series:
-        try:
-            return as_pandas(frame, [name])[0].reset_index(drop=True)
-        except (OverflowError, ValueError, KeyError, TypeError) as error:  # lists, an unknown time zone, ...
-            raise DataError(f"column {str(name)!r} cannot be read: {error}", path=path) from error
-
-    return {str(name): partial(column, name) for name in own}
-
-
-def read_arrow(path: Path, format: str) -> pd.DataFrame:
-    """Return the frame of a Parquet or Feather file."""
-    read_bytes(path, 1)  # says what is wrong with a file that cannot be opened
-    require_library(format)
-    import pyarrow as pa
-    import pyarrow.feather
-    import pyarrow.parquet
-
-    try:
-        table = pa.parquet.ParquetFile(path).read() if format == "parquet" else pa.feather.read_table(path)
-        table.validate(full=True)  # otherwise Arrow trusts the offsets and lengths in the file
-        return table.to_pandas()
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise DataError(f"this is not a readable {format.capitalize()} file: {error}", path=path) from error
-
-
-def _read_excel(path: Path, header: bool | None, missing: Collection[str]) -> RawTable:
-    """Return the first sheet of a workbook without its blank rows and columns."""
-    read_bytes(path, 1)
-    require_library("excel")
-    try:
-        with pd.ExcelFile(path, engine="openpyxl") as book:
-            sheets = book.sheet_names
-            cells = pd.read_excel(book, header=None, dtype=object, keep_default_na=False, na_values=[""])
-    except Exception as error:  # openpyxl raises whatever it stumbles over in a damaged workbook
-        raise DataError(f"this is not a readable Excel file: {error}", path=path) from error
-    cells = cells.dropna(how="all").dropna(how="all", axis=1).map(_as_text)
-    names = _column_names(cells.iloc[0].tolist() if len(cells) else [], header, missing, path, None)
-    rows = cells if header is False else cells.iloc[1:]
-    if rows.empty:
-        raise DataError(NO_ROWS, path=path)
-    lines, frame = rows.index + 1, rows.reset_index(drop=True).set_axis(names, axis=1)
-    notes = [f"only the first of {len(sheets)} sheets is read, {sheets[0]!r}."] if len(sheets) > 1 else []
-    return RawTable(names, lambda wanted, as_written: frame, lambda row: int(lines[row]), notes)
-
-
-def _as_text(cell: Any) -> str:
-    """Return a cell of a workbook as it would be written in a text file."""
-    if isinstance(cell, datetime.datetime):
-        return cell.isoformat().removesuffix("T00:00:00")
-    return "" if pd.isna(cell) else str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell)
-
-
-# -- text with one row per line and a delimiter between the cells -----------------------------
-
-
-def _read_delimited(
-    path: Path,
-    text: str,
-    delimiter: str,
-    header: bool | None,
-    missing: Collection[str],
-    decimal: str,
-    thousands: str | None,
-) -> RawTable:
-    """Return the table of a text file. Where nothing is odd, pandas reads it, which is quicker than Python's csv."""
     line, first = next(_records(text, delimiter, path), (None, []))
     names = _column_names(first, header, missing, path, line)
     start = 0 if header is False else 1
@@ -200,11 +109,55 @@ def _read_delimited(
         if frame is not None and len(frame):
             return frame
         if not records():
-            raise DataError(NO_ROWS, path=path)
+            raise DataError("the table has a header line and no rows.", path=path)
         columns = dict(zip(names, zip(*(cells for _, cells in records()), strict=True), strict=True))
         return {name: pd.Series(columns[name], dtype=object) for name in wanted}
 
     return RawTable(names, read, lambda row: records()[row][0])
+
+
+def frame_columns(frame: Any, path: Path | None = None) -> dict[str, Callable[[], pd.Series]]:
+    """Return functions that return the columns of a frame of any library, by name; its index is left out."""
+    if not is_frame(frame, lazy=True):
+        kind = type(frame).__name__
+        raise TypeError(
+            f"`source` is a {kind}; it must be the path of a file or a data frame (pandas, polars, pyarrow, ...)."
+        )
+    if not is_frame(frame):
+        frame = nw.from_native(frame).collect().to_native()
+    own = column_names(frame)
+    names = [str(name) for name in own]
+    if not names or not len(frame):
+        raise DataError(f"the table has no {'rows' if names else 'columns'}.", path=path)
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise DataError(f"the column {twice!r} occurs more than once; rename one of them.", path=path)
+
+    def column(name: Any) -> pd.Series:
+        try:
+            return as_pandas(frame, [name])[0].reset_index(drop=True)
+        except (OverflowError, ValueError, KeyError, TypeError) as error:  # lists, an unknown time zone, ...
+            raise DataError(f"column {str(name)!r} cannot be read: {error}", path=path) from error
+
+    return {str(name): partial(column, name) for name in own}
+
+
+def read_frame(path: Path, format: str, header: bool | None, missing_values: Collection[str]) -> pd.DataFrame:
+    """Return the frame of a Parquet or Feather file, or the first sheet of an Excel file."""
+    read_bytes(path, 1)  # says what is wrong with a file that cannot be opened
+    require_library(format)
+    try:
+        if format == "excel":
+            options: dict[str, Any] = {"dtype": object, "keep_default_na": False, "na_values": ["", *missing_values]}
+            frame = pd.read_excel(path, engine="openpyxl", header=None if header is False else 0, **options)
+            frame = frame.infer_objects()  # and not what strings such as 007 look like
+            return frame.add_prefix("column_") if header is False else frame
+        from pyarrow import feather, parquet
+
+        table = parquet.ParquetFile(path).read() if format == "parquet" else feather.read_table(path)
+        table.validate(full=True)  # otherwise Arrow trusts the offsets and lengths in the file
+        return table.to_pandas()
+    except Exception as error:  # the libraries raise whatever they stumble over in a damaged file
+        raise DataError(f"this is not a readable {format.capitalize()} file: {error}", path=path) from error
 
 
 def sniff_delimiter(sample: str) -> str:
