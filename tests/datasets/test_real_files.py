@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import pickle
-import shutil
 from functools import cache
 
 import arff as liac
@@ -17,7 +16,6 @@ from montechain.datasets.arff import read_arff
 from montechain.datasets.catalogue import DATASETS, list_datasets, load_dataset
 from montechain.datasets.reading import read_dataset
 from montechain.datasets.selection import read_mulan_labels
-from montechain.errors import DataError
 from tests.datasets.arff_text import cells
 from tests.datasets.test_catalogue import COUNTED, COUNTED_PARTS, ENTRIES
 
@@ -120,31 +118,6 @@ def test_the_listing_knows_that_all_files_are_there(data_folder):
     assert states.pop("parkinsons") == "not public"
     assert states.pop("digits") == "embedded"
     assert set(states.values()) == {"present"}
-
-
-@pytest.mark.real_data
-def test_a_tampered_copy_is_refused(data_folder, tmp_path):
-    shutil.copytree(data_folder / "music", tmp_path / "music")
-    packed = tmp_path / "music" / "music.arff.gz"
-    content = gzip.decompress(packed.read_bytes())
-    packed.unlink()
-    plain = tmp_path / "music" / "music.arff"
-    plain.write_bytes(content)
-    assert len(load_dataset("music", data=tmp_path).Y) == 593
-    packed.write_bytes(gzip.compress(content, 1))
-    assert len(load_dataset("music", data=tmp_path).Y) == 593
-    packed.write_bytes(gzip.compress(content.replace(b"0.034741", b"0.034742", 1)))
-    with pytest.raises(DataError, match=r"music.arff.gz: is not the file in the catalogue"):
-        load_dataset("music", data=tmp_path)
-    assert len(load_dataset("music", data=tmp_path, verify=False).Y) == 593
-    packed.unlink()
-    labels = tmp_path / "music" / "music.xml"
-    labels.write_bytes(labels.read_bytes() + b"\n")
-    with pytest.raises(DataError, match=r"music.xml: is not the file"):
-        load_dataset("music", data=tmp_path)
-    labels.unlink()
-    with pytest.raises(DataError, match=r"music.xml: there is no such file. Store tsoumakas/mulan .*emotions.xml"):
-        load_dataset("music", data=tmp_path)
 
 
 @pytest.mark.real_data
