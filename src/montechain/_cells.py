@@ -128,7 +128,7 @@ def resolve_negative(
     above zero, or "0", "false", "no" or "none". A scalar is this class wherever a label has it; a label of at most two
     classes without it takes the one that reads as negative. A sequence has one class for each label, None as above.
     What cannot be told is an error, which shows how to pass the argument (`hint`). If the classes are not `complete`, a
-    class that is not among them is no error: all classes seen are then relevant.
+    class that is not among them is not an error: all classes seen are then relevant.
 
     >>> resolve_negative([np.array([0, 1]), np.array(["none", "red", "tan"])], "none")
     [0, 0]

@@ -156,7 +156,7 @@ class Column:
 
 
 def as_series(values: np.ndarray) -> pd.Series:
-    """Return a column of an array as a series. An array of strings has made strings of its numbers, too.
+    """Return a column of an array as a series; in an array of strings, its numbers are strings, too.
 
     >>> as_series(np.array(["1.5", "2"])).tolist()
     [1.5, 2.0]

@@ -102,7 +102,7 @@ def test_listing_with_a_folder(other_flares, monkeypatch):
 
 
 def test_an_unknown_name(no_folder):
-    with pytest.raises(ValueError, match=r"no data set 'Yaest'; did you mean 'yeast'\? By name there are solar_flare"):
+    with pytest.raises(ValueError, match=r"no data set 'Yaest'; did you mean 'yeast'\? The names are solar_flare"):
         load_dataset("Yaest")
 
 

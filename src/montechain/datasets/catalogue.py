@@ -230,7 +230,7 @@ def load_dataset(name: str, *, data: str | Path | None = None, part: str = "all"
     entry = _catalogue().get(name)
     if entry is None:
         close = nearest(str(name), DATASETS) or "."
-        raise ValueError(f"there is no data set {name!r}{close} By name there are {', '.join(DATASETS)}.")
+        raise ValueError(f"there is no data set {name!r}{close} The names are {', '.join(DATASETS)}.")
     if part not in ("all", "train", "test"):
         raise ValueError(f"`part={part!r}` must be 'all', 'train' or 'test'.")
     if entry.found is None:

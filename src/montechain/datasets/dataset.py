@@ -113,8 +113,7 @@ class Dataset:
             listed = ", ".join(map(repr, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
             # A column that is needed itself is not a misspelling of another.
             close = nearest(missing[0], [name for name in position if name not in set(names)])
-            what = "is no column" if len(missing) == 1 else "are no columns"
-            raise DataError(f"there {what} {listed}, needed as input{close or '.'}", path=self.name or None)
+            raise DataError(f"these inputs are missing: {listed}{close or '.'}", path=self.name or None)
         columns = [position[name] for name in names]
         X = self.X.iloc[:, columns] if isinstance(self.X, pd.DataFrame) else self.X[:, columns]
         return replace(self, X=X, feature_names=list(names), _load_split=None)

@@ -32,7 +32,7 @@ __all__ = ["read_dataset"]
 
 OPENML = re.compile(r"openml:(?P<name>[^/\s]+)(?:/(?P<version>[0-9]{1,9}))?\Z")
 AS_WRITTEN = ("nominal", "text", "tags")
-SPARSE_IS_NUMBERS = "a sparse file holds numbers, so there are no columns of `text` or `nominal`."
+SPARSE_IS_NUMBERS = "a sparse file holds numbers, so there are no columns of `text`, `nominal` or `tags`."
 
 
 def read_dataset(
@@ -97,8 +97,8 @@ def read_dataset(
         Whether the first non-blank line names the columns. By default it does, and a line that looks like data is
         refused. Columns without a name are called ``column_0``, ``column_1`` and so on.
     missing_values : collection of str
-        Cells that mean "unknown", besides empty ones. If ``None`` or ``NA`` is a class of its own, give the list
-        without it.
+        Cells that mean "unknown", besides empty ones. If ``None`` or ``NA`` is a class, give the list without
+        it.
     encoding : str, default="utf-8"
         Of a text file. A byte order mark is ignored.
     decimal, thousands : str
@@ -107,8 +107,8 @@ def read_dataset(
     data_home : str or Path, optional
         The folder of scikit-learn's cache, for OpenML.
     partial : bool, default=False
-        For a source to be predicted: named columns that are absent are ignored, labels of which nothing is known
-        are left out, and every row is kept.
+        For a source to be predicted: named columns that are absent are ignored, labels without a known value are
+        left out, and every row is kept.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def read_dataset(
     if found == "arff":
         return _from_arff(read_arff(path, encoding=encoding), selection, path, about)
     if found == "libsvm":
-        if text or nominal:
+        if text or nominal or tags:
             raise DataError(SPARSE_IS_NUMBERS, path=path)
         return read_libsvm(path, targets=targets, drop=drop, name=name, encoding=encoding, partial=partial)
     if header not in (None, True, False):

@@ -206,7 +206,7 @@ class TableClassifier(MultiTargetClassifier):
             if name not in frame:
                 hint = nearest(str(name), map(str, frame)) or f". Its columns are {', '.join(map(repr, frame))}."
                 raise ValueError(f"`tags` of TableClassifier names {name!r}, which is not a column of `y`{hint}")
-        if not isinstance(self.separator, str) or not self.separator.strip(" "):
+        if not isinstance(self.separator, str) or not self.separator:
             raise ValueError(
                 f"`separator={self.separator!r}` of TableClassifier must be a text, such as separator=';'."
             )
