@@ -17,7 +17,7 @@ import montechain as mc
 from montechain._files import check_output_path, protect_files
 from montechain.cli import options, output
 from montechain.cli.options import parse_choice, parse_order, split_names
-from montechain.cli.tables import read_training_table
+from montechain.cli.tables import read_training_table, with_tags_as_targets
 
 __all__ = ["fit"]
 
@@ -78,7 +78,7 @@ def fit(
     }
     chosen = {name: choice for name, choice in choices.items() if choice is not None}
     if order is not None:  # None means "as given" in Python
-        chosen["order"] = parse_order(order, dataset.label_names)
+        chosen["order"] = parse_order(order, with_tags_as_targets(dataset, columns).label_names)
     classifier = _choose_classifier(method, parse_choice(estimator, "--estimator"), random_state=seed, **chosen)
     text = split_names(columns.text)
     tags: Any = {"tags": split_names(columns.tags), "separator": columns.separator or ";"} if columns.tags else {}

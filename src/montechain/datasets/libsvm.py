@@ -23,6 +23,7 @@ __all__ = ["read_libsvm"]
 MOST_COLUMNS, MOST_CELLS = 1 << 22, 1 << 28
 """Maximum number of inputs, and of cells of the label table."""
 ODD = re.compile(r"[^\x01-\x7f]|_")
+ZERO = re.compile(r"(?<![^ \t\n])0+:")
 LABEL = re.compile(r"label_(0|[1-9][0-9]{0,8})")
 
 
@@ -54,16 +55,12 @@ def read_libsvm(
     ...     read_libsvm(path).Y.to_numpy().tolist()
     [[1, 1], [0, 0], [0, 1]]
     """
-    X, labels = _load(path, encoding)
-    first = _first_number(X, zero_based, path)
-    found = X.shape[1] - first if X.nnz else 0
-    width = found if n_features is None else n_features
-    if not found <= width <= MOST_COLUMNS:
-        raise DataError(
-            f"an input has the number {X.shape[1] - 1}, but there should be {width} inputs, at most {MOST_COLUMNS}.",
-            path=path,
-        )
-    X = sp.csr_array((X.data, X.indices - first, X.indptr), shape=(X.shape[0], width))
+    text = read_text(path, encoding).rstrip("\n")
+    is_zero_based = ZERO.search(text) is not None if zero_based is None else zero_based
+    X, labels = _load(path, text, is_zero_based, n_features)
+    first, width = int(not is_zero_based), X.shape[1]
+    if width > MOST_COLUMNS:
+        raise DataError(f"an input has the number {width}, but there should be at most {MOST_COLUMNS}.", path=path)
     inputs = [f"feature_{number}" for number in range(first, first + width)]
     known = {f"label_{number}": number for number in sorted({number for row in labels for number in row})}
     if partial:  # a label that is named and that no row has is known to be absent
@@ -92,25 +89,19 @@ def read_libsvm(
     )
 
 
-def _first_number(X: sp.csr_array, zero_based: bool | None, path: str | Path) -> int:
-    """Return the number of the first input, 0 or 1."""
-    has_zero = bool((X.indices == 0).any())
-    if has_zero and zero_based is False:
-        raise DataError("an input has the number 0; say zero_based=True.", path=path)
-    return int(not (has_zero or not X.nnz) if zero_based is None else not zero_based)
-
-
-def _load(path: str | Path, encoding: str) -> tuple[sp.csr_array, list[list[int]]]:
-    """Return the inputs, as if counted from 0, and the numbers of the labels of each row."""
-    lines = read_text(path, encoding).rstrip("\n").split("\n")
+def _load(
+    path: str | Path, text: str, zero_based: bool, n_features: int | None
+) -> tuple[sp.csr_array, list[list[int]]]:
+    """Return the inputs, and the numbers of the labels of each row."""
+    lines = text.split("\n")
     rows = [number for number, line in enumerate(lines, 1) if line.partition("#")[0].strip()]
     for number, line in enumerate(lines, 1):
         # Python's numbers may have underscores and digits of other scripts; those of this format do not.
         if odd := ODD.search(line.partition("#")[0]):
             raise DataError(f"the character {odd[0]!r} has no place in a LIBSVM file.", path=path, line=number)
-    stream = io.BytesIO("\n".join(lines).encode())
+    stream = io.BytesIO(text.encode())
     try:
-        X, labels = load_svmlight_file(stream, multilabel=True, zero_based=True)
+        X, labels = load_svmlight_file(stream, n_features=n_features, multilabel=True, zero_based=zero_based)
     except (ValueError, OverflowError) as error:
         form = "'1,3 5:0.2 9:1' (labels, then number:value, numbers rising)"
         before = stream.getvalue()[: stream.tell()].removesuffix(b"\n")
@@ -120,7 +111,7 @@ def _load(path: str | Path, encoding: str) -> tuple[sp.csr_array, list[list[int]
         raise DataError("the file has no rows.", path=path)
     for cell in np.flatnonzero(np.isinf(X.data))[:1]:
         row = int(np.searchsorted(X.indptr, cell, side="right")) - 1
-        message = f"the input with the number {X.indices[cell]} is infinite: write nan if unknown."
+        message = f"the input with the number {X.indices[cell] + (not zero_based)} is infinite: write nan if unknown."
         raise DataError(message, path=path, line=rows[row])
     for place, found in zip(rows, labels, strict=True):
         for label in found:
