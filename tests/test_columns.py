@@ -39,19 +39,26 @@ def test_identifiers_are_left_out_with_a_note(cells, why):
     assert dropped.notes_ == []
 
 
-def test_measurements_and_texts_are_not_identifiers():
+def test_what_columns_are_not():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(
         {
             "year": np.arange(1900, 1960),
             "income": rng.permutation(100_000)[:60],
             "length": rng.normal(size=60),
+            # Not identifiers, not numbers, not dates:
             "remark": [f"a bridge of {i} spans" for i in range(60)],
-            "short": rng.integers(0, 3, 60).astype(str),
+            "zip": [*(f"0{i % 9:04}" for i in range(59)), "none"],
+            "grade": ["1", "2", "3", "other"] * 15,
+            "digits": ["1", "2", "3", "4"] * 15,
+            "version": ["1.2.3", "1.10.0", "2.0.1"] * 20,
+            "address": ["10.0.0.1", "10.0.0.2", "10.1.0.1"] * 20,
+            "phone": ["555-12-1234", "555-13-4321", "555-14-9999"] * 20,
+            "mixed": ["2024-01-31", "soon", "later"] * 20,
+            "month": ["2024-13-45", "2024-01-31", "2024-02-30"] * 20,
         }
     )
-    assert {column.kind for column in TableEncoder().fit(X).columns_} == {"number", "nominal"}
-    assert TableEncoder().fit(X.iloc[:, :3].to_numpy()).notes_ == []
+    assert [column.kind for column in TableEncoder().fit(X).columns_] == ["number"] * 3 + ["nominal"] * 9
 
 
 def test_many_different_words_become_a_bounded_number_of_columns():
@@ -72,13 +79,8 @@ def test_many_different_words_become_a_bounded_number_of_columns():
     assert np.linalg.norm(spelling[0] - spelling[1]) < np.linalg.norm(spelling[0] - spelling[2])
     np.testing.assert_array_equal(spelling[3], np.zeros(30))
     assert TableEncoder(max_categories=5).fit_transform(X).shape == (3000, 1 + 5 + 30)
-
-
-def test_words_of_few_letters_have_a_spelling_too():
-    X = pd.DataFrame({"unary": ["a" * (1 + i % 150) for i in range(400)], "x": np.arange(400.0)})
-    assert np.isfinite(TableEncoder().fit_transform(X)).all()
-    few = TableEncoder(max_categories=3).set_output(transform="pandas")
-    assert few.fit_transform(X.assign(unary=["a", "b", "c", "d"] * 100)).shape == (400, 1 + 3 + 4)
+    few = TableEncoder(max_categories=3)  # words of few letters have a spelling, too
+    assert few.fit_transform(X.assign(zip=["a", "b", "c", "d"] * 750)).shape == (3000, 1 + 3 + 4)
 
 
 @pytest.mark.parametrize(("strays", "dtype"), [(["heavy"], object), (["heavy", "n.a.", "?", "-", "x"], "str")])
@@ -98,18 +100,6 @@ def test_stray_words_among_numbers_are_missing_with_a_note(strays, dtype):
     np.testing.assert_array_equal(encoder.fit_transform(X), expected.transform(clean.to_frame("mass")))
     with pytest.warns(UserWarning, match=r"but now row 7 holds 'heavy': .* Words in this column count as missing"):
         np.testing.assert_array_equal(expected.transform(X), encoder.transform(X))
-
-
-def test_codes_among_words_stay_words():
-    X = pd.DataFrame(
-        {
-            "zip": [*(f"0{i:04}" for i in range(199)), "none"],
-            "grade": ["1", "2", "3", "other"] * 50,
-            "digits": ["1", "2", "3", "4"] * 50,
-        }
-    )
-    kinds = [column.kind for column in TableEncoder(identifiers="keep").fit(X).columns_]
-    assert kinds == ["words", "nominal", "nominal"]
 
 
 def test_few_outliers_are_clipped_at_both_ends():
@@ -199,12 +189,10 @@ def test_dates_have_calendar_features():
     ("dates", "first"),
     [
         (["2024-01-31", "2024-12-01"], "2024-01-31"),
-        (["2024-01-31 10:00:00", "2024-12-01 11:30:00"], "2024-01-31 10:00"),
         (["31/01/2024", "01/12/2024"], "2024-01-31"),
         (["01/12/2024", "31/01/2024"], "2024-12-01"),
         (["1/31/2024", "12/1/2024"], "2024-01-31"),
         (["31.1.2024", None, "1.12.2024"], "2024-01-31"),
-        (["2024/1/31", "2024/12/1"], "2024-01-31"),
     ],
 )
 def test_dates_written_as_strings(dates, first):
@@ -221,10 +209,8 @@ def test_dates_written_as_strings(dates, first):
     [
         (["05/05/2024", "01/02/2024", None], True),
         (["1.2.2024 10:00", "3.4.2024 11:30"], True),
-        (["01/02/2024", "31/01/2024"], False),
         (["01/02/2024", "01/31/2024"], False),
         (["05/05/2024", "06/06/2024"], False),
-        (["2024-01-02", "2024-02-03"], False),
     ],
 )
 def test_dates_that_may_have_the_day_first_are_read_month_first_with_a_note(dates, said):
@@ -232,19 +218,6 @@ def test_dates_that_may_have_the_day_first_are_read_month_first_with_a_note(date
     message = r"'when' holds dates such as .0?1.*no cell tells.*month first\. .*to_datetime\(\.\.\., dayfirst=True"
     assert len(encoder.notes_) == said
     assert all(re.search(message, note) for note in encoder.notes_)
-
-
-def test_what_only_looks_like_dates_stays_words():
-    X = pd.DataFrame(
-        {
-            "version": ["1.2.3", "1.10.0", "2.0.1"],
-            "address": ["10.0.0.1", "10.0.0.2", "10.1.0.1"],
-            "phone": ["555-12-1234", "555-13-4321", "555-14-9999"],
-            "mixed": ["2024-01-31", "soon", "later"],
-            "month": ["2024-13-45", "2024-01-31", "2024-02-30"],
-        }
-    )
-    assert {column.kind for column in TableEncoder().fit(X).columns_} == {"nominal"}
 
 
 def test_text_is_tf_idf():

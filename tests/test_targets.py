@@ -31,13 +31,10 @@ def round_trip(Y, **options):
         (np.array([[False, True], [True, True]]), "b"),
         (np.array([[0.0, 3.0], [1.0, -2.0]]), "f"),
         (np.array([["no", "yes"], ["yes", "perhaps"]]), "U"),
-        (np.array([["no", "yes"], ["yes", "perhaps"]], dtype=object), "U"),
         (np.array([["no", 1], ["yes", 2]], dtype=object), "O"),
         (np.array([[1, 2**70], [3, 4]], dtype=object), "O"),
         (np.array([["2020-01-01"], ["2021-01-01"]], dtype="datetime64[D]"), "M"),
         ([["red", 1, True], ["blue", 2, False]], "O"),
-        ([[1, 2], [3, 4]], "i"),
-        (((1, 2), (3, 4)), "i"),
         ([np.array([1, 2]), np.array([3, 4])], "i"),
         (sp.csr_matrix([[0, 1], [1, 0]]), "i"),
         (sp.csc_array([[0.0, 1.0], [1.0, 0.0]]), "f"),
@@ -77,13 +74,10 @@ def test_factorise_agrees_with_numpy(values, dtype):
     [
         np.array([[0, np.nan], [1, 3], [np.nan, 2]]),
         [[0, None], [1, 3], [None, 2]],
-        [[0, pd.NA], [1, 3], [float("nan"), 2]],
         [[0, pd.NaT], [1, 3], [np.float64("nan"), 2]],
         pd.DataFrame({"a": [0, 1, np.nan], "b": [np.nan, 3, 2]}),
         pd.DataFrame({"a": [0, 1, None], "b": [None, 3, 2]}, dtype="Int64"),
-        pd.DataFrame({"a": [0, 1, None], "b": [pd.NA, 3, 2]}, dtype=object),
         pl.DataFrame({"a": [0, 1, None], "b": [None, 3, 2]}),
-        pl.DataFrame({"a": [0.0, 1.0, None], "b": [float("nan"), 3, 2]}),
         pa.table({"a": [0, 1, None], "b": [None, 3, 2]}),
         np.ma.masked_values([[0, 9], [1, 3], [9, 2]], 9),
     ],
@@ -99,9 +93,7 @@ def test_every_kind_of_missing_value_is_unknown(Y):
     ("Y", "unknown"),
     [
         (np.array([[0, -1], [-1, 1]]), -1),
-        (np.array([[0, 255], [255, 1]], dtype=np.uint8), 255),
         (np.array([[0.0, -1.0], [np.nan, 1.0]]), -1),
-        (np.array([["0", "?"], ["?", "1"]]), "?"),
         ([["0", "?"], ["?", 1]], "?"),
         (pd.DataFrame({"a": ["0", "?"], "b": ["?", "1"]}), "?"),
         (pl.DataFrame({"a": ["0", "?"], "b": [None, "1"]}), "?"),
@@ -163,12 +155,6 @@ def test_another_container_has_the_same_names_and_values(frame, container):
     assert {name: list(result[name]) for name in result.columns} == expected
 
 
-def test_labels_without_names_get_names_in_a_frame():
-    codec, codes = TargetCodec.fit_encode(np.array([[3, 1], [4, 1]]))
-    result = codec.decode(codes[:1], container="pandas")
-    pd.testing.assert_frame_equal(result, pd.DataFrame({"label_0": [3], "label_1": [1]}))
-
-
 def test_two_pandas_columns_may_share_a_name():
     frame = pd.DataFrame([[1, "a"], [2, "b"]], columns=["y", "y"])
     result = round_trip(frame)
@@ -202,7 +188,6 @@ def test_known_classes_give_the_codes():
     [
         (np.array([[0], [7]]), [np.array([0, 1])], r"column 0 of Y holds 7, which is not one of its classes: \[0, 1\]"),
         ([["a"], ["q"]], [np.array(["a", "b"])], r"column 0 of Y holds 'q'.*\['a', 'b'\]"),
-        (np.array([["1"]]), [np.array([0, 1])], r"holds '1', which is not one of its classes: \[0, 1\]"),
         (pd.DataFrame({"c": [5]}), [np.array([0, 1])], r"column 0 \('c'\) of Y holds 5"),
         (np.array([[0]]), [np.arange(2), np.arange(2)], "`Y` has 1 columns for 2 labels"),
         (np.array([99]), [np.arange(50)], r"\.\.\. \(50 in all\)"),
@@ -218,15 +203,15 @@ def test_unseen_classes_are_named(Y, classes, message):
     [
         (None, "Expected array-like .* got None"),
         ("text", "must be an array of shape .* got str"),
-        (5, "got int"),
         (np.zeros((2, 2, 2)), "3 dimensions"),
         (np.zeros((2, 0)), "no columns"),
         (pd.DataFrame(index=[0, 1]), "no columns"),
         ([[1, 2], [3]], "rows differ in length"),
-        ([{"a"}, {"a", "b"}], "MultiLabelBinarizer"),
+        ([[{"a"}, 1], [{"a", "b"}, 2]], "sets of tags, give sets"),
+        ([[], []], "no columns"),
+        ([set(), set()], "Y has no tags"),
         (np.array([[0.0, 0.25], [1.0, 1.0]]), r"Unknown label type: continuous. column 1 of Y holds 0.25.*Bin"),
         ([["a", 0.25]], r"Unknown label type: continuous. column 1 of Y holds 0.25"),
-        ([["a"], [0.25]], r"continuous. column 0 of Y holds 0.25"),
         (pd.DataFrame({"p": [0.5]}), r"continuous. column 0 \('p'\) of Y"),
         (np.array([[np.inf]]), "contains infinity"),
         (np.array([1 + 2j]), "Complex data not supported"),

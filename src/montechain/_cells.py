@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from montechain._messages import nearest
-from montechain.targets import UNKNOWN, as_columns, factorise, plain, show_classes
+from montechain._tags import all_tags, tag_rows
+from montechain.targets import UNKNOWN, as_columns, factorise, joined, plain, show_classes
 
 __all__ = ["Cells", "check_weight", "compare", "resolve_negative"]
 
@@ -36,7 +37,7 @@ class Cells(NamedTuple):
         """Return the classes of a label, and the codes of truth and prediction where the label is known."""
         known = np.flatnonzero(self.kept)[self.known[:, label]]
         true, predicted = (side[known] for side in self.columns[label])
-        classes, codes = factorise(_joined(true, predicted))
+        classes, codes = factorise(joined([true, predicted]))
         return classes, codes[: len(true)], codes[len(true) :]
 
     def relevant(self, negative: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -68,7 +69,11 @@ class Cells(NamedTuple):
 
 def compare(Y_true: Any, Y_pred: Any, unknown: Any, sample_weight: Any) -> Cells:
     """Return where truth and prediction agree; parameters are those of `exact_match`."""
-    true, predicted = as_columns(Y_true, unknown=unknown, name="Y_true"), as_columns(Y_pred, name="Y_pred")
+    tags = None
+    if tag_rows(Y_true) is not None or tag_rows(Y_pred) is not None:
+        tags = all_tags([*(tag_rows(Y_true, certain=True) or ()), *(tag_rows(Y_pred, certain=True) or ())])
+    true = as_columns(Y_true, unknown=unknown, name="Y_true", tags=tags)
+    predicted = as_columns(Y_pred, name="Y_pred", tags=tags)
     known = true.known
     if known.shape != predicted.known.shape:
         raise ValueError(f"Y_true has shape {known.shape}, but Y_pred has shape {predicted.known.shape}.")
@@ -104,14 +109,6 @@ def compare(Y_true: Any, Y_pred: Any, unknown: Any, sample_weight: Any) -> Cells
     return Cells(equal[kept], known[kept], weight[kept], kept, columns)
 
 
-def _joined(*columns: np.ndarray) -> np.ndarray:
-    """Return columns as one, in which all values are as they were."""
-    kinds = {column.dtype.kind for column in columns}
-    if kinds <= set("biuf") or (len(kinds) == 1 and kinds <= set("USMm")):
-        return np.concatenate(columns)
-    return np.array([*(cell for column in columns for cell in column.tolist()), None], dtype=object)[:-1]
-
-
 def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray:
     """Return the weights of the rows, ones by default."""
     weight = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -131,7 +128,7 @@ def resolve_negative(
     above zero, or "0", "false", "no" or "none". A scalar is this class wherever a label has it; a label of at most two
     classes without it takes the one that reads as negative. A sequence has one class for each label, None as above.
     What cannot be told is an error, which shows how to pass the argument (`hint`). If the classes are not `complete`, a
-    class that is not among them is no error: all classes seen are then relevant.
+    class that is not among them is not an error: all classes seen are then relevant.
 
     >>> resolve_negative([np.array([0, 1]), np.array(["none", "red", "tan"])], "none")
     [0, 0]

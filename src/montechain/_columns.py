@@ -108,11 +108,9 @@ class Column:
         if self.block == BINARY:
             rarer = np.where(found >= 0, found != self.categories.index(str(self.reference)), 0.0)
             return np.where(codes < 0, np.nan, rarer)[:, None] if keep_missing else rarer[:, None]
-        marked = found >= 0
-        ends = np.concatenate([[0], np.cumsum(marked)])
-        # 32 bits, because some classifiers take no larger indices
-        indices, ends = found[marked].astype(np.int32), ends.astype(np.int32)
-        marks = sp.csr_array((np.ones(len(indices)), indices, ends), shape=(len(codes), len(self.categories)))
+        rows = np.flatnonzero(found >= 0)
+        places = np.stack([rows, found[rows]]).astype(np.int32)  # because some classifiers take no larger indices
+        marks = sp.csr_array((np.ones(len(rows)), places), shape=(len(codes), len(self.categories)))
         if self.vectorizer is None:
             return marks
         described = sp.csr_array(self.vectorizer.transform([*words, ""]))[codes]  # "" is for code -1
@@ -158,7 +156,7 @@ class Column:
 
 
 def as_series(values: np.ndarray) -> pd.Series:
-    """Return a column of an array as a series. An array of strings has made strings of its numbers, too.
+    """Return a column of an array as a series; in an array of strings, its numbers are strings, too.
 
     >>> as_series(np.array(["1.5", "2"])).tolist()
     [1.5, 2.0]
@@ -244,26 +242,28 @@ def _kind_of(cells: pd.Series, name: Any) -> tuple[str, str]:
     for kind, allowed in (("duration", TIMES), ("date", DATES)):
         if all(issubclass(one, allowed) for one in kinds):
             return kind, "ISO8601"
-    if kinds == {str} and (found := _date_format(present.drop_duplicates())):
-        return "date", found
+    if kinds == {str} and (formats := _date_formats(present.drop_duplicates())):
+        return "date", formats[0]
     share = 1 - np.isnan(_as_numbers(present)).mean()
     padded = present.astype(str).str.match(r"0\d").any()  # codes such as "02139", which would lose their zeros
     is_number = (share == 1 and kinds != {str}) or (MOSTLY_NUMBERS <= share < 1 and not padded)
     return "number" if is_number else "nominal", ""
 
 
-def _date_format(present: pd.Series) -> str:
-    """Return the format that fits all strings of a column, "" if they are not dates."""
+def _date_formats(present: pd.Series) -> list[str]:
+    """Return the formats that fit all strings of a column; none if they are not dates.
+
+    >>> _date_formats(pd.Series(["05/05/2024", "01/02/2024"]))
+    ['%m/%d/%Y', '%d/%m/%Y']
+    """
     first = str(present.iloc[0])
     if not DATE.match(first) or not present.str.match(DATE).all():
-        return ""
+        return []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about days that cannot be months
         guesses = [pd.tseries.api.guess_datetime_format(first.strip(), dayfirst=dayfirst) for dayfirst in (False, True)]
-    for candidate in ["ISO8601", *guesses]:
-        if candidate and pd.to_datetime(present, format=candidate, errors="coerce", utc=True).notna().all():
-            return candidate
-    return ""
+    candidates = dict.fromkeys(["ISO8601", *filter(None, guesses)])
+    return [one for one in candidates if pd.to_datetime(present, format=one, errors="coerce", utc=True).notna().all()]
 
 
 def ambiguous_date(column: Column, cells: pd.Series) -> str:
@@ -273,14 +273,13 @@ def ambiguous_date(column: Column, cells: pd.Series) -> str:
     >>> ambiguous_date(learn_kind(cells, "when", 0), cells)
     '01/02/2024'
     """
-    if column.kind != "date" or not column.format.startswith("%m"):
+    present = cells.dropna().drop_duplicates()
+    formats = _date_formats(present) if column.format.startswith("%m") else []
+    if len(formats) < 2:
         return ""
-    day_first = column.format.translate(str.maketrans("md", "dm"))
-    as_read, otherwise = (
-        pd.to_datetime(cells, format=one, errors="coerce", utc=True) for one in (column.format, day_first)
-    )
-    differs = (as_read != otherwise) & cells.notna()
-    return "" if otherwise[differs].isna().any() or not differs.any() else str(cells[differs].iloc[0])
+    month_first, day_first = (pd.to_datetime(present, format=one, utc=True) for one in formats)
+    differs = present[month_first != day_first]
+    return str(differs.iloc[0]) if len(differs) else ""
 
 
 def learn_categories(column: Column, cells: pd.Series, max_categories: int) -> Column:

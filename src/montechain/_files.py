@@ -26,7 +26,7 @@ def atomic_write(path: str | Path, mode: str = "wb", **options: Any) -> Iterator
 
     The content goes to a temporary file beside `path`, is flushed to the disk, and is renamed. If anything
     fails on the way, the temporary file is removed and what stood at `path` before is still there. A link stays a
-    link, to the new file. What is no ordinary file, such as ``/dev/stdout`` or a named pipe, is written directly.
+    link, to the new file. A device or a named pipe, such as ``/dev/stdout``, is written directly.
     A failure to write is an `OutputError`; `options` are passed on to `open`.
 
     Examples
@@ -108,7 +108,7 @@ def similar_file(path: str | Path, pattern: str = "*") -> str:
 
 
 def check_output_path(path: str | Path) -> None:
-    """Raise an `OutputError` at once, and not after hours of work, if there is no place for a file of this name."""
+    """Raise an `OutputError`, before hours of work, if no file of this name can be written."""
     path = Path(path)
     if path.is_dir():
         raise OutputError(f"{path} cannot be written: it is a folder. Give the name of a file in it.")

@@ -1,8 +1,7 @@
 """The codec between a user's label table and integer codes.
 
 Everything below the estimators works on int32 codes of shape (n, L): 0..K-1 for the K sorted classes of a label, -1
-where a label is unknown. `TargetCodec` converts in both directions, once each way. `as_columns` is the layer below: it
-reads a table of any accepted kind into numpy columns and a mask of known cells.
+where a label is unknown. `TargetCodec` converts in both directions, once each way.
 """
 
 from __future__ import annotations
@@ -11,201 +10,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-import narwhals.stable.v1 as nw
 import numpy as np
-import pandas as pd
-import scipy.sparse as sp
 
 from montechain import _frames
+from montechain._label_tables import (
+    CODE,
+    UNKNOWN,
+    TargetTable,
+    as_columns,
+    factorise,
+    joined,
+    look_up,
+    plain,
+    show_classes,
+)
 from montechain._savable import savable
+from montechain._tags import all_tags, as_tags, tag_rows
 
 __all__ = [
-    "CODE", "NEW", "UNKNOWN", "TargetCodec", "TargetTable", "as_columns", "factorise", "named_labels", "plain",
-    "show_classes",
+    "CODE", "NEW", "UNKNOWN", "TargetCodec", "TargetTable", "as_columns", "factorise", "joined", "named_labels",
+    "plain", "show_classes",
 ]  # fmt: skip
 
-UNKNOWN = -1
-"""Code of an unknown cell."""
 NEW = -2
 """Code of a value that is not one of the classes."""
-CODE = np.int32
-"""Type of codes."""
-NESTED = (list, tuple, set, frozenset, dict, np.ndarray)
-SHOWN = 12
-"""Maximum number of classes listed in an error message."""
-
-
-# -- reading label tables ---------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class TargetTable:
-    """A label table as numpy columns in their natural type, and which cells are `known`; the others mean nothing.
-
-    `names`, `library` and `dtypes` (the library's own) are those of a data frame or series. Errors call it `name`.
-    """
-
-    columns: list[np.ndarray]
-    known: np.ndarray
-    name: str
-    is_1d: bool = False
-    names: list[Any] | None = None
-    library: str | None = None
-    dtypes: list[Any] | None = None
-
-    @property
-    def is_frame(self) -> bool:
-        """Whether the input was a two-dimensional data frame."""
-        return self.library is not None and not self.is_1d
-
-    def describe(self, column: int) -> str:
-        """Return how an error message refers to a column: by position, and by name if it has one."""
-        own = None if self.names is None else self.names[column]
-        return f"column {column} of {self.name}" if own is None else f"column {column} ({own!r}) of {self.name}"
-
-    def check_rows(self, n_rows: int | None) -> None:
-        """Raise a ValueError unless it has as many rows as X, if that number is known."""
-        if n_rows is not None and len(self.known) != n_rows:
-            raise ValueError(f"`X` has {n_rows} rows but `{self.name}` has {len(self.known)}: they must have the same.")
-
-
-def as_columns(Y: Any, *, unknown: Any = None, name: str = "Y") -> TargetTable:
-    """Read a label table of any accepted kind into columns. Refuse what cannot be classes, such as fractions.
-
-    `Y` is a list, array, sparse container, data frame or series of shape (n, L) or (n,). Cells that are NaN, None, NaT,
-    NA, masked or `unknown` (such as -1 or "?") are not known; those that a sparse container does not store have class
-    0. Error messages call the table `name`.
-
-    >>> table = as_columns([[1, "red"], [None, "blue"]])
-    >>> [column.dtype.kind for column in table.columns], table.known.tolist()
-    (['i', 'O'], [[True, True], [False, True]])
-    """
-    if isinstance(Y, TargetTable):
-        return Y
-    framed = None if isinstance(Y, np.ndarray) else _frames.read(nw.to_native(Y, pass_through=True))
-    if framed is not None:
-        table = TargetTable(**framed, name=name)
-    else:
-        array, masked = _as_array(Y, name)
-        table = TargetTable(list(np.atleast_2d(array.T)), ~np.atleast_2d(masked.T).T, name, array.ndim == 1)
-    if not table.columns:
-        raise ValueError(f"{name} has no columns: its shape is {table.known.shape}.")
-    for j, column in enumerate(table.columns):
-        if column.dtype.kind not in "biu" or unknown is not None:
-            table.columns[j] = _clean(column, table.known[:, j], unknown, table.describe(j))
-    return table
-
-
-def _as_array(Y: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return Y as an array of one or two dimensions, and which cells are masked."""
-    if Y is None:
-        raise ValueError(f"{name} is None. Expected array-like (array or non-string sequence), got None.")
-    if hasattr(Y, "collect_schema"):
-        raise ValueError(f"{name} is a lazy frame: pass {name}.collect().")
-    if sp.issparse(Y):
-        array = Y.toarray()
-    elif isinstance(Y, list | tuple):
-        array = np.array(Y, dtype=object)  # np.asarray(Y) would turn [1, "red"] into two strings
-    else:
-        array = np.asarray(Y)  # np.matrix becomes an ordinary array; a dict, a set or a str a scalar
-    if array.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: {name} has type {array.dtype}.")
-    if array.ndim not in (1, 2):
-        got = type(Y).__name__ if array.ndim == 0 else f"{array.ndim} dimensions: {array.shape}"
-        raise ValueError(f"{name} must be an array of shape (n_rows, n_labels) or (n_rows,), got {got}.")
-    return array, np.ma.getmaskarray(Y) if isinstance(Y, np.ma.MaskedArray) else np.zeros(array.shape, dtype=bool)
-
-
-def _clean(column: np.ndarray, known: np.ndarray, unknown: Any, where: str) -> np.ndarray:
-    """Return a column in its natural type. Update `known` in place, and refuse what cannot be a class."""
-    known &= ~pd.isna(column)
-    if column.dtype == object:
-        cells = column[known].tolist()
-        if nested := [kind.__name__ for kind in set(map(type, cells)) if issubclass(kind, NESTED)]:
-            raise ValueError(
-                f"{where} holds a {nested[0]}, or rows differ in length: a cell must hold one class. For sets of "
-                "labels, use sklearn.preprocessing.MultiLabelBinarizer first."
-            )
-        if cells and pd.api.types.infer_dtype(cells) in ("boolean", "integer", "floating", "mixed-integer-float"):
-            numbers = np.array(cells)  # integers beyond 64 bits stay objects
-            column = np.zeros(len(column), dtype=numbers.dtype)
-            column[known] = numbers
-    if unknown is not None:
-        known[known] = _look_up(column[known], _natural_array([unknown])) == UNKNOWN
-    numbers = column[known]
-    if column.dtype == object:
-        numbers = np.array([cell for cell in numbers.tolist() if isinstance(cell, float)], dtype=float)
-    if numbers.dtype.kind == "f":
-        if np.isinf(numbers).any():
-            raise ValueError(f"Input contains infinity: {where} must hold classes, or NaN for unknown ones.")
-        if (broken := numbers != np.floor(numbers)).any():
-            raise ValueError(
-                f"Unknown label type: continuous. {where} holds {numbers[np.argmax(broken)].item()!r}, which is not "
-                'a class. Bin the column first, for example with KBinsDiscretizer(encode="ordinal"), or convert it '
-                "to strings if each of its values is a class."
-            )
-    return column
-
-
-# -- values and classes -----------------------------------------------------------------------
-
-
-def factorise(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sorted distinct values, and the position of each value among them.
-
-    Values that cannot be compared are sorted by the name of their type, then by their text.
-
-    >>> classes, codes = factorise(np.array(["b", 3, "a", 10], dtype=object))
-    >>> classes.tolist(), codes.tolist()
-    ([10, 3, 'a', 'b'], [3, 1, 2, 0])
-    """
-    if values.dtype.kind in "biuf":
-        codes, classes = pd.factorize(values, sort=True)  # quicker than np.unique
-        return classes, codes.astype(CODE)
-    if values.dtype != object:
-        classes, codes = np.unique(values, return_inverse=True)
-        return classes, codes.astype(CODE)
-    cells = values.tolist()
-    distinct = list(dict.fromkeys(cells))
-    try:
-        distinct.sort()
-    except TypeError:
-        distinct.sort(key=lambda value: (type(value).__name__, str(value)))
-    code_of = {value: code for code, value in enumerate(distinct)}
-    return _natural_array(distinct), np.fromiter(map(code_of.__getitem__, cells), dtype=CODE, count=len(cells))
-
-
-def _look_up(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return the position of each value among `classes`, -1 where it is not among them."""
-    if values.dtype.kind == classes.dtype.kind and values.dtype.kind in "Mm":  # days equal seconds only in one unit
-        unit = np.promote_types(values.dtype, classes.dtype)
-        values, classes = values.astype(unit), classes.astype(unit)
-    code_of = {value: code for code, value in enumerate(classes.tolist())}
-    distinct, codes = factorise(values)
-    return np.array([code_of.get(value, UNKNOWN) for value in distinct.tolist()], dtype=CODE)[codes]
-
-
-def _natural_array(distinct: list[Any]) -> np.ndarray:
-    """Return strings as a numpy string array, other values as objects."""
-    # numpy's fixed-width strings drop zero characters at their end.
-    if all(isinstance(value, str) and not value.endswith("\0") for value in distinct):
-        return np.array(distinct, dtype=str)
-    array = np.empty(len(distinct), dtype=object)
-    array[:] = distinct
-    return array
-
-
-def plain(value: Any) -> Any:
-    """Return a numpy scalar as a Python one, anything else unchanged."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def show_classes(classes: np.ndarray) -> str:
-    """Return the classes as the text of a list, shortened if there are many."""
-    texts = [repr(value) for value in classes.tolist()]
-    if len(texts) > SHOWN:
-        texts = [*texts[:SHOWN], f"... ({len(texts)} in all)"]
-    return "[" + ", ".join(texts) + "]"
 
 
 def named_labels(names: Sequence[Any] | None, n_labels: int) -> list[Any]:
@@ -217,9 +45,6 @@ def named_labels(names: Sequence[Any] | None, n_labels: int) -> list[Any]:
     return [f"label_{j}" if name is None else name for j, name in enumerate(names or [None] * n_labels)]
 
 
-# -- the codec --------------------------------------------------------------------------------
-
-
 @savable
 @dataclass(eq=False)
 class TargetCodec:
@@ -227,7 +52,9 @@ class TargetCodec:
 
     Use `fit_encode` to learn a codec from a table. `classes` has one array for each label. `names`, `library` and
     `dtypes` (one of the library's types for each column) are those of a data frame: None decodes to arrays. `is_1d`
-    says whether the table had one dimension. `unknown` is a value that means "unknown", besides NaN, None, NaT and NA.
+    says whether the table had one dimension, and `is_tags` whether its rows were sets of tags: then `names` are the
+    tags, each a label with the classes 0 and 1. `unknown` is a value that means "unknown", besides NaN, None, NaT and
+    NA.
 
     Examples
     --------
@@ -250,6 +77,7 @@ class TargetCodec:
     dtypes: list[Any] | None = None
     is_1d: bool = False
     unknown: Any = None
+    is_tags: bool = False
 
     def __post_init__(self) -> None:
         if not self.classes or not all(isinstance(c, np.ndarray) and c.ndim == 1 and len(c) for c in self.classes):
@@ -258,10 +86,12 @@ class TargetCodec:
             given = getattr(self, name)
             if given is not None and not (isinstance(given, list) and len(given) == len(self.classes)):
                 raise ValueError(f"`{name}` must be a list with one entry for each of the {len(self.classes)} labels.")
+        if self.is_tags and self.names is None:
+            raise ValueError("`names` must be a list of the tags.")
         if self.library is not None:
             _frames.import_library(self.library)
         # All classes in one array, those of label j from offset j on, so that one look-up decodes a whole table.
-        self._values = _joined(self.classes)
+        self._values = joined(self.classes)
         self._offsets = np.cumsum([0, *self.n_classes[:-1]])
 
     def __getstate__(self) -> dict[str, Any]:
@@ -304,7 +134,8 @@ class TargetCodec:
             own, codes[known, j] = factorise(column[known])
             classes.append(own)
         library = table.library if table.library in _frames.LIBRARIES else None
-        return cls(classes, table.names, library, table.dtypes if library else None, table.is_1d, unknown), codes
+        dtypes = table.dtypes if library else None
+        return cls(classes, table.names, library, dtypes, table.is_1d, unknown, table.is_tags), codes
 
     def encode(
         self, y: Any, *, n_rows: int | None = None, name: str = "y", allow_new: bool = False, partial: bool = False
@@ -312,34 +143,44 @@ class TargetCodec:
         """Return the codes of a table with one column for each label; a ValueError says what is not one of the classes.
 
         The columns of a data frame are matched by name if the codec has names; some may be absent if `partial`. Cells
-        may be unknown. With `allow_new`, values that are not classes get the code `NEW`.
+        may be unknown; so are tags that a row does not have, if `partial`. With `allow_new`, values that are not
+        classes get the code `NEW`, and each tag that is not one of the labels gets a column of its own.
         """
         by_name = self.names is not None and _frames.is_frame(y)
         # First of all, because columns that are not labels may hold anything.
         labels = self._match(_frames.column_names(y), name) if by_name else range(len(self.classes))
-        table = as_columns(y, unknown=self.unknown, name=name)
+        tags = self.names if self.is_tags else None
+        if tags is not None and allow_new:
+            tags = [*tags, *(tag for tag in all_tags(tag_rows(y, certain=True) or ()) if tag not in set(tags))]
+        table = as_columns(y, unknown=self.unknown, name=name, tags=tags)
         table.check_rows(n_rows)
         n_labels, n_columns = len(self.classes), len(table.columns)
-        if n_columns != n_labels and not (by_name and partial):
+        if n_columns != n_labels and not (by_name and partial) and not (table.is_tags and allow_new):
             advice = "give one for each label, with NaN or None where it is not known."
             raise ValueError(f"`{name}` has {n_columns} columns for {n_labels} labels: {advice}")
         codes = np.full((len(table.known), n_labels), UNKNOWN, dtype=CODE)
-        for j, (label, column) in enumerate(zip(labels, table.columns, strict=True)):
+        for j, (label, column) in enumerate(zip(labels, table.columns, strict=False)):
             known, classes = table.known[:, j], self.classes[label]
+            if table.is_tags and partial:
+                known = known & (column == 1)
             values = column[known]
-            found = _look_up(values, classes)
+            found = look_up(values, classes)
             if (found == UNKNOWN).any() and not allow_new:
                 raise ValueError(
                     f"{table.describe(j)} holds {plain(values[np.argmin(found)])!r}, which is not one of its "
                     f"classes: {show_classes(classes)}."
                 )
             codes[known, label] = np.where(found == UNKNOWN, NEW, found)
+        if table.is_tags and n_columns > n_labels:
+            new_tags = np.column_stack(table.columns[n_labels:])
+            codes = np.hstack([codes, np.where(new_tags == 1, NEW, UNKNOWN).astype(CODE)])
         return codes
 
     def encode_given(self, given: Any, *, n_rows: int | None = None) -> np.ndarray | None:
         """Return the codes of labels that are known in advance, -1 elsewhere; None if none is known.
 
-        A data frame may hold some of the labels only, in any order, if the codec has names.
+        A data frame may hold some of the labels only, in any order, if the codec has names. The tags of a row are
+        known to be there, and nothing is known of the others.
         """
         codes = None if given is None else self.encode(given, n_rows=n_rows, name="given", partial=True)
         return codes if codes is not None and (codes != UNKNOWN).any() else None
@@ -361,14 +202,17 @@ class TargetCodec:
         """Return codes of shape (n, L) in the user's classes and container.
 
         By default that is what the table was: an array, of shape (n,) if it had one dimension, or a data frame of the
-        same library with the same names and types; with another `container`, a data frame of that library. A pandas
-        data frame gets the row labels `index`. Each value equals the class it stands for.
+        same library with the same names and types, or an array of shape (n,) of lists of tags; with another
+        `container`, a data frame of that library. A pandas data frame gets the row labels `index`. Each value equals
+        the class it stands for.
         """
         codes = np.asarray(codes)
         if codes.size and codes.min() < 0:
             raise ValueError("an unknown code (-1) has no class and cannot be decoded.")
         if container == "default" and not self.is_frame:
             values = self._values.take(codes + self._offsets)
+            if self.is_tags:
+                return as_tags(values, self.names or [])
             return values[:, 0] if self.is_1d else values
         library = str(self.library) if container == "default" else container
         # The types of one library mean nothing to another.
@@ -384,16 +228,3 @@ class TargetCodec:
             values = values.astype(object)
             values[missing] = None
         return values
-
-
-def _joined(classes: Sequence[np.ndarray]) -> np.ndarray:
-    """Return all classes in one array: of one type if that changes none of them, else as plain Python objects."""
-    objects = np.empty(sum(map(len, classes)), dtype=object)
-    objects[:] = [value for own in classes for value in own.tolist()]
-    kinds = {own.dtype.kind for own in classes}
-    if len(kinds) == 1 or kinds <= {"i", "u", "f"}:
-        joined = np.concatenate(classes)
-        # int64 and uint64 have only floats in common.
-        if joined.dtype.kind in kinds and (joined.astype(object) == objects).all():
-            return joined
-    return objects

@@ -239,9 +239,9 @@ class TestDoubtfulTargets:
         self.fit(tmp_path, dates, "--nominal target")
 
     def test_one_class_one_row_or_nearly_as_many_classes_as_rows(self, tmp_path):
-        assert "at least 2 are needed" in self.fit(tmp_path, "a", n_rows=1, code=DATA)
+        assert "at least 2 rows" in self.fit(tmp_path, "a", n_rows=1, code=DATA)
         assert not (tmp_path / "m.mchain").exists()
-        assert "target 'target' is 'always' in every row" in self.fit(tmp_path, "always")
+        assert "target 'target' has only one class, 'always'" in self.fit(tmp_path, "always")
         assert "30 classes in 30 rows" in self.fit(tmp_path, [f"name {n}" for n in range(30)])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import re
 from pathlib import Path
 
@@ -10,8 +9,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.feather
-import pyarrow.parquet
 import pytest
 
 from montechain import TableEncoder, read_dataset
@@ -41,29 +38,20 @@ def column(tmp_path, cells, **options):
         (["1", "2"], "int64"),
         (["1", "?"], "float64"),
         (["1", "2.0"], "float64"),
-        (["1", "1e3"], "float64"),
-        (["-0.5", "+.5"], "float64"),
         (["inf", "red"], "category"),
         (["?", ""], "float64"),
         (["true", "FALSE"], "bool"),
         (["True", "?"], "float64"),
         (["007", "12"], "category"),
         (["-01", "1.5"], "category"),
-        (["0", "10"], "int64"),
-        (["0.5", "00.5"], "category"),
         (["922337203685477580", "-922337203685477580"], "int64"),
         (["12345678901234567890", "1"], "float64"),
         (["1" * 5000, "x"], "category"),
         (["1_000", "2"], "category"),
         (["١", "2"], "category"),
-        (["0x1p3", "2"], "category"),
-        (["1e", "2"], "category"),
-        (["--1", "2"], "category"),
-        (["nano", "2"], "category"),
         (["2024-05-01", "2024-05-02"], "string"),
         (["May 2024", "June 2024"], "category"),
         (["true", "1"], "category"),
-        (["yes", "no"], "category"),
     ],
 )
 def test_types_of_columns(cells, dtype, tmp_path):
@@ -122,7 +110,8 @@ class TestStrays:
         found, notes = column(tmp_path, cells)
         assert found.dtype == np.float64
         assert np.flatnonzero(found.isna()).tolist() == [5]
-        said = "column 'weight': 341 of 342 values are numbers; line 7 holds 'heavy', which is treated as missing."
+        said = "column 'weight': 341 of 342 values are numbers; line 7 holds 'heavy'. What is not a number "
+        said += "is treated as missing."
         assert notes == [said]
         message = r"line 7: column 'weight': 341 of 342 values are numbers; this one .*'heavy'"
         with pytest.raises(DataError, match=message):
@@ -131,7 +120,7 @@ class TestStrays:
     def test_lines_are_those_of_the_file(self, tmp_path):
         rows = "".join(f"{row % 7},x\n" for row in range(60))
         content = f'\n"wei\nght",colour\n\n1,"two\nlines"\n  \n2,x\nheavy,y\n{rows}light,z\n'
-        note = "column 'wei\\nght': 62 of 64 values are numbers; line 9 holds 'heavy', and 1 more like it, which are"
+        note = "column 'wei\\nght': 62 of 64 values are numbers; line 9 holds 'heavy', line 70 holds 'light'. "
         assert read_dataset(write(tmp_path, content), targets=[]).notes[0].startswith(note)
         with pytest.raises(DataError) as refusal:
             read_inputs(write(tmp_path, content.replace("heavy", "3")), stray="error")
@@ -144,7 +133,7 @@ class TestStrays:
             (["1", "2", "3", "4+"] * 10, "category", None),  # ratings, which are words
             (["1", "x"], "category", None),
             ([*MANY_NUMBERS, "007"], "category", None),  # a code
-            ([*MANY_NUMBERS, "-"], "float64", "holds '-', which is treated as missing"),
+            ([*MANY_NUMBERS, "-"], "float64", "holds '-'. What is not a number is treated as missing"),
             ([*MANY_NUMBERS, "1.5", "?", "heavy"], "float64", "342 of 343 values are numbers; line 345 holds 'heavy'"),
         ],
     )
@@ -161,16 +150,9 @@ class TestStrays:
         np.testing.assert_array_equal(found, [7, np.nan])
         assert len(notes) == 1
 
-    def test_words_in_a_frame_and_in_a_target(self, tmp_path):
-        cells = {"weight": [*range(0, 60, 2), "heavy"], "grade": ["1", "2", "3"] * 10 + ["A"]}
-        frame = pd.DataFrame(cells, dtype=object)
-        data = read_dataset(frame, targets=[])
-        assert data.X["weight"].isna().sum() == 1
-        assert "row 31 holds 'heavy'" in data.notes[0]
-        frame.to_csv(tmp_path / "grades.csv", index=False)
-        data = read_dataset(tmp_path / "grades.csv", targets=["grade"])
-        assert data.classes == [["1", "2", "3", "A"]]  # a rare class is a class
-        assert any("line 32 holds 'heavy'" in note for note in data.notes)
+    def test_in_a_target_a_rare_class_is_a_class(self, tmp_path):
+        path = write(tmp_path, "x,grade\n" + "1,1\n2,2\n3,3\n" * 10 + "4,A\n")
+        assert read_dataset(path, targets=["grade"]).classes == [["1", "2", "3", "A"]]
 
 
 def test_dates_are_left_to_the_encoder_and_words_as_labels(tmp_path):
@@ -180,7 +162,7 @@ def test_dates_are_left_to_the_encoder_and_words_as_labels(tmp_path):
     encoder = TableEncoder().fit(data.X)
     assert (encoder.columns_[0].kind, encoder.columns_[0].format) == ("date", "%d/%m/%Y")
     assert read_dataset(path, targets=["label"], nominal=["day"]).X["day"].dtype == "category"
-    assert read_dataset(path, targets=["day"]).classes == [["01/02/2025", "31/12/2024"]]
+    assert read_dataset(path, targets=["day"], nominal=["day"]).classes == [["01/02/2025", "31/12/2024"]]
 
 
 def test_codes_are_found_after_any_delimiter(tmp_path):
@@ -190,99 +172,44 @@ def test_codes_are_found_after_any_delimiter(tmp_path):
             assert read_inputs(path)["code"].tolist() == [cell.strip(' "'), "12"]
 
 
-class TestExcel:
-    FRAME = pd.DataFrame(
+def test_excel(tmp_path):
+    frame = pd.DataFrame(
         {
             "id": ["007", "008", "009"],
             "size": [1, None, 3],
-            "price": [2.5, 3.0, None],
             "live": [True, False, True],
             "day": pd.to_datetime(["2024-05-31", None, "2024-06-01"]),
             "mood": ["calm", "?", "happy"],
         }
     )
-
-    def test_types(self, tmp_path):
-        with pd.ExcelWriter(tmp_path / "songs.xlsx") as writer:
-            self.FRAME.to_excel(writer, sheet_name="songs", index=False, startrow=2, startcol=1)
-            self.FRAME.to_excel(writer, sheet_name="more", index=False)
-        data = read_dataset(tmp_path / "songs.xlsx", targets=[])
-        types = [str(dtype).partition("[")[0] for dtype in data.X.dtypes]
-        assert types == ["category", "float64", "float64", "bool", "datetime64", "category"]
-        assert data.X["id"].tolist() == ["007", "008", "009"]
-        assert data.X["day"][0] == pd.Timestamp(2024, 5, 31)
-        assert data.X["mood"].isna().tolist() == [False, True, False]
-        assert data.notes == ["only the first of 2 sheets is read, 'songs'."]
-        data = read_dataset(tmp_path / "songs.xlsx", targets=["mood", "live"], drop=["id"])
-        assert (data.name, data.classes) == ("songs", [[False, True], ["calm", "happy"]])
-
-    def test_strays_and_their_lines(self, tmp_path):
-        frame = pd.DataFrame({"weight": [*range(0, 60, 2)], "colour": ["a", "b"] * 15}).astype(object)
-        frame.loc[4, "weight"] = "heavy"
-        frame.to_excel(tmp_path / "a.xlsx", index=False)
-        notes = read_dataset(tmp_path / "a.xlsx", targets=[]).notes
-        assert "29 of 30 values are numbers; line 6 holds 'heavy'" in notes[0]
-        with pytest.raises(DataError, match=r"a\.xlsx, line 6: "):
-            read_inputs(tmp_path / "a.xlsx", stray="error")
-
-    def test_what_is_no_table(self, tmp_path, monkeypatch):
-        path = tmp_path / "a.xlsx"
-        for frame, message in [
-            (pd.DataFrame(), "the first sheet is empty"),
-            (pd.DataFrame(columns=["a", "b"]), "a header line and no rows"),
-            (pd.DataFrame([[1, 2]], columns=["a", "a"]), "the column 'a' occurs more than once"),
-            (pd.DataFrame([[1, 2]], columns=[0.5, "b"]), "the first line looks like data"),
-        ]:
-            frame.to_excel(path, index=False)
-            with pytest.raises(DataError, match=message):
-                read_inputs(path)
-        self.FRAME.to_excel(path, index=False)
-        monkeypatch.setattr("montechain.datasets.tables.LARGEST_WORKBOOK", 1000)
-        with pytest.raises(DataError, match="too large when unpacked"):
-            read_inputs(path)
+    frame.to_excel(tmp_path / "songs.xlsx", index=False)
+    data = read_dataset(tmp_path / "songs.xlsx", targets=["mood", "live"])
+    assert (data.name, data.classes) == ("songs", [[False, True], ["calm", "happy"]])
+    assert data.X["id"].tolist() == ["007", "008", "009"]
+    assert [data.X[name].dtype.kind for name in ("size", "day")] == ["f", "M"]
+    assert list(read_inputs(tmp_path / "songs.xlsx", header=False).columns)[:2] == ["column_0", "column_1"]
+    pd.DataFrame(columns=["a"]).to_excel(tmp_path / "empty.xlsx", index=False)
+    with pytest.raises(DataError, match=r"empty\.xlsx: the table has no rows"):
+        read_inputs(tmp_path / "empty.xlsx")
 
 
-def test_types_of_frames():
+def test_frames_keep_their_types():
     frame = pd.DataFrame(
         {
             "small": np.array([1, 2], dtype=np.uint8),
-            "large": np.array([1, 2**64 - 1], dtype=np.uint64),
-            "single": np.array([0.5, np.nan], dtype=np.float32),
             "day": pd.to_datetime(["2024-05-01", None]),
-            "time": pd.to_datetime(["2024-05-01 12:30", "2024-05-02 00:00"]),
-            "declared": pd.Categorical(["b", "?"], categories=["c", "b", "?"]),
-            "digits": ["1", "2"],
-            "mixed": [1, "a"],
-            "sparse": pd.arrays.SparseArray([0.0, 1.5]),
-            "nothing": [None, None],
+            "declared": pd.Categorical(["b", None], categories=["c", "b", "?"]),
+            "mixed": [1.0, "a"],
         },
         index=[5, 5],
     )
-    before = frame.copy(deep=True)
-    found = read_inputs(frame)
-    assert [str(found[name].dtype) for name in ("small", "large", "single")] == ["int64", "float64", "float64"]
-    pd.testing.assert_series_equal(found["day"], frame["day"].reset_index(drop=True))
-    pd.testing.assert_series_equal(found["time"], frame["time"].reset_index(drop=True))
-    assert read_inputs(frame, nominal=["day"])["day"].tolist()[0] == "2024-05-01"
-    assert read_inputs(frame, text=["time"])["time"].tolist() == ["2024-05-01T12:30:00", "2024-05-02"]
-    assert found["declared"].cat.categories.tolist() == ["c", "b"]
-    assert found["declared"].isna().tolist() == [False, True]
-    assert found["digits"].tolist() == ["1", "2"]
-    assert found["mixed"].tolist() == ["1", "a"]
-    assert found["sparse"].tolist() == [0, 1.5]
-    assert found["nothing"].isna().all()
-    assert found.index.tolist() == [0, 1]
-    pd.testing.assert_frame_equal(frame, before)
-
-
-def test_declared_values_of_other_libraries(tmp_path):
+    pd.testing.assert_frame_equal(read_inputs(frame), frame.reset_index(drop=True))
+    words = read_inputs(frame, nominal=["small", "mixed", "declared"], text=["day"])
+    assert [words[name].tolist() for name in ("small", "mixed")] == [["1", "2"], ["1", "a"]]
+    assert words["declared"].cat.categories.tolist() == ["c", "b", "?"]
+    assert words["day"].dtype == "string"
     values = pl.DataFrame({"a": pl.Series(["y", None], dtype=pl.Enum(["z", "y"]))})
-    assert read_inputs(values)["a"].cat.categories.tolist() == ["z", "y"]
-    values = pl.DataFrame({"a": pl.Series(["y", "b"], dtype=pl.Categorical)})
-    assert read_inputs(values)["a"].cat.categories.tolist() == ["b", "y"]
-    values = pa.table({"a": pa.DictionaryArray.from_arrays([1, None], ["z", "y"])})
-    pyarrow.parquet.write_table(values, tmp_path / "a.parquet")
-    assert read_inputs(tmp_path / "a.parquet")["a"].cat.categories.tolist() == ["z", "y"]
+    assert read_inputs(values.lazy())["a"].cat.categories.tolist() == ["z", "y"]
 
 
 @pytest.mark.parametrize("library", [pa.table, pl.DataFrame])
@@ -300,42 +227,9 @@ def test_large_whole_numbers_beside_missing_ones_stay_exact(library):
         (pd.DataFrame([[1, 2]], columns=["1", 1]), "the column '1' occurs more than once"),
         (pd.DataFrame({"a": []}), "the table has no rows"),
         (pd.DataFrame(index=[1, 2]), "the table has no columns"),
-        (pd.DataFrame({"a": [[1], [2]]}), r"column 'a' is of type list.*drop=\['a'\]"),
         (pl.DataFrame({"a": [[1], [2]]}), r"column 'a' .*List.*drop=\['a'\]"),
-        (pd.DataFrame({"a": [1.5, np.inf]}), r"column 'a' is infinite in row 2.*drop=\['a'\]"),
-        (pl.DataFrame({"a": [-np.inf, 1.5]}), r"column 'a' is infinite in row 1"),
-        (pd.DataFrame({"a": [1, np.inf]}, dtype=object), r"column 'a' is infinite in row 2"),
-        (pd.DataFrame({"a": pd.to_timedelta([1, 2])}), r"column 'a' is of type timedelta64.*drop=\['a'\]"),
     ],
 )
 def test_frames_that_are_no_tables(frame, message):
     with pytest.raises(DataError, match=message):
         read_inputs(frame)
-
-
-DAY = datetime.date(2024, 5, 1)
-MOMENT = datetime.datetime(2024, 5, 1, 12, 30, 0, 250)
-ZONED = datetime.datetime(2024, 5, 1, 14, 30, 0, 250, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
-DATES = {"day": [DAY, None], "moment": [MOMENT, None], "zoned": [ZONED, None]}
-
-
-@pytest.mark.parametrize("library", ["polars", "pyarrow", "objects", "arrow in pandas", "parquet", "feather"])
-def test_dates_of_every_library(library, tmp_path):
-    table = pa.table(DATES)
-    pyarrow.parquet.write_table(table, tmp_path / "dates.parquet")
-    pyarrow.feather.write_feather(table, tmp_path / "dates.feather")
-    source = {
-        "polars": lambda: pl.DataFrame(DATES),
-        "pyarrow": lambda: table,
-        "objects": lambda: pd.DataFrame(DATES, dtype=object),
-        "arrow in pandas": lambda: table.to_pandas(types_mapper=pd.ArrowDtype),
-    }.get(library, lambda: tmp_path / f"dates.{library}")()
-    found = read_inputs(source)
-    for name, known in (("day", DAY), ("moment", MOMENT), ("zoned", ZONED)):
-        assert pd.api.types.is_datetime64_any_dtype(found[name].dtype), name
-        moment = found[name][0]
-        expected = pd.Timestamp(known)
-        if moment.tzinfo is None and expected.tzinfo is not None:
-            expected = expected.tz_convert("UTC").tz_localize(None)  # polars' moments are in UTC, without saying so
-        assert moment == expected
-        assert found[name].isna().tolist() == [False, True]

@@ -12,7 +12,7 @@ import montechain as mc
 from montechain._files import protect_files
 from montechain.cli import options, output
 from montechain.cli.options import parse_choice, split_names
-from montechain.cli.tables import read_training_table
+from montechain.cli.tables import read_training_table, with_tags_as_targets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +84,7 @@ def evaluate(
     if not names:
         raise ValueError("`--methods` is empty: name at least one, as in --methods CC,MCC.")
     names = names if BASELINE in names else [BASELINE, *names]
-    dataset = read_training_table(file, columns, reading, data)
+    dataset = with_tags_as_targets(read_training_table(file, columns, reading, data), columns)
     folds: Any = int(cv) if cv.isdigit() else cv
     n_folds = folds if isinstance(folds, int) else 1
     rows: list[pd.DataFrame] = []

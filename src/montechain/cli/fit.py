@@ -17,7 +17,7 @@ import montechain as mc
 from montechain._files import check_output_path, protect_files
 from montechain.cli import options, output
 from montechain.cli.options import parse_choice, parse_order, split_names
-from montechain.cli.tables import read_training_table
+from montechain.cli.tables import read_training_table, with_tags_as_targets
 
 __all__ = ["fit"]
 
@@ -78,10 +78,11 @@ def fit(
     }
     chosen = {name: choice for name, choice in choices.items() if choice is not None}
     if order is not None:  # None means "as given" in Python
-        chosen["order"] = parse_order(order, dataset.label_names)
+        chosen["order"] = parse_order(order, with_tags_as_targets(dataset, columns).label_names)
     classifier = _choose_classifier(method, parse_choice(estimator, "--estimator"), random_state=seed, **chosen)
     text = split_names(columns.text)
-    table = mc.TableClassifier(classifier, encoder=mc.TableEncoder(text=text) if text else None)
+    tags: Any = {"tags": split_names(columns.tags), "separator": columns.separator or ";"} if columns.tags else {}
+    table = mc.TableClassifier(classifier, encoder=mc.TableEncoder(text=text) if text else None, **tags)
     started = time.perf_counter()
     with watch_compilation() as compilation:
         _learn(table, dataset)
@@ -90,7 +91,7 @@ def fit(
     about |= {"method": method or "", "fit_seconds": round(seconds, 3)}
     with output.progress("saving"):
         mc.save(table, model, about=about)
-    for remark in [*dataset.notes, *table.encoder_.notes_]:
+    for remark in [*dataset.notes, *table.notes_]:
         output.note(f"note: {remark}")
     if as_json:
         output.print_json({"model": str(model), **about})
@@ -154,7 +155,10 @@ def _record(table: Any, dataset: mc.Dataset, source: str, columns: options.Colum
         "sha256": hashlib.sha256(Path(source).read_bytes()).hexdigest() if Path(source).is_file() else None,
         "rows": len(Y),
         "inputs": [name for name in dataset.feature_names if name not in left_out],
-        "targets": {str(name): [str(value) for value in kinds] for name, kinds in zip(Y, dataset.classes, strict=True)},
+        "targets": {
+            str(name): [str(value) for value in table.tags_.get(name, kinds)]
+            for name, kinds in zip(Y, dataset.classes, strict=True)
+        },
         "unknown_cells": int(Y.isna().to_numpy().sum()),
         # In another file these columns might hold nothing but digits.
         "nominal": of_type("category"),

@@ -34,6 +34,7 @@ ESTIMATOR_HELP = (
     "What learns each target of a chain: logistic, svm, random_forest, extra_trees, hist_gradient_boosting, lightgbm, "
     "xgboost, catboost; with arguments as in 'logistic(C=10)'."
 )
+TAGS_HELP = "Targets whose cells hold any number of tags, as in 'rock;calm'; an empty cell has none."
 LOSS_HELP = "What to minimise: exact_match (the default), hamming, f1, jaccard."
 STRAY_HELP = "Words in a column of numbers: missing (the default of fit) or error (that of predict)."
 
@@ -57,6 +58,8 @@ class Columns:
     drop: Annotated[str | None, names("--drop", help="Columns to leave out, such as identifiers.")] = None
     text: Annotated[str | None, names("--text", help="Columns of running text.")] = None
     nominal: Annotated[str | None, names("--nominal", help="Columns whose numbers or dates are categories.")] = None
+    tags: Annotated[str | None, names("--tags", help=TAGS_HELP)] = None
+    separator: Annotated[str | None, typer.Option(help="What separates the tags of a cell: ';' by default.")] = None
 
 
 @dataclass(frozen=True)

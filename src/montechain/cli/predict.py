@@ -86,12 +86,13 @@ def _decisions(model: Model, X: Any, copied: pd.DataFrame, proba: bool, knowledg
         listed = marginals if isinstance(marginals, list) else [marginals]
         for name, values, table in zip(model.target_names, model.classes, listed, strict=True):
             after.update({f"p({name}={value})": table[:, k] for k, value in enumerate(values)})
-    return _joined(copied, labels, model.target_names, after)
+    return _joined(copied, labels, model.target_columns, after)
 
 
 def _best(model: Model, X: Any, copied: pd.DataFrame, k: int, knowledge: dict[str, Any]) -> pd.DataFrame:
     """Return the best answers of each row, a line for each."""
     import numpy as np
+    import pandas as pd
 
     if not hasattr(model.classifier, "predict_top_k"):
         raise ValueError("`--top-k`: this model has no joint distribution whose best answers could be listed.")
@@ -99,7 +100,10 @@ def _best(model: Model, X: Any, copied: pd.DataFrame, k: int, knowledge: dict[st
     rows, ranks = np.nonzero(top.proba > 0)
     before = copied.iloc[rows].copy()
     before.insert(before.shape[1], "rank", ranks + 1, allow_duplicates=True)
-    return _joined(before, top.labels[rows, ranks], model.target_names, {"probability": top.proba[rows, ranks]})
+    labels = top.labels[rows, ranks]
+    if model.target_columns != model.target_names:
+        labels = model.classifier.join_tags(pd.DataFrame(labels, columns=model.target_names))
+    return _joined(before, labels, model.target_columns, {"probability": top.proba[rows, ranks]})
 
 
 def _joined(before: pd.DataFrame, labels: Any, targets: list[str], after: dict[str, Any]) -> pd.DataFrame:

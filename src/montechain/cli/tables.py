@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,12 +17,7 @@ from montechain.errors import DataError, ModelFileError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Model", "open_model", "read_new_rows", "read_training_table"]
-
-DATE = re.compile(r"\d{4}-\d\d?-\d\d?([T ].*)?|\d{4}/\d\d?/\d\d?( .*)?|\d\d?[./]\d\d?[./]\d{2,4}( .*)?")
-"""How dates are written in tables of text."""
-MANY_CLASSES = 20
-"""A target with more classes than this, and hardly two rows of each, gets a note."""
+__all__ = ["Model", "open_model", "read_new_rows", "read_training_table", "with_tags_as_targets"]
 
 
 def read_training_table(source: str, columns: Columns, reading: Reading, data: Path | None) -> mc.Dataset:
@@ -48,33 +41,31 @@ def read_training_table(source: str, columns: Columns, reading: Reading, data: P
             raise DataError(f"there is no such file, and no data set of this name. By name: {listed}.", path=source)
         check_input_path(source)
     targets = parse_targets(columns.targets)
-    kinds: Any = {name: split_names(getattr(columns, name)) for name in ("drop", "text", "nominal")}
+    kinds: Any = {name: split_names(getattr(columns, name)) for name in ("drop", "text", "nominal", "tags")}
+    if kinds["tags"]:
+        if not isinstance(targets, list | None):
+            raise ValueError(f"`--tags` needs the other targets by name, not `--targets {columns.targets}`.")
+        targets = [*(targets or []), *(name for name in kinds["tags"] if name not in (targets or []))]
     with output.progress("reading"):
         dataset = mc.read_dataset(source, targets=targets, **kinds, **reading.options(stray="missing"))
     if isinstance(targets, list):
         classes = dict(zip(dataset.label_names, dataset.classes, strict=True))
         dataset = replace(dataset, Y=dataset.Y[targets], classes=[classes[name] for name in targets])
-    _check_targets(dataset, source, kinds["nominal"])
+    if len(dataset.Y) < 2:
+        raise DataError("at least 2 rows with a known target are needed to learn from.", path=source)
     return dataset
 
 
-def _check_targets(dataset: mc.Dataset, file: str, nominal: list[str]) -> None:
-    """Refuse tables that nothing can be learned from, and tell about targets that look like a mistake."""
-    n_rows = len(dataset.Y)
-    if n_rows < 2:
-        raise DataError(f"{n_rows or 'no'} row with a known target: at least 2 are needed to learn from.", path=file)
-    for name, column in dataset.Y.items():
-        kinds = column.dropna().unique()
-        if name not in nominal and all(DATE.fullmatch(str(kind)) for kind in kinds):
-            raise DataError(
-                f"the target {name!r} holds dates, such as {kinds[0]}. Targets are classes: turn the dates into some "
-                f"first, such as months, or take each date for a class with --nominal {shlex.quote(str(name))}.",
-                path=file,
-            )
-        if len(kinds) == 1:
-            output.note(f"note: the target {name!r} is {kinds[0]!r} in every row, so this is always predicted.")
-        elif len(kinds) > max(MANY_CLASSES, n_rows / 2):
-            output.note(f"note: the target {name!r} has {len(kinds)} classes in {n_rows} rows. Is it an identifier?")
+def with_tags_as_targets(dataset: mc.Dataset, columns: Columns) -> mc.Dataset:
+    """Return a data set with a target, 0 or 1, for each tag."""
+    from montechain._tags import expand_tags
+
+    tags = split_names(columns.tags)
+    if not tags:
+        return dataset
+    classes = dict(zip(dataset.label_names, dataset.classes, strict=True))
+    Y, _ = expand_tags(dataset.Y, tags, columns.separator or ";")
+    return replace(dataset, Y=Y, classes=[classes.get(name, [0, 1]) for name in Y])
 
 
 @dataclass(frozen=True)
@@ -97,6 +88,11 @@ class Model:
 
         names = getattr(innermost(self.classifier), "target_names_", None)
         return [str(name) for name in named_labels(names, len(self.classes))]
+
+    @property
+    def target_columns(self) -> list[str]:
+        """The columns of a table that hold the targets; one with tags holds several."""
+        return getattr(self.classifier, "_target_columns", self.target_names)
 
     @property
     def classes(self) -> list[Any]:
@@ -157,10 +153,12 @@ def read_new_rows(
     import pandas as pd
 
     with output.progress("reading"):
-        dataset = _read_known_columns(file, model, model.target_names if given else [], reading.options(stray="error"))
+        dataset = _read_known_columns(
+            file, model, model.target_columns if given else [], reading.options(stray="error")
+        )
     if given and not dataset.label_names:
         raise ValueError(f"`--given`, but no target is filled in anywhere in {file}.")
-    if not given and (there := [name for name in model.target_names if name in dataset.feature_names]):
+    if not given and (there := [name for name in model.target_columns if name in dataset.feature_names]):
         listed = ", ".join(there[:5]) + (", ..." if len(there) > 5 else "")
         output.note(f"note: the targets {listed} in {file} are ignored; --given conditions on them.")
     frame = dataset.X if isinstance(dataset.X, pd.DataFrame) else pd.DataFrame(index=range(len(dataset.Y)))
@@ -174,7 +172,7 @@ def read_new_rows(
     copied = frame[list(dict.fromkeys([*key, *keep]))].copy()
     if not key:
         copied.insert(0, "row", range(1, len(copied) + 1), allow_duplicates=True)
-    inputs = model.input_names or [name for name in dataset.feature_names if name not in model.target_names]
+    inputs = model.input_names or [name for name in dataset.feature_names if name not in model.target_columns]
     return replace(dataset, name=file).with_inputs(inputs), copied
 
 
@@ -196,6 +194,7 @@ def _read_known_columns(file: str, model: Model, targets: list[str], reading: di
             )  # fmt: skip
     kinds: Any = {key: model.recorded(key) for key in ("text", "nominal", "numeric")}
     kinds["nominal"] = [*kinds["nominal"], *model.word_targets]
+    kinds["tags"] = [name for name in getattr(model.classifier, "tags_", {}) if name in targets]
     typed = [*model.input_names, *targets] if model.input_names else None
     dataset = mc.read_dataset(file, targets=targets, partial=True, typed=typed, **kinds, **reading)
     Y = dataset.Y

@@ -1,4 +1,4 @@
-"""Data sets: reading files of the field, the paper's thirteen by name, embedded and invented ones."""
+"""Data sets: files of many formats, the paper's thirteen by name, bundled and generated ones."""
 
 from montechain.datasets.arff import read_arff
 from montechain.datasets.catalogue import DATASETS, CatalogueEntry, Figures, list_datasets, load_dataset

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf, isinf, nan
-from operator import lt
+from math import isinf, nan
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -25,25 +24,30 @@ KINDS = {"numeric": "numeric", "real": "numeric", "integer": "numeric", "string"
 KEYWORDS = ("@relation", "@attribute", "@data")
 FORM = (
     "Declare an attribute as @attribute name type; the type is numeric, string, date, or its values {in, braces}. "
-    "Quote names and values that hold a space, a comma or a brace."
+    "Quote names and values that hold a space, a comma or a brace. Weights and relational attributes are not supported."
 )
 SHOWN = 12
 """Maximum number of declared values listed in an error."""
 
 # Possessive throughout, so that no line, however long or wrong, is looked at twice.
-TOKEN = re.compile(
-    r"""[ \t]*+(?: (?P<quoted> '[^'\\]*+(?:\\.[^'\\]*+)*+' | "[^"\\]*+(?:\\.[^"\\]*+)*+" ) (?=[ \t,{}%]|$)
-    | (?P<sign> [{},]) | (?P<end> % | $) | (?P<word> [^ \t,{}%'"][^ \t,{}]*+) )""",
-    re.VERBOSE,
-)
+QUOTED = r"""'[^'\\]*+(?:\\.[^'\\]*+)*+'|"[^"\\]*+(?:\\.[^"\\]*+)*+\""""
+VALUE = rf"""(?:{QUOTED}|[^ \t,{{}}%'"][^ \t,{{}}]*+)"""
+VALUES = re.compile(VALUE)
+GAP = re.compile(r"[ \t]*+,[ \t]*+|[ \t]++")
+LIST = rf"[ \t]*+{VALUE}(?:(?:{GAP.pattern}){VALUE})*+[ \t]*+"
+COMMENT = r"[ \t]*+(?:%.*+)?+"
+RELATION = re.compile(rf"[ \t]*+(?:(?P<quoted>{QUOTED}){COMMENT}|(?P<plain>[^'\"].*+)?+)")
+KIND = r"(?<=[ \t])(?P<kind>[^ \t,{}%'\"]++)(?P<rest>.*+)"
+ATTRIBUTE = re.compile(rf"[ \t]++(?P<name>{VALUE})[ \t]*+(?:{KIND}|\{{(?P<values>{LIST})\}}{COMMENT})")
+DENSE_ROW = re.compile(rf"(?P<cells>{LIST}){COMMENT}")
+SPARSE_CELL = re.compile(rf"[ \t]*+([^ \t,{{}}]++)[ \t]++({VALUE})[ \t]*+")
+SPARSE_ROW = re.compile(rf"\{{(?P<cells>{SPARSE_CELL.pattern}(?:,{SPARSE_CELL.pattern})*+|[ \t]*+)\}}{COMMENT}")
+REST = {"numeric": rf"([ \t]*+\[.*)?{COMMENT}", "date": rf"([ \t]++{VALUE})?{COMMENT}", "string": COMMENT}
+"""What may follow the type of an attribute: a range, as in old files, or the format of a date."""
 ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 CONTROL = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "a": "\a", "v": "\v"}
 NUMBER = re.compile(r"[+-]?+(?:nan|(?:\d++(?:\.\d*+)?+|\.\d++)(?:e[+-]?+\d++)?+)", re.ASCII | re.IGNORECASE)
 NOT_IN_NUMBERS = re.compile(r"[^0-9+\-.enaENA\n]")
-INDEX = re.compile(r"[0-9]{1,9}")
-SEPARATOR = re.compile(r"[ \t]*+,[ \t]*+|[ \t]++")
-CELL = r"""[ \t]*+[0-9]++[ \t]++[^ \t,{}'"%?_\x00-\x1f\x7f-\U0010ffff]++[ \t]*+"""
-PLAIN_SPARSE_ROW = re.compile(rf"\{{[ \t]*+(?:{CELL}(?:,{CELL})*+)?+\}}")
 
 
 @dataclass(frozen=True)
@@ -91,19 +95,6 @@ class Line(NamedTuple):
     def refuse(self, message: str) -> NoReturn:
         """Raise an error that names the file and the line."""
         raise DataError(message, path=self.path, line=self.number)
-
-    def tokens(self, start: int = 0) -> list[tuple[str, str]]:
-        """Return the quoted texts, words and signs of the line, up to a comment, each with its kind."""
-        tokens: list[tuple[str, str]] = []
-        while True:
-            match = TOKEN.match(self.text, start)
-            if match is None or match.lastgroup is None:
-                self.refuse(f"a quote is not closed, or not followed by a comma: {shortened(self.text[start:])!r}.")
-            if match.lastgroup == "end":
-                return tokens
-            text = match[match.lastgroup]
-            tokens.append((match.lastgroup, ESCAPE.sub(_escaped, text[1:-1]) if match["quoted"] else text))
-            start = match.end()
 
 
 def read_arff(path: str | Path, *, encoding: str = "utf-8") -> ArffTable:
@@ -158,20 +149,20 @@ def _header(lines: Iterator[Line], path: str | Path) -> tuple[str, list[Attribut
     attributes: dict[str, Attribute] = {}
     for line in lines:
         word = re.split(r"[ \t]", line.text, maxsplit=1)[0]
+        rest = line.text[len(word) :]
         match word.lower():
             case "@relation":
-                if relation is not None:
-                    line.refuse("a second @relation.")
-                relation = line.text[len(word) :].strip(" \t")
-                if relation.startswith(("'", '"')):
-                    relation = line.tokens(len(word))[0][1]
+                found = RELATION.fullmatch(rest)
+                if found is None or relation is not None:
+                    line.refuse("a quote is not closed." if found is None else "a second @relation.")
+                relation = _unquoted(found["quoted"] or found["plain"] or "")
             case "@attribute":
-                attribute = _attribute(line, line.tokens(len(word)))
+                attribute = _attribute(line, rest)
                 if attribute.name in attributes:
                     line.refuse(f"the attribute {attribute.name!r} is declared twice. Rename one.")
                 attributes[attribute.name] = attribute
             case "@data":
-                if line.tokens(len(word)):
+                if re.fullmatch(COMMENT, rest) is None:
                     line.refuse(f"{shortened(line.text)!r}: rows begin on the line after @data.")
                 if not attributes:
                     line.refuse("@data without an @attribute before it.")
@@ -182,46 +173,24 @@ def _header(lines: Iterator[Line], path: str | Path) -> tuple[str, list[Attribut
     raise DataError("the file is empty, or ends without a line @data: it is not ARFF, or is cut off.", path=path)
 
 
-def _attribute(line: Line, tokens: list[tuple[str, str]]) -> Attribute:
-    if len(tokens) < 2 or tokens[0][0] == "sign":
+def _attribute(line: Line, text: str) -> Attribute:
+    """Return what a line declares after ``@attribute``."""
+    found = ATTRIBUTE.fullmatch(text)
+    if found is None:
         line.refuse(FORM)
-    (_, name), (kind, word), *rest = tokens
-    if (kind, word) == ("sign", "{"):
-        end = rest.index(("sign", "}")) if ("sign", "}") in rest else line.refuse(f"there is no closing brace. {FORM}")
-        categories = _separated(line, rest[:end], f"a value of the attribute {name!r}")
+    name, word = _unquoted(found["name"]), found["kind"] or ""
+    if found["values"]:
+        categories = tuple(map(_unquoted, VALUES.findall(found["values"])))
         if len(set(categories)) < len(categories):
             line.refuse(f"the attribute {name!r} declares a value twice.")
-        attribute, rest = Attribute(name, "nominal", tuple(categories)), rest[end + 1 :]
-    elif word.lower() in KINDS:
-        attribute = Attribute(name, KINDS[word.lower()])
-        if attribute.kind == "date" and rest and rest[0][0] != "sign":
-            rest = rest[1:]  # the format
-        elif attribute.kind == "numeric" and rest and rest[0][1].startswith("["):
-            rest = []  # a range such as [0, 1], as in old files
-    elif word.lower() == "relational":
-        line.refuse(f"{name!r} is a relational attribute: tables within tables are not supported.")
-    else:
+        return Attribute(name, "nominal", categories)
+    kind = KINDS.get(word.lower())
+    if kind is None:
         hint = nearest(word[:40], KINDS) or "."
         line.refuse(f"the attribute {name!r} has the unknown type {shortened(word)!r}{hint} {FORM}")
-    if rest:
-        what = "weights are not supported" if rest[0] == ("sign", "{") else FORM
-        line.refuse(f"{shortened(rest[0][1])!r} follows the type of the attribute {name!r}: {what}")
-    return attribute
-
-
-def _separated(line: Line, tokens: list[tuple[str, str]], what: str) -> list[Any]:
-    """Return values that commas or spaces separate; None for a question mark without quotes, if `what` is a cell."""
-    values: list[Any] = []
-    is_open = True
-    for kind, text in tokens:
-        if kind != "sign":
-            values.append(None if text == "?" and kind == "word" and what == "a cell" else text)
-        elif is_open or text != ",":
-            line.refuse(f"{what} is absent before {text!r}. Write ? for missing; quote values with a comma or a brace.")
-        is_open = kind == "sign"
-    if is_open:
-        line.refuse(f"{what} is absent at the end: {shortened(line.text[-40:])!r}.")
-    return values
+    if re.fullmatch(REST[kind], found["rest"]) is None:
+        line.refuse(f"{shortened(found['rest'].strip())!r} follows the type of the attribute {name!r}. {FORM}")
+    return Attribute(name, kind)
 
 
 def _dense(lines: list[Line], attributes: list[Attribute]) -> pd.DataFrame:
@@ -232,25 +201,31 @@ def _dense(lines: list[Line], attributes: list[Attribute]) -> pd.DataFrame:
         try:
             frame[attribute.name] = _column(cells, attribute)
         except (KeyError, ValueError):
+            convert = _number if attribute.categories is None else attribute.codes.__getitem__
             for cell, line in zip(cells, lines, strict=True):
-                _check(cell, attribute, line)
+                try:
+                    _ = cell is None or convert(cell)
+                except (KeyError, ValueError):
+                    _refuse(str(cell), attribute, line)
             raise
     return pd.DataFrame(frame)
 
 
 def _cells(line: Line, width: int) -> list[Any]:
-    cells: list[Any]
     text = line.text
-    if "'" in text or '"' in text or "%" in text or "{" in text or "}" in text:
-        tokens = line.tokens()
-        if ("sign", "{") in tokens:
-            line.refuse("a brace in a dense row: sparse rows cannot follow dense ones; weights are not supported.")
-        cells = _separated(line, tokens, "a cell")
+    if set(text) & set("'\"%{}"):
+        row = DENSE_ROW.fullmatch(text)
+        if row is None:
+            line.refuse(
+                "the row cannot be read: close quotes, and put a comma after them; write ? for missing; quote values "
+                "with a comma or a brace. Sparse rows cannot follow dense ones, and weights are not supported."
+            )
+        cells = [None if cell == "?" else _unquoted(cell) for cell in VALUES.findall(row["cells"])]
     else:
-        cells = SEPARATOR.split(text) if " " in text or "\t" in text else text.split(",")
-        if "" in cells:
-            line.refuse(f"cell {cells.index('') + 1} is empty: write ? for missing, '' for an empty text.")
-        cells = [None if cell == "?" else cell for cell in cells] if "?" in text else cells
+        words = GAP.split(text) if " " in text or "\t" in text else text.split(",")
+        if "" in words:
+            line.refuse(f"cell {words.index('') + 1} is empty: write ? for missing, '' for an empty text.")
+        cells = [None if cell == "?" else cell for cell in words]
     if len(cells) != width:
         line.refuse(
             f"the row has {len(cells)} cells, but there are {width} attributes. Quote values with a space or a comma."
@@ -276,17 +251,29 @@ def _column(cells: Sequence[str | None], attribute: Attribute) -> Any:
 
 def _sparse(lines: list[Line], attributes: list[Attribute]) -> sp.csr_array:
     """Return rows that name only some cells, as ``{index value, index value}``."""
-    readers: dict[str, Any] = {"numeric": float, "string": lambda text: 1.0, "date": lambda text: 1.0}
+    readers: dict[str, Any] = {"numeric": _number, "string": lambda text: 1.0, "date": lambda text: 1.0}
     convert = [readers.get(attribute.kind, attribute.codes.__getitem__) for attribute in attributes]
+    places = {str(place): place for place in range(len(attributes))}
     indices: list[int] = []
     values: list[float] = []
     starts = [0]
     for line in lines:
-        row_indices, row_values = _plain_row(line.text, convert) or _odd_row(line, attributes, convert)
-        if not all(map(lt, row_indices, row_indices[1:])):
-            line.refuse("the indices of a row must increase.")
-        indices += row_indices
-        values += row_values
+        row = SPARSE_ROW.fullmatch(line.text)
+        if row is None:
+            line.refuse("the row is not of the form {index value, …}; weights of rows are not supported.")
+        last = -1
+        for index, cell in SPARSE_CELL.findall(row["cells"]):
+            place = places.get(index, -1)
+            if place < 0:
+                line.refuse(f"{shortened(index)!r} is not the index of an attribute: 0 to {len(attributes) - 1}.")
+            if place <= last:
+                line.refuse("the indices of a row must increase.")
+            try:
+                values.append(nan if cell == "?" else convert[place](_unquoted(cell)))
+            except (KeyError, ValueError):
+                _refuse(_unquoted(cell), attributes[place], line)
+            indices.append(place)
+            last = place
         starts.append(len(indices))
     content = (np.array(values, dtype=np.float64), np.array(indices, dtype=np.int64), np.array(starts))
     array = sp.csr_array(content, shape=(len(lines), len(attributes)))
@@ -294,53 +281,24 @@ def _sparse(lines: list[Line], attributes: list[Attribute]) -> sp.csr_array:
     return array
 
 
-def _plain_row(text: str, convert: list[Callable[[str], float]]) -> tuple[list[int], list[float]] | None:
-    """Return the indices and values of a row in which nothing is quoted, missing or odd; None otherwise."""
-    if PLAIN_SPARSE_ROW.fullmatch(text) is None:
-        return None
-    cells = text[1:-1].replace(",", " ").split()
-    try:
-        indices = [int(cell) for cell in cells[::2]]
-        values = [convert[j](cell) for j, cell in zip(indices, cells[1::2], strict=True)]
-    except (KeyError, ValueError, IndexError):
-        return None
-    return None if inf in values or -inf in values else (indices, values)
+def _number(text: str) -> float:
+    if NUMBER.fullmatch(text) is None or isinf(value := float(text)):
+        raise ValueError
+    return value
 
 
-def _odd_row(
-    line: Line, attributes: list[Attribute], convert: list[Callable[[str], float]]
-) -> tuple[list[int], list[float]]:
-    first, *inner = line.tokens()
-    last = inner.pop() if inner else first
-    signs = {place: text for place, (kind, text) in enumerate(inner) if kind == "sign"}
-    is_complete = (first, last) == (("sign", "{"), ("sign", "}")) and len(inner) % 3 == (2 if inner else 0)
-    if not is_complete or signs != dict.fromkeys(range(2, len(inner), 3), ","):
-        line.refuse("the row is not of the form {index value, …}; weights of rows are not supported.")
-    indices, values = [], []
-    for (kind, text), value in zip(inner[::3], inner[1::3], strict=True):
-        if kind != "word" or INDEX.fullmatch(text) is None or int(text) >= len(attributes):
-            line.refuse(f"{shortened(text)!r} is not the index of an attribute: 0 to {len(attributes) - 1}.")
-        indices.append(int(text))
-        if value == ("word", "?"):
-            values.append(nan)
-        else:
-            _check(value[1], attributes[int(text)], line)
-            values.append(convert[int(text)](value[1]))
-    return indices, values
-
-
-def _check(text: str | None, attribute: Attribute, line: Line) -> None:
+def _refuse(text: str, attribute: Attribute, line: Line) -> NoReturn:
     """Refuse a cell that does not fit its attribute."""
-    if text is None:
-        return
-    if attribute.categories is not None and text not in attribute.codes:
-        declared = ", ".join(attribute.categories[:SHOWN]) + (", …" if len(attribute.categories) > SHOWN else "")
-        hint = nearest(shortened(text), attribute.categories[:1000]) or "."
-        line.refuse(
-            f"{shortened(text)!r} is not a declared value of {attribute.name!r}: {declared}{hint} ? means missing."
-        )
-    if attribute.kind == "numeric" and (NUMBER.fullmatch(text) is None or isinf(float(text))):
+    if attribute.categories is None:
         line.refuse(f"{shortened(text)!r} is not a finite number, but {attribute.name!r} is numeric. ? means missing.")
+    declared = ", ".join(attribute.categories[:SHOWN]) + (", …" if len(attribute.categories) > SHOWN else "")
+    hint = nearest(shortened(text), attribute.categories[:1000]) or "."
+    line.refuse(f"{shortened(text)!r} is not a declared value of {attribute.name!r}: {declared}{hint} ? means missing.")
+
+
+def _unquoted(text: str) -> str:
+    """Return a token without its quotes and escapes."""
+    return ESCAPE.sub(_escaped, text[1:-1]) if text[:1] in ("'", '"') else text
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files as package_files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,8 +26,6 @@ __all__ = ["DATASETS", "CatalogueEntry", "Figures", "StoredFile", "list_datasets
 
 FOLDER_VARIABLE = "MONTECHAIN_DATA"
 """The environment variable that names the data folder."""
-
-PARTS = ("all", "train", "test")
 
 DIGIT_FACTS = {
     "parity": ("even odd", "0101010101"),
@@ -112,14 +111,9 @@ class CatalogueEntry:
     missing: list[str]
 
     @property
-    def embedded(self) -> bool:
-        """Whether it needs no files."""
-        return self.found is not None and not self.parts
-
-    @property
     def has_split(self) -> bool:
         """Whether it has an official training and test part."""
-        return self.embedded or "train" in self.parts
+        return "train" in self.parts or self.state == "embedded"
 
     @property
     def present(self) -> bool:
@@ -129,7 +123,7 @@ class CatalogueEntry:
     @property
     def state(self) -> str:
         """Whether it can be loaded, in a few words."""
-        if self.found is None or self.embedded:
+        if self.found is None or not self.parts:
             return "embedded" if self.found else "not public"
         if self.missing:
             return f"absent: {self.missing[0]}" + (f" and {len(self.missing) - 1} more" if self.missing[1:] else "")
@@ -149,19 +143,20 @@ class CatalogueEntry:
         return f"{self.title} ({self.field}). {self.note} Cite: {self.citation}.{origin}"
 
 
+def _from_json(pairs: list[tuple[str, Any]]) -> Any:
+    """Return a JSON object as the class that it describes."""
+    given = dict(pairs)
+    if "name" in given:
+        return CatalogueEntry(**given, missing=[])
+    if "N" in given:
+        return Figures(**{**given, "K": tuple(given["K"])})
+    return StoredFile(**given) if "sha256" in given else given
+
+
 @cache
 def _catalogue() -> dict[str, CatalogueEntry]:
     content = package_files("montechain.datasets").joinpath("catalogue.json").read_text(encoding="utf-8")
-    entries = {}
-    for given in json.loads(content):
-        for key in ("paper", "found"):
-            if given[key]:
-                N, L, K, d, LC = given[key]
-                given[key] = Figures(N, L, tuple(K), d, LC)
-        given["parts"] = {part: [StoredFile(**file) for file in files] for part, files in given["parts"].items()}
-        given["label_list"] = given["label_list"] and StoredFile(**given["label_list"])
-        entries[given["name"]] = CatalogueEntry(**given, missing=[])
-    return entries
+    return {entry.name: entry for entry in json.loads(content, object_pairs_hook=_from_json)}
 
 
 DATASETS = tuple(_catalogue())
@@ -235,9 +230,9 @@ def load_dataset(name: str, *, data: str | Path | None = None, part: str = "all"
     entry = _catalogue().get(name)
     if entry is None:
         close = nearest(str(name), DATASETS) or "."
-        raise ValueError(f"there is no data set {name!r}{close} By name there are {', '.join(DATASETS)}.")
-    if part not in PARTS:
-        raise ValueError(f"`part={part!r}` is not one of {', '.join(map(repr, PARTS))}{nearest(str(part), PARTS)}")
+        raise ValueError(f"there is no data set {name!r}{close} The names are {', '.join(DATASETS)}.")
+    if part not in ("all", "train", "test"):
+        raise ValueError(f"`part={part!r}` must be 'all', 'train' or 'test'.")
     if entry.found is None:
         raise DataError(
             f"{entry.title} cannot be loaded: {entry.note[0].lower()}{entry.note[1:]} See {entry.citation}. A file of "
@@ -248,9 +243,18 @@ def load_dataset(name: str, *, data: str | Path | None = None, part: str = "all"
             f"`part={part!r}`: {name!r} has no official training and test part. Leave `part` out, and split it as you "
             "wish."
         )
-    if entry.embedded:
+    if entry.state == "embedded":
         return _load_digits(part)
-    return _load(entry, _data_folder(data, entry), part, verify)
+    folder = data if data is not None else os.environ.get(FOLDER_VARIABLE) or None
+    if folder is None or not Path(folder).is_dir():
+        problem = "no data folder is named" if folder is None else f"there is no folder {str(folder)!r}"
+        layout = "; ".join(f"{file.path} from {file.source}" for file in entry.files)
+        raise DataError(
+            f"the data set {entry.name!r} is read from files, and {problem}. Set the environment variable "
+            f"{FOLDER_VARIABLE} to a folder, or pass it as `data` (on the command line: --data). It holds one folder "
+            f"per data set; these files, from GitHub, compressed or not, are needed here: {layout}."
+        )
+    return _load(entry, Path(folder), part, verify)
 
 
 def _load(entry: CatalogueEntry, folder: Path, part: str, verify: bool) -> Dataset:
@@ -263,20 +267,6 @@ def _load(entry: CatalogueEntry, folder: Path, part: str, verify: bool) -> Datas
         return replace(dataset, name=f"{entry.name}-{part}", description=entry.description + note)
     split = partial(_split, partial(_load, entry, folder, verify=verify)) if entry.has_split else None
     return replace(dataset, name=entry.name, description=entry.description, _load_split=split)
-
-
-def _data_folder(data: str | Path | None, entry: CatalogueEntry) -> Path:
-    """Return the data folder, or say how to name it and which files belong into it."""
-    given = data if data is not None else os.environ.get(FOLDER_VARIABLE) or None
-    if given is not None and Path(given).is_dir():
-        return Path(given)
-    problem = "no data folder is named" if given is None else f"there is no folder {str(given)!r}"
-    layout = "; ".join(f"{file.path} from {file.source}" for file in entry.files)
-    raise DataError(
-        f"the data set {entry.name!r} is read from files, and {problem}. Set the environment variable "
-        f"{FOLDER_VARIABLE} to a folder, or pass it as `data` (on the command line: --data). It holds one folder per "
-        f"data set; these files, from GitHub, compressed or not, are needed here: {layout}."
-    )
 
 
 def _load_digits(part: str) -> Dataset:

@@ -1,12 +1,10 @@
-"""The typing pass: from the cells of a table to columns of numbers, dates, words or text.
+"""The typing pass: from the cells of a text file to columns of numbers, dates, words or text.
 
 Every column goes through it once. Notes say, in plain sentences, what was found that you may want to know about.
 """
 
 from __future__ import annotations
 
-import datetime
-import decimal
 import re
 from collections.abc import Callable, Collection
 from contextlib import suppress
@@ -21,10 +19,12 @@ from pandas.api import types
 from montechain._columns import DATE
 from montechain.errors import DataError
 
-__all__ = ["MISSING_VALUES", "ColumnTyper"]
+__all__ = ["DATES_AS_LABELS", "MISSING_VALUES", "ColumnTyper"]
 
 MISSING_VALUES = ("?", "NA", "N/A", "<NA>", "NaN", "nan", "None", "null", "NULL")
 """Cells that mean "unknown", besides an empty one."""
+SHOWN_STRAYS = 5
+"""Maximum number of stray cells that a note lists."""
 MOST_STRAYS = 0.05
 """Maximum share of words in a column of numbers."""
 
@@ -32,28 +32,26 @@ NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?)",
 WHOLE = re.compile(r"[+-]?\d{1,19}", re.ASCII)
 CODE = re.compile(r"[+-]?0\d", re.ASCII)
 NUMBER_WITH_COMMA = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d*,\d+)")
-BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
-SCALARS = (str, bool, int, float, decimal.Decimal, datetime.date, datetime.time, np.generic)
-NOT_UNDERSTOOD = (
-    "column {name!r} is of type {kind}, which is neither a number nor a class nor text. Leave it out with "
-    "drop=[{name!r}], or make numbers or text of it."
+DATES_AS_LABELS = (
+    "the target {name!r} holds dates, such as {word!r}. Targets are classes: turn the dates into months, say, or make "
+    "each date a class with nominal=[{name!r}] (on the command line: --nominal {name})."
 )
+BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 
 
 @dataclass
 class ColumnTyper:
     """Types the columns of one table, and collects notes about them.
 
-    `kinds` names columns whose kind is known: "number", "nominal", "text" or "label", which has no stray cells.
-    `parses` says that strings may be numbers and truth values, as in a text file. For messages there are `path` and
-    `line_of`, a function from a row to its line; without it, rows are counted from 1. `read_dataset` describes the
-    others.
+    `kinds` names columns whose kind is known: "number", "nominal", "text", "label", which has no stray cells, or
+    "tags", which has no missing ones. For messages there are `path` and `line_of`, a function from a row to its line.
+    `read_dataset` describes the others.
 
-    >>> typer = ColumnTyper(parses=True)
+    >>> typer = ColumnTyper(line_of=lambda row: row + 2)
     >>> typer.column(pd.Series([*"1234567890" * 2, "heavy"]), "weight")[-2:]
     array([ 0., nan])
     >>> typer.notes
-    ["column 'weight': 20 of 21 values are numbers; row 21 holds 'heavy', which is treated as missing."]
+    ["column 'weight': 20 of 21 values are numbers; line 22 holds 'heavy'. What is not a number is treated as missing."]
     """
 
     kinds: dict[str, str] = field(default_factory=dict)
@@ -61,9 +59,8 @@ class ColumnTyper:
     decimal: str = "."
     thousands: str | None = None
     stray: str = "missing"
-    parses: bool = False
     path: str | Path | None = None
-    line_of: Callable[[int], int] | None = None
+    line_of: Callable[[int], int] = field(default=lambda row: row + 1)
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -79,67 +76,29 @@ class ColumnTyper:
             raise ValueError(f"`stray={self.stray!r}` must be 'missing' or 'error'.")
 
     def column(self, cells: pd.Series, name: str) -> Any:
-        """Return one column: integers, floats (NaN where missing), truth values, dates, categories or strings."""
+        """Return one column: integers, floats (NaN where missing), truth values, categories or strings."""
         kind = self.kinds.get(name, "any")
-        if isinstance(cells.dtype, pd.SparseDtype):
-            cells = cells.sparse.to_dense()
-        if types.is_object_dtype(cells.dtype):
-            cells = self._of_one_type(cells, name)
-        dtype = cells.dtype
-        is_date = types.is_datetime64_any_dtype(dtype)
-        is_words = types.is_string_dtype(cells) or types.is_object_dtype(dtype)
-        if isinstance(dtype, pd.CategoricalDtype) and kind != "text":
-            kept = [word for word in dtype.categories if word not in self.missing_values]
-            return cells.array if len(kept) == len(dtype.categories) else cells.array.set_categories(kept)
-        if is_words or kind in ("text", "nominal") or (kind == "label" and is_date):
-            return self._from_words(cells, name, kind)
-        if types.is_bool_dtype(dtype):
-            return _truths(cells.astype("boolean").array, kind)
-        if kind == "label" and types.is_integer_dtype(dtype):
-            return cells.array  # exact beside missing cells, too
-        if types.is_numeric_dtype(dtype):
-            return self._finite(_numpy(cells), name)
-        if is_date:
-            return pd.to_datetime(cells).array  # Arrow's types too, which pandas wraps
-        self._refuse(NOT_UNDERSTOOD.format(name=name, kind=dtype))
-
-    def _refuse(self, message: str, row: int | None = None) -> NoReturn:
-        """Raise an error that names the file and, if it is known, the line."""
-        line = None if row is None or self.line_of is None else self.line_of(row)
-        raise DataError(message, path=self.path, line=line)
-
-    def _of_one_type(self, cells: pd.Series, name: str) -> pd.Series:
-        """Return objects in their common type, if they have one."""
-        found = types.infer_dtype(cells, skipna=True)
-        if found in ("empty", "decimal", "floating", "mixed-integer-float"):
-            return cells.where(cells.notna(), np.nan).astype(np.float64)
-        if found in ("integer", "boolean"):
-            return cells.convert_dtypes()
-        if found in ("date", "datetime", "datetime64"):
-            return pd.to_datetime(cells)
-        for value in cells.dropna() if found != "string" else ():
-            if not isinstance(value, SCALARS):
-                self._refuse(NOT_UNDERSTOOD.format(name=name, kind=type(value).__name__))
-        return cells
-
-    def _from_words(self, cells: pd.Series, name: str, kind: str) -> Any:
-        codes, found = pd.factorize(cells)
-        words = [_string(value).strip() for value in found.tolist()]
-        known = [None if not word or word in self.missing_values else word for word in words]
-        place, distinct = pd.factorize(np.array([*known, None], dtype=object))  # strings may now be equal
-        codes, words = place[codes], distinct.tolist()
+        if types.is_bool_dtype(cells.dtype):
+            return cells.to_numpy()
+        if types.is_numeric_dtype(cells.dtype):
+            return self._finite(cells.to_numpy(np.float64 if cells.dtype == np.uint64 else None), name)
+        codes, words = self._words(cells)
+        if kind == "tags":
+            return np.array([*words, ""], dtype=object)[codes]
         if kind not in ("text", "nominal"):
             if not words:
                 return np.full(len(codes), np.nan)
-            mixed = types.is_object_dtype(cells.dtype) and types.infer_dtype(cells, skipna=True) != "string"
-            if self.parses or mixed or kind == "number":
-                column = self._numbers(words, codes, name, kind)
-                if column is not None:
-                    return column
-                if BOOLEANS.keys() >= set(words):
-                    truths = np.array([*map(BOOLEANS.__getitem__, words)])[codes]
-                    return _truths(pd.arrays.BooleanArray(truths, codes < 0), kind)
-            if kind != "label" and all(map(DATE.match, words)):
+            column = self._numbers(words, codes, name, kind)
+            if column is not None:
+                return column
+            if BOOLEANS.keys() >= set(words):
+                truths = pd.array([*map(BOOLEANS.__getitem__, words), None], dtype="boolean")[codes]
+                if kind == "label" and truths.isna().any():
+                    return truths
+                return truths.to_numpy(np.float64 if truths.isna().any() else bool, na_value=np.nan)
+            if all(map(DATE.match, words)):
+                if kind == "label":
+                    self._refuse(DATES_AS_LABELS.format(name=name, word=words[0]))
                 self.notes.append(f"column {name!r} looks like dates, such as {words[0]!r}.")
                 kind = "text"  # `TableEncoder` makes dates of it, always in the format of the training rows
         if kind == "text":
@@ -147,6 +106,18 @@ class ColumnTyper:
         order = sorted(range(len(words)), key=words.__getitem__)
         categories = pd.Index([words[code] for code in order], dtype=None if words else object)
         return pd.Categorical.from_codes(np.append(np.argsort(order), -1)[codes], categories=categories)
+
+    def _words(self, cells: pd.Series) -> tuple[np.ndarray, list[str]]:
+        """Return a code for each cell, -1 where it is missing, and the distinct words."""
+        codes, found = pd.factorize(cells)
+        words = [str(word).strip() for word in found.tolist()]  # pandas may have found truth values
+        known = [None if not word or word in self.missing_values else word for word in words]
+        place, distinct = pd.factorize(np.array([*known, None], dtype=object))  # strings may now be equal
+        return place[codes], distinct.tolist()
+
+    def _refuse(self, message: str, row: int | None = None) -> NoReturn:
+        """Raise an error that names the file and, if it is known, the line."""
+        raise DataError(message, path=self.path, line=None if row is None else self.line_of(row))
 
     def _numbers(self, words: list[str], codes: np.ndarray, name: str, kind: str) -> Any:
         """Return numbers if all cells but a few strays are such; None for a column of something else."""
@@ -194,34 +165,13 @@ class ColumnTyper:
         return numbers
 
     def _note_strays(self, strays: np.ndarray, codes: np.ndarray, words: list[str], name: str) -> None:
-        row, n_known, n_strays = int(strays[0]), int((codes >= 0).sum()), len(strays)
-        found = f"column {name!r}: {n_known - n_strays} of {n_known} values are numbers"
-        cell = repr(words[codes[row]][:40]) + (f", and {n_strays - 1} more like it" if n_strays > 1 else "")
+        rows, n_known = strays[:SHOWN_STRAYS].tolist(), int((codes >= 0).sum())
+        found = f"column {name!r}: {n_known - len(strays)} of {n_known} values are numbers"
+        cells = [repr(words[codes[row]][:40]) for row in rows]
         if self.stray == "error":
+            more = f", and {len(strays) - 1} more like it" if len(strays) > 1 else ""
             what_to_do = "Correct or empty the cell, or treat such cells as missing with stray='missing'."
-            self._refuse(f"{found}; this one holds {cell}. {what_to_do}", row)
-        where = f"row {row + 1}" if self.line_of is None else f"line {self.line_of(row)}"
-        verb = "is" if n_strays == 1 else "are"
-        self.notes.append(f"{found}; {where} holds {cell}, which {verb} treated as missing.")
-
-
-def _truths(column: Any, kind: str) -> Any:
-    """Return truth values; where some are missing, those of inputs become numbers."""
-    if not column.isna().any():
-        return column.to_numpy(bool)
-    return column if kind == "label" else column.to_numpy(np.float64, na_value=np.nan)
-
-
-def _numpy(cells: pd.Series) -> np.ndarray:
-    """Return numbers as floats or, where none is missing, as integers of 64 bits if they fit."""
-    is_whole = types.is_integer_dtype(cells.dtype) and not cells.hasnans
-    if is_whole and (not types.is_unsigned_integer_dtype(cells.dtype) or cells.max() < 2**63):
-        return cells.to_numpy(np.int64)
-    return cells.to_numpy(np.float64, na_value=np.nan)
-
-
-def _string(value: Any) -> str:
-    if isinstance(value, datetime.datetime):
-        is_day = value.time() == datetime.time() and value.tzinfo is None
-        return value.date().isoformat() if is_day else value.isoformat()
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+            self._refuse(f"{found}; this one holds {cells[0]}{more}. {what_to_do}", rows[0])
+        held = ", ".join(f"line {self.line_of(row)} holds {cell}" for row, cell in zip(rows, cells, strict=True))
+        more = f", and {len(strays) - len(rows)} more are like them" if len(strays) > len(rows) else ""
+        self.notes.append(f"{found}; {held}{more}. What is not a number is treated as missing.")

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from pandas.api import types
 
 from montechain._messages import nearest
+from montechain.datasets.columns import DATES_AS_LABELS
 from montechain.errors import DataError
 
 __all__ = ["Dataset", "Split", "label_table"]
@@ -112,8 +113,7 @@ class Dataset:
             listed = ", ".join(map(repr, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
             # A column that is needed itself is not a misspelling of another.
             close = nearest(missing[0], [name for name in position if name not in set(names)])
-            what = "is no column" if len(missing) == 1 else "are no columns"
-            raise DataError(f"there {what} {listed}, needed as input{close or '.'}", path=self.name or None)
+            raise DataError(f"these inputs are missing: {listed}{close or '.'}", path=self.name or None)
         columns = [position[name] for name in names]
         X = self.X.iloc[:, columns] if isinstance(self.X, pd.DataFrame) else self.X[:, columns]
         return replace(self, X=X, feature_names=list(names), _load_split=None)
@@ -139,12 +139,17 @@ def _label(series: pd.Series, name: Any, path: str | Path | None) -> tuple[Any, 
     """Return one label and its classes."""
     if series.isna().all():
         raise DataError(f"the label {name!r} has no known value: leave it out of the targets.", path=path)
+    if types.is_datetime64_any_dtype(series.dtype):
+        raise DataError(DATES_AS_LABELS.format(name=name, word=str(series.dropna().iloc[0])), path=path)
     unknown = series.isna().to_numpy(dtype=bool)
     declared = None
     if types.is_numeric_dtype(series.dtype) and not types.is_bool_dtype(series.dtype):
         values = (series.fillna(0) if unknown.any() else series).to_numpy()
     else:
-        words = series.array if isinstance(series.dtype, pd.CategoricalDtype) else pd.Categorical(series)
+        try:
+            words = series.array if isinstance(series.dtype, pd.CategoricalDtype) else pd.Categorical(series)
+        except TypeError as error:
+            raise DataError(f"the label {name!r} does not hold classes: {error}.", path=path) from error
         declared = words.categories.tolist()
         if all(isinstance(word, str) and WHOLE.fullmatch(word) for word in declared):
             declared = [int(word) for word in declared]

@@ -6,7 +6,7 @@ Plain numpy throughout: it shares no code with the chains it judges.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral, Real
@@ -87,32 +87,23 @@ class ChainTruth:
 
     def log_joint(self, X: Any, Y: Any) -> np.ndarray:
         """Return log p(y | x) for each row."""
-        given = np.asarray(Y)
-        if given.shape != (X.shape[0], len(self.order)):
-            raise ValueError(f"`Y` has the shape {given.shape}; ({X.shape[0]}, {len(self.order)}) was expected.")
-        codes = given.astype(np.int64)
-        for row, label in np.argwhere((codes != given) | (codes < 0) | (codes >= np.array(self.n_classes)))[:1]:
+        codes = np.asarray(Y).astype(np.int64)
+        if codes.shape != (X.shape[0], len(self.order)):
+            raise ValueError(f"`Y` has the shape {codes.shape}; ({X.shape[0]}, {len(self.order)}) was expected.")
+        for row, label in np.argwhere((codes < 0) | (codes >= np.array(self.n_classes)))[:1]:
             classes = f"whose classes are 0 to {self.n_classes[label] - 1}"
-            raise ValueError(f"`Y` holds {given[row, label]} in row {row}, label {label}, {classes}.")
+            raise ValueError(f"`Y` holds {codes[row, label]} in row {row}, label {label}, {classes}.")
         total = np.zeros(len(codes))
-
-        def choose(label: int, scores: np.ndarray) -> np.ndarray:
-            total[:] += np.take_along_axis(_log_softmax(scores), codes[:, [label]], axis=1)[:, 0]
-            return codes[:, label]
-
-        self._walk(X, choose)
+        for label, scores in self._walk(X, codes):
+            total += np.take_along_axis(_log_softmax(scores), codes[:, [label]], axis=1)[:, 0]
         return total
 
     def sample(self, X: Any, rng: np.random.Generator) -> np.ndarray:
         """Draw one label vector per row, of shape (n, L)."""
         labels = np.zeros((X.shape[0], len(self.order)), dtype=np.int64)
-        uniforms = iter(np.asarray(rng.random(labels.shape)).T)
-
-        def choose(label: int, scores: np.ndarray) -> np.ndarray:
-            labels[:, label] = _draw(scores, next(uniforms))
-            return labels[:, label]
-
-        self._walk(X, choose)
+        uniforms = np.asarray(rng.random(labels.shape))
+        for position, (label, scores) in enumerate(self._walk(X, labels)):
+            labels[:, label] = _draw(scores, uniforms[:, position])
         return labels
 
     def distribution(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -122,18 +113,9 @@ class ChainTruth:
                 f"{len(self.order)} labels have too many combinations to enumerate them for {X.shape[0]} rows. Take "
                 "fewer rows, or compare vectors of your own by `log_joint`."
             )
-        by_position = np.indices([self.n_classes[label] for label in self.order]).reshape(len(self.order), -1)
-        base = _matrix(X) @ self.coef + self.intercept
-        table = np.zeros((len(base), 1))
-        added = np.zeros((1, base.shape[1]))  # by each prefix, to all scores
-        for label in self.order:
-            columns = self.active[label]
-            table = (table[:, :, None] + _log_softmax(base[:, None, columns] + added[:, columns])).reshape(
-                len(base), -1
-            )
-            effects = np.pad(self.effects[columns], ((1, 0), (0, 0)))  # class 0 adds nothing
-            added = (added[:, None] + effects).reshape(-1, base.shape[1])
-        return by_position[np.argsort(self.order)].T, table
+        vectors = np.indices(self.n_classes).reshape(len(self.order), -1).T
+        tables = [self.log_joint(X, np.broadcast_to(vector, (X.shape[0], len(vector)))) for vector in vectors]
+        return vectors, np.column_stack(tables)
 
     def bayes_scores(self, X: Any) -> BayesScores:
         """Return the expected scores of the best possible decisions for these inputs."""
@@ -146,16 +128,16 @@ class ChainTruth:
         entropy = -(proba * table).sum(axis=1).mean()
         return BayesScores(float(proba.max(axis=1).mean()), float(np.mean(right)), float(entropy))
 
-    def _walk(self, X: Any, choose: Callable[[int, np.ndarray], np.ndarray]) -> None:
-        """Go along the chain; `choose` takes a label and the scores of its active classes, and returns classes."""
+    def _walk(self, X: Any, codes: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """Go along the chain: yield each label and the scores of its active classes, then look at its codes."""
         scores = _matrix(X) @ self.coef + self.intercept
         for label in self.order:
             columns = self.active[label]
-            codes = choose(label, scores[:, columns])
+            yield label, scores[:, columns]
             # Most labels of most rows are class 0, which adds nothing: only the others cost anything.
             for active, effects in enumerate(self.effects[columns], 1):
                 changed = np.flatnonzero(effects)
-                scores[np.ix_(codes == active, changed)] += effects[changed]
+                scores[np.ix_(codes[:, label] == active, changed)] += effects[changed]
 
 
 class GeneratedData(NamedTuple):
@@ -288,14 +270,12 @@ def _relevant_shares(classes: tuple[int, ...], cardinality: float | None, tail: 
 def _intercept(truth: ChainTruth, shares: np.ndarray, X: Any, rng: np.random.Generator) -> np.ndarray:
     """Return the intercepts with which each label is relevant as often as wanted, its relevant classes alike."""
     intercept = np.zeros_like(truth.intercept)
-
-    def choose(label: int, scores: np.ndarray) -> np.ndarray:
+    labels = np.zeros((X.shape[0], len(truth.order)), dtype=np.int64)
+    for label, scores in truth._walk(X, labels):
         n_relevant = truth.n_classes[label] - 1
         offsets = _offsets(scores, np.full(n_relevant, shares[label] / n_relevant))
         intercept[truth.active[label]] = offsets
-        return _draw(scores + offsets, rng.random(len(scores)))
-
-    truth._walk(X, choose)
+        labels[:, label] = _draw(scores + offsets, rng.random(len(scores)))
     return intercept
 
 

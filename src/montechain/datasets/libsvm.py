@@ -6,12 +6,12 @@ import io
 import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
+from sklearn.preprocessing import MultiLabelBinarizer
 
 from montechain.datasets.dataset import Dataset
 from montechain.datasets.files import file_stem, read_text
@@ -23,6 +23,7 @@ __all__ = ["read_libsvm"]
 MOST_COLUMNS, MOST_CELLS = 1 << 22, 1 << 28
 """Maximum number of inputs, and of cells of the label table."""
 ODD = re.compile(r"[^\x01-\x7f]|_")
+ZERO = re.compile(r"(?<![^ \t\n])0+:")
 LABEL = re.compile(r"label_(0|[1-9][0-9]{0,8})")
 
 
@@ -54,47 +55,53 @@ def read_libsvm(
     ...     read_libsvm(path).Y.to_numpy().tolist()
     [[1, 1], [0, 0], [0, 1]]
     """
-    X, row_of, numbers = _load(path, encoding)
-    has_zero = bool((X.indices == 0).any())
-    if has_zero and zero_based is False:
-        raise DataError("an input has the number 0; say zero_based=True.", path=path)
-    first = int(not (has_zero or not X.nnz) if zero_based is None else not zero_based)
-    found = X.shape[1] - first if X.nnz else 0
-    width = found if n_features is None else n_features
-    if not found <= width <= MOST_COLUMNS:
-        raise DataError(
-            f"an input has the number {X.shape[1] - 1}, but there should be {width} inputs, at most {MOST_COLUMNS}.",
-            path=path,
-        )
-    X = sp.csr_array((X.data, X.indices - first, X.indptr), shape=(X.shape[0], width))
-    names = [f"feature_{number}" for number in range(first, first + width)]
-    dropped = set(choose_columns("drop", present(drop, names) if partial else drop, names, path=path))
-    left = [position for position, feature in enumerate(names) if feature not in dropped]
-    Y = _label_table(X.shape[0], row_of, numbers, path, targets, partial)
+    text = read_text(path, encoding).rstrip("\n")
+    is_zero_based = ZERO.search(text) is not None if zero_based is None else zero_based
+    X, labels = _load(path, text, is_zero_based, n_features)
+    first, width = int(not is_zero_based), X.shape[1]
+    if width > MOST_COLUMNS:
+        raise DataError(f"an input has the number {width}, but there should be at most {MOST_COLUMNS}.", path=path)
+    inputs = [f"feature_{number}" for number in range(first, first + width)]
+    known = {f"label_{number}": number for number in sorted({number for row in labels for number in row})}
+    if partial:  # a label that is named and that no row has is known to be absent
+        named = [targets] if isinstance(targets, str) else targets if isinstance(targets, Iterable) else []
+        matches = [LABEL.fullmatch(target) for target in named if isinstance(target, str)]
+        known |= {match[0]: int(match[1]) for match in matches if match}
+        known = dict(sorted(known.items(), key=lambda item: item[1]))
+        targets, drop = present(targets, known), present(drop, inputs)
+    elif not known:
+        raise DataError("no row has a label.", path=path)
+    names = list(known) if targets is None else choose_targets(targets, list(known), path=path)
+    if len(labels) * len(names) > MOST_CELLS:
+        size = f"a table of {len(labels)} rows and {len(names)} labels"
+        raise DataError(f"{size} is too large; choose some of them, e.g. targets=['label_0', 'label_1'].", path=path)
+    wanted = {known[label] for label in names}
+    marks = MultiLabelBinarizer(classes=sorted(wanted)).fit_transform([wanted.intersection(row) for row in labels])
+    dropped = set(choose_columns("drop", drop, inputs, path=path))
+    left = [position for position, feature in enumerate(inputs) if feature not in dropped]
     return Dataset(
         X=X[:, left] if dropped else X,
-        Y=Y,
-        feature_names=[names[position] for position in left],
-        classes=[[0, 1] for _ in Y.columns],
+        Y=pd.DataFrame(marks.astype(np.int8), columns=names),
+        feature_names=[inputs[position] for position in left],
+        classes=[[0, 1] for _ in names],
         name=file_stem(path) if name is None else name,
         description=f"Read from {Path(path).name}.",
     )
 
 
-def _load(path: str | Path, encoding: str) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
-    """Return the inputs, as if counted from 0, and the rows and numbers of the labels."""
-    lines = read_text(path, encoding).rstrip("\n").split("\n")
-
-    def line_of(row: int) -> int:
-        return [number for number, text in enumerate(lines, 1) if text.partition("#")[0].strip()][row]
-
+def _load(
+    path: str | Path, text: str, zero_based: bool, n_features: int | None
+) -> tuple[sp.csr_array, list[list[int]]]:
+    """Return the inputs, and the numbers of the labels of each row."""
+    lines = text.split("\n")
+    rows = [number for number, line in enumerate(lines, 1) if line.partition("#")[0].strip()]
     for number, line in enumerate(lines, 1):
         # Python's numbers may have underscores and digits of other scripts; those of this format do not.
         if odd := ODD.search(line.partition("#")[0]):
             raise DataError(f"the character {odd[0]!r} has no place in a LIBSVM file.", path=path, line=number)
-    stream = io.BytesIO("\n".join(lines).encode())
+    stream = io.BytesIO(text.encode())
     try:
-        X, labels = load_svmlight_file(stream, multilabel=True, zero_based=True)
+        X, labels = load_svmlight_file(stream, n_features=n_features, multilabel=True, zero_based=zero_based)
     except (ValueError, OverflowError) as error:
         form = "'1,3 5:0.2 9:1' (labels, then number:value, numbers rising)"
         before = stream.getvalue()[: stream.tell()].removesuffix(b"\n")
@@ -102,41 +109,17 @@ def _load(path: str | Path, encoding: str) -> tuple[sp.csr_array, np.ndarray, np
         raise DataError(message, path=path, line=1 + before.count(b"\n")) from error
     if not labels:
         raise DataError("the file has no rows.", path=path)
-    for place in np.flatnonzero(np.isinf(X.data))[:1]:
-        row = int(np.searchsorted(X.indptr, place, side="right")) - 1
-        message = f"the input with the number {X.indices[place]} is infinite: write nan if unknown."
-        raise DataError(message, path=path, line=line_of(row))
-    row_of = np.repeat(np.arange(len(labels)), [len(row) for row in labels])
-    numbers = np.array([number for row in labels for number in row], dtype=np.float64)
-    for place in np.flatnonzero(~((numbers == np.floor(numbers)) & (numbers >= 0) & (numbers < 2**31)))[:1]:
-        raise DataError(
-            f"{numbers[place]:g} is not the number of a label: these are whole numbers from 0 on. For a "
-            "single target, or one with other classes, use a table.",
-            path=path,
-            line=line_of(row_of[place]),
-        )
-    return sp.csr_array(X), row_of, numbers.astype(np.int64)
-
-
-def _label_table(
-    n_rows: int, row_of: np.ndarray, numbers: np.ndarray, path: Any, targets: Any, partial: bool
-) -> pd.DataFrame:
-    """Return the table of zeros and ones of the labels that are wanted."""
-    known = np.unique(numbers)
-    if partial:  # a label that is named and that no row has is known to be absent
-        named = [targets] if isinstance(targets, str) else targets if isinstance(targets, Iterable) else []
-        matches = [LABEL.fullmatch(target) for target in named if isinstance(target, str)]
-        known = np.union1d(known, [int(match[1]) for match in matches if match]).astype(np.int64)
-    elif not len(known):
-        raise DataError("no row has a label.", path=path)
-    names = [f"label_{number}" for number in known]
-    wanted = present(targets, names) if partial else targets
-    labels = names if wanted is None else choose_targets(wanted, names, path=path)
-    if n_rows * len(labels) > MOST_CELLS:
-        size = f"a table of {n_rows} rows and {len(labels)} labels"
-        raise DataError(f"{size} is too large; choose some of them, e.g. targets=['label_0', 'label_1'].", path=path)
-    columns = np.array([int(label.removeprefix("label_")) for label in labels], dtype=np.int64)
-    table = np.zeros((n_rows, len(labels)), dtype=np.int8)
-    is_wanted = np.isin(numbers, columns)
-    table[row_of[is_wanted], np.searchsorted(columns, numbers[is_wanted])] = 1
-    return pd.DataFrame(table, columns=labels)
+    for cell in np.flatnonzero(np.isinf(X.data))[:1]:
+        row = int(np.searchsorted(X.indptr, cell, side="right")) - 1
+        message = f"the input with the number {X.indices[cell] + (not zero_based)} is infinite: write nan if unknown."
+        raise DataError(message, path=path, line=rows[row])
+    for place, found in zip(rows, labels, strict=True):
+        for label in found:
+            if not (label >= 0 and label < 2**31 and label == int(label)):
+                raise DataError(
+                    f"{label:g} is not the number of a label: these are whole numbers from 0 on. For a single target, "
+                    "or one with other classes, use a table.",
+                    path=path,
+                    line=place,
+                )
+    return sp.csr_array(X), [list(map(int, row)) for row in labels]

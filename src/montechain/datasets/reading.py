@@ -6,8 +6,9 @@ import os
 import re
 import warnings
 import zlib
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from functools import partial as with_arguments
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
@@ -17,19 +18,21 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.datasets import fetch_openml, get_data_home
 
+from montechain._columns import to_words
 from montechain.datasets.arff import ArffTable, read_arff
 from montechain.datasets.columns import MISSING_VALUES, ColumnTyper
 from montechain.datasets.dataset import Dataset
 from montechain.datasets.files import file_stem, find_format
 from montechain.datasets.libsvm import read_libsvm
 from montechain.datasets.selection import Selection, Targets
-from montechain.datasets.tables import RawTable, open_table
+from montechain.datasets.tables import frame_columns, open_text, read_frame
 from montechain.errors import DataError
 
 __all__ = ["read_dataset"]
 
 OPENML = re.compile(r"openml:(?P<name>[^/\s]+)(?:/(?P<version>[0-9]{1,9}))?\Z")
-SPARSE_IS_NUMBERS = "a sparse file holds numbers, so there are no columns of `text` or `nominal`."
+AS_WRITTEN = ("nominal", "text", "tags")
+SPARSE_IS_NUMBERS = "a sparse file holds numbers, so there are no columns of `text`, `nominal` or `tags`."
 
 
 def read_dataset(
@@ -40,6 +43,7 @@ def read_dataset(
     text: Collection[str] = (),
     nominal: Collection[str] = (),
     numeric: Collection[str] = (),
+    tags: Collection[str] = (),
     typed: Collection[str] | None = None,
     stray: str = "missing",
     name: str | None = None,
@@ -58,7 +62,7 @@ def read_dataset(
     In a text file, whole numbers become int64; other numbers, and those with missing cells, float64; ``true`` and
     ``false`` bool; dates strings, from which `TableEncoder` makes dates; everything else a categorical whose categories
     are the sorted values. Codes such as ``007`` stay as they are written. Files and frames with types of their own keep
-    them, except that strings become categoricals.
+    them.
 
     Parameters
     ----------
@@ -75,6 +79,9 @@ def read_dataset(
         Columns to leave out, such as identifiers, by name or position.
     text, nominal, numeric : collections of str
         Columns that are text, words or numbers whatever they look like. Sparse files hold numbers only.
+    tags : collection of str
+        Targets whose cells hold several tags, for `TableClassifier(tags=...)`: they are kept as written, and an empty
+        cell has no tags, which is not the same as unknown.
     typed : collection of str, optional
         If given, only these columns of a table are typed, and the others are kept as written.
     stray : {"missing", "error"}, default="missing"
@@ -90,8 +97,8 @@ def read_dataset(
         Whether the first non-blank line names the columns. By default it does, and a line that looks like data is
         refused. Columns without a name are called ``column_0``, ``column_1`` and so on.
     missing_values : collection of str
-        Cells that mean "unknown", besides empty ones. If ``None`` or ``NA`` is a class of its own, give the list
-        without it.
+        Cells that mean "unknown", besides empty ones. If ``None`` or ``NA`` is a class, give the list without
+        it.
     encoding : str, default="utf-8"
         Of a text file. A byte order mark is ignored.
     decimal, thousands : str
@@ -100,8 +107,8 @@ def read_dataset(
     data_home : str or Path, optional
         The folder of scikit-learn's cache, for OpenML.
     partial : bool, default=False
-        For a source to be predicted: named columns that are absent are ignored, labels of which nothing is known
-        are left out, and every row is kept.
+        For a source to be predicted: named columns that are absent are ignored, labels without a known value are
+        left out, and every row is kept.
 
     Returns
     -------
@@ -123,45 +130,72 @@ def read_dataset(
     >>> data.name, data.feature_names, data.classes
     ('songs', ['tempo'], [['calm', 'happy'], [1]])
     """
-    for parameter, names in (("drop", drop), ("text", text), ("nominal", nominal), ("numeric", numeric)):
+    for parameter, names in (
+        ("drop", drop),
+        ("text", text),
+        ("nominal", nominal),
+        ("numeric", numeric),
+        ("tags", tags),
+    ):
         if isinstance(names, str):
             raise TypeError(f"`{parameter}={names!r}` is a string; give a list, as in {parameter}=[{names!r}].")
-    selection = Selection(targets, drop, text, nominal, partial)
+    selection = Selection(targets, drop, text, nominal, partial, tags)
     if isinstance(source, str) and source.startswith("openml:"):
         return _from_openml(source, selection, name, data_home)
-    path = Path(source) if isinstance(source, str | os.PathLike) else None
-    about = {"name": name or "", "description": ""}
-    if path is not None:
-        about = {"name": file_stem(path) if name is None else name, "description": f"Read from {path.name}."}
-        found = find_format(path, format)
-        if found == "arff":
-            return _from_arff(read_arff(path, encoding=encoding), selection, path, about)
-        if found == "libsvm":
-            if text or nominal:
-                raise DataError(SPARSE_IS_NUMBERS, path=path)
-            return read_libsvm(path, targets=targets, drop=drop, name=name, encoding=encoding, partial=partial)
-    numbers: dict[str, Any] = {"missing_values": missing_values, "decimal": decimal, "thousands": thousands}
-    typer = ColumnTyper(dict.fromkeys(numeric, "number"), stray=stray, path=path, **numbers)
-    table = open_table(source, format=format, delimiter=delimiter, header=header, encoding=encoding, **numbers)
+    if not isinstance(source, str | os.PathLike):
+        return _from_frame(frame_columns(source), selection, None, {"name": name or "", "description": ""})
+    path = Path(source)
+    about = {"name": file_stem(path) if name is None else name, "description": f"Read from {path.name}."}
+    found = find_format(path, format)
+    if found == "arff":
+        return _from_arff(read_arff(path, encoding=encoding), selection, path, about)
+    if found == "libsvm":
+        if text or nominal or tags:
+            raise DataError(SPARSE_IS_NUMBERS, path=path)
+        return read_libsvm(path, targets=targets, drop=drop, name=name, encoding=encoding, partial=partial)
+    if header not in (None, True, False):
+        raise ValueError(
+            f"`header={header!r}` must be True, False or None (a header line that does not look like data)."
+        )
+    if found in ("excel", "parquet", "feather"):
+        columns = frame_columns(read_frame(path, found, header, missing_values), path)
+        return _from_frame(columns, selection, path, about)
+    kinds = dict.fromkeys(numeric, "number")
+    typer = ColumnTyper(kinds, missing_values, decimal, thousands, stray, path)
+    table = open_text(path, found, delimiter, header, encoding, missing_values, decimal, thousands)
+    labels, inputs = selection.split(table.names, path)
     if typed is not None:
         typer.kinds |= {name: "nominal" for name in table.names if name not in typed}
-    return _typed_dataset(table, typer, selection, about)
+    typer.kinds |= dict.fromkeys(labels, "label") | dict.fromkeys(nominal, "nominal")
+    typer.kinds |= dict.fromkeys(text, "text") | dict.fromkeys(tags, "tags")
+    typer.line_of = table.line_of
+    used = [*inputs, *labels]
+    cells = table.read(used, [name for name in table.names if typer.kinds.get(name) in AS_WRITTEN])
+    frame = pd.DataFrame({name: typer.column(cells[name], name) for name in used})
+    return selection.dataset(frame[inputs], frame[labels], inputs, path, notes=typer.notes, **about)
 
 
-def _typed_dataset(
-    table: RawTable, typer: ColumnTyper, selection: Selection, about: dict[str, str], relation: str | None = None
+def _from_frame(
+    columns: Mapping[str, Callable[[], pd.Series]],
+    selection: Selection,
+    path: Path | None,
+    about: dict[str, str],
+    relation: str | None = None,
 ) -> Dataset:
-    """Return the data set of a table; columns that are neither inputs nor labels are not looked at."""
-    labels, inputs = selection.split(table.names, typer.path, relation)
-    typer.kinds |= dict.fromkeys(labels, "label") | dict.fromkeys(selection.nominal, "nominal")
-    typer.kinds |= dict.fromkeys(selection.text, "text")
-    typer.parses, typer.line_of = table.is_text, table.line_of
-    cells = table.read(
-        [*inputs, *labels], [name for name in table.names if typer.kinds.get(name) in ("nominal", "text")]
-    )
-    columns = {name: typer.column(cells[name], name) for name in (*inputs, *labels)}
-    X, Y = (pd.DataFrame({name: columns[name] for name in part}, index=cells.index) for part in (inputs, labels))
-    return selection.dataset(X, Y, inputs, typer.path, notes=[*table.notes, *typer.notes], **about)
+    """Return the data set of columns that have types; those that are neither inputs nor labels are not looked at."""
+    labels, inputs = selection.split(list(columns), path, relation)
+    frame = {}
+    for name in (*inputs, *labels):
+        cells = columns[name]()
+        if name in selection.text or name in selection.tags:
+            cells = cells.astype("string")
+            cells = cells.fillna("") if name in selection.tags else cells
+        elif name in selection.nominal and not isinstance(cells.dtype, pd.CategoricalDtype):
+            codes, words = to_words(cells)
+            cells = pd.Series(pd.Categorical(np.array([*words, None], dtype=object)[codes]))
+        frame[name] = cells
+    table = pd.DataFrame(frame)
+    return selection.dataset(table[inputs], table[labels], inputs, path, **about)
 
 
 def _from_arff(table: ArffTable, selection: Selection, path: Path, about: dict[str, str]) -> Dataset:
@@ -174,8 +208,8 @@ def _from_arff(table: ArffTable, selection: Selection, path: Path, about: dict[s
     attributes = {attribute.name: attribute for attribute in table.attributes}
     names, data = list(attributes), table.data
     if isinstance(data, pd.DataFrame):
-        raw = RawTable(names, lambda wanted, as_written: data)
-        return _typed_dataset(raw, ColumnTyper(path=path), selection, about, table.relation)
+        columns = {name: with_arguments(data.__getitem__, name) for name in names}
+        return _from_frame(columns, selection, path, about, table.relation)
     labels, inputs = selection.split(names, path, table.relation)
     numbers = [name for name in (*inputs, *labels) if attributes[name].kind != "nominal"]
     if any(name in names for name in selection.text) or any(name in numbers for name in selection.nominal):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 from xml.etree import ElementTree
 
 import numpy as np
@@ -33,13 +34,14 @@ _MEKA_OPTION = re.compile(r"(?:^|[\s:])-C\s+(-?\d{1,9})(?!\S)", re.ASCII)
 
 @dataclass(frozen=True)
 class Selection:
-    """The columns that are labels, left out, text or words, as `read_dataset` takes them."""
+    """The columns that are labels, left out, text, words or tags, as `read_dataset` takes them."""
 
     targets: Targets
     drop: Collection[str | int] = ()
     text: Collection[str] = ()
     nominal: Collection[str] = ()
     partial: bool = False
+    tags: Collection[str] = ()
 
     def split(
         self, names: list[str], path: str | Path | None = None, relation: str | None = None
@@ -51,6 +53,7 @@ class Selection:
         dropped = choose_columns("drop", drop, names, labels, path)
         choose_columns("text", text, names, labels, path)
         choose_columns("nominal", nominal, names, (), path)
+        choose_columns("tags", present(self.tags, labels) if self.partial else self.tags, labels, (), path)
         inputs = [column for column in names if column not in {*labels, *dropped}]
         if not inputs:
             raise DataError("no column is left as an input: all are labels or dropped.", path=path)
@@ -188,39 +191,23 @@ def _declared_targets(names: list[str], path: str | Path | None, relation: str |
     )
 
 
-class _NoDeclarations(ElementTree.TreeBuilder):
-    """Refuses document type declarations, since entities can be harmful."""
-
-    def doctype(self, *declaration: Any) -> NoReturn:
-        raise DataError("has a document type declaration, which is refused, since entities can be harmful. Remove it.")
-
-
 def read_mulan_labels(path: str | Path) -> list[str]:
     """Read the names of the labels from a Mulan label list, an XML file, with or without Mulan's namespace."""
     content = read_bytes(path, LARGEST_LABEL_LIST + 1)
-    if len(content) > LARGEST_LABEL_LIST:
-        raise DataError("is too large for a list of labels.", path=path)
+    if len(content) > LARGEST_LABEL_LIST or b"<!DOCTYPE" in content.replace(b"\0", b""):  # entities can be harmful
+        raise DataError("is too large for a list of labels, or has a document type declaration: remove it.", path=path)
     try:
-        root, *rest = ElementTree.fromstring(content, ElementTree.XMLParser(target=_NoDeclarations())).iter()
+        root = ElementTree.fromstring(content)
     except ElementTree.ParseError as error:
         raise DataError(f"is not well-formed XML: {error}.", path=path, line=error.position[0]) from error
-    except DataError as error:
-        raise DataError(str(error), path=path) from None
     except (LookupError, ValueError) as error:
         raise DataError(f"has an encoding that cannot be read: {error}.", path=path) from error
-    labels: dict[str, None] = {}
-    for element, expected in [(root, "labels"), *((element, "label") for element in rest)]:
-        kind, label = element.tag.rpartition("}")[2], element.get("name", "")
-        if kind != expected:
-            message = f"<{kind[:40]}> where <{expected}> is expected: this is not a Mulan label list."
-            raise DataError(message, path=path)
-        if element is root:
-            continue
-        if not label or label in labels:
-            raise DataError(
-                f"the label {label!r} is named twice." if label else 'a <label> has no name="…".', path=path
-            )
-        labels[label] = None
-    if not labels:
-        raise DataError("names no label.", path=path)
-    return list(labels)
+    tags = [element.tag.rpartition("}")[2] for element in root.iter()]
+    labels = [element.get("name", "") for element in root.iter()][1:]
+    if tags != ["labels", *["label"] * len(labels)] or not labels:
+        raise DataError('this is not a Mulan label list: it must hold <labels>, and in it <label name="…">.', path=path)
+    if "" in labels:
+        raise DataError('a <label> has no name="…".', path=path)
+    if twice := next((label for label, count in Counter(labels).items() if count > 1), None):
+        raise DataError(f"the label {twice!r} is named twice.", path=path)
+    return labels

@@ -1,28 +1,27 @@
-"""Tables before they are typed: CSV, TSV, Excel, Parquet and Feather files, and data frames of any library."""
+"""Tables before they are typed: the text of CSV and TSV files; the columns of other files and of data frames."""
 
 from __future__ import annotations
 
 import csv
 import io
-import os
-import zipfile
+import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import narwhals.stable.v1 as nw
-import numpy as np
 import pandas as pd
 
-from montechain._frames import as_pandas, is_frame
+from montechain._frames import as_pandas, column_names, is_frame
 from montechain.datasets.columns import NUMBER
-from montechain.datasets.files import find_format, read_bytes, read_text, require_library
+from montechain.datasets.files import read_bytes, read_text, require_library
 from montechain.errors import DataError
 
-__all__ = ["RawTable", "open_table", "sniff_delimiter"]
+__all__ = ["RawTable", "frame_columns", "open_text", "read_frame", "sniff_delimiter"]
 
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_ROWS = 20
@@ -33,8 +32,6 @@ CSV_ERRORS = {
     "expected after": 'a quoted cell goes on after its closing ". Write a quote inside a quoted cell twice: "".',
 }
 """What Python's csv module says, and what we say."""
-LARGEST_WORKBOOK = 1 << 30
-"""Maximum size of an Excel file when unpacked, in bytes."""
 EXACT_FLOATS: dict[str, Any] = {}
 """Makes `pandas.read_csv` read numbers exactly; from 3.1 on it always does."""
 if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
@@ -43,195 +40,124 @@ if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
 
 @dataclass
 class RawTable:
-    """A table whose columns have names and no types yet.
+    """The text of a table whose columns have names and no types yet.
 
-    `read` returns some columns as a frame; those of a text file are numbers where pandas reads them so, except for the
-    ones named by the second argument, which stay as they are written. `is_text` says that strings may be numbers.
+    `read` returns some columns: numbers where pandas found them, except for those that the second argument names.
+    `line_of` returns the line of a row.
     """
 
     names: list[str]
-    read: Callable[[list[str], Collection[str]], pd.DataFrame]
-    is_text: bool = False
-    line_of: Callable[[int], int] | None = None
-    notes: list[str] = field(default_factory=list)
+    read: Callable[[list[str], Collection[str]], Any]
+    line_of: Callable[[int], int]
 
 
-def open_table(
-    source: Any,
-    *,
-    format: str | None = None,
-    delimiter: str | None = None,
-    header: bool | None = None,
-    encoding: str = "utf-8",
-    missing_values: Collection[str] = (),
-    decimal: str = ".",
-    thousands: str | None = None,
+def open_text(
+    path: Path,
+    format: str,
+    delimiter: str | None,
+    header: bool | None,
+    encoding: str,
+    missing: Collection[str],
+    decimal: str,
+    thousands: str | None,
 ) -> RawTable:
-    """Return the table of a file or data frame; `read_dataset` describes the parameters."""
-    if not isinstance(source, str | os.PathLike):
-        if not is_frame(source, lazy=True):
-            raise TypeError(
-                f"`source` is a {type(source).__name__}; it must be the path of a file or a data frame "
-                "(pandas, polars, pyarrow, ...)."
+    """Return the table of a CSV or TSV file; `read_dataset` describes the parameters.
+
+    Where nothing is odd, pandas reads it, which is quicker than Python's csv module.
+    """
+    text = read_text(path, encoding)
+    if "\0" in text:
+        message = 'there is a NUL byte: this is not a text file, or it has an encoding such as encoding="utf-16".'
+        raise DataError(message, path=path, line=1 + text[: text.index("\0")].count("\n"))
+    if delimiter is None:
+        delimiter = "\t" if format == "tsv" else sniff_delimiter(text[:SAMPLE_CHARACTERS])
+    if not (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n\0'):
+        raise ValueError(f"`delimiter={delimiter!r}` must be one character, such as delimiter=';'.")
+    line, first = next(_records(text, delimiter, path), (None, []))
+    names = _column_names(first, header, missing, path, line)
+    start = 0 if header is False else 1
+
+    @cache
+    def records() -> list[tuple[int, list[str]]]:
+        return list(islice(_records(text, delimiter, path, len(names)), start, None))
+
+    def by_pandas(as_written: Collection[str]) -> pd.DataFrame | None:
+        has_codes = re.search(rf"[{re.escape(delimiter)}\n][ +-]*0\d", f"\n{text}")  # such as 007
+        if len(names) == 1 or '"' in text or has_codes or thousands or any(map(NUMBER.fullmatch, missing)):
+            return None
+        with suppress(pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, OverflowError, UnicodeError):
+            frame = pd.read_csv(
+                io.BytesIO(text.encode()),
+                sep=delimiter,
+                header=0 if start else None,
+                names=names,
+                dtype=dict.fromkeys(as_written, str),
+                skipinitialspace=delimiter != " ",
+                keep_default_na=False,
+                na_values=["", *missing],
+                decimal=decimal,
+                low_memory=False,  # else a column could get another type in each piece of a large file
+                **EXACT_FLOATS,
             )
-        return _from_frame(source)
-    path = Path(source)
-    found = find_format(path, format)
-    if header not in (None, True, False):
-        raise ValueError(
-            f"`header={header!r}` must be True, False or None (a header line that does not look like data)."
+            # pandas refuses rows that are too long, but fills up those that are too short.
+            is_complete = text.count(delimiter) == (len(frame) + start) * (len(names) - 1)
+            return frame if is_complete and isinstance(frame.index, pd.RangeIndex) else None
+        return None
+
+    def read(wanted: list[str], as_written: Collection[str]) -> Any:
+        frame = by_pandas(as_written)
+        if frame is not None and len(frame):
+            return frame
+        if not records():
+            raise DataError("the table has a header line and no rows.", path=path)
+        columns = dict(zip(names, zip(*(cells for _, cells in records()), strict=True), strict=True))
+        return {name: pd.Series(columns[name], dtype=object) for name in wanted}
+
+    return RawTable(names, read, lambda row: records()[row][0])
+
+
+def frame_columns(frame: Any, path: Path | None = None) -> dict[str, Callable[[], pd.Series]]:
+    """Return functions that return the columns of a frame of any library, by name; its index is left out."""
+    if not is_frame(frame, lazy=True):
+        kind = type(frame).__name__
+        raise TypeError(
+            f"`source` is a {kind}; it must be the path of a file or a data frame (pandas, polars, pyarrow, ...)."
         )
-    if found == "excel":
-        return _read_excel(path, header, missing_values)
-    if found in ("parquet", "feather"):
-        return _from_frame(_read_arrow(path, found), path)
-    if found in ("csv", "tsv"):
-        text = _text(path, encoding)
-        if delimiter is None:
-            delimiter = "\t" if found == "tsv" else sniff_delimiter(text[:SAMPLE_CHARACTERS])
-        return _read_delimited(path, text, delimiter, header, missing_values, decimal, thousands)
-    raise DataError(f"a file of format {found!r} is not a table.", path=path)
-
-
-def _from_frame(frame: Any, path: Path | None = None) -> RawTable:
-    """Return the columns of a frame of any library; its index is left out."""
-    is_pandas = isinstance(frame, pd.DataFrame)  # which may hold a name twice, or names that are not strings
-    if not is_pandas:
-        frame = nw.from_native(frame)
-        frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-    names = [str(name) for name in frame.columns]
+    if not is_frame(frame):
+        frame = nw.from_native(frame).collect().to_native()
+    own = column_names(frame)
+    names = [str(name) for name in own]
     if not names or not len(frame):
         raise DataError(f"the table has no {'rows' if names else 'columns'}.", path=path)
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise DataError(f"the column {twice!r} occurs more than once; rename one of them.", path=path)
 
-    def read(wanted: list[str], as_written: Collection[str]) -> pd.DataFrame:
-        columns = {}
-        for name in wanted:
-            place = names.index(name)
-            try:
-                column = frame.iloc[:, place] if is_pandas else as_pandas(frame.to_native(), [frame.columns[place]])[0]
-                columns[name] = column.reset_index(drop=True)
-            except (OverflowError, ValueError, KeyError, TypeError) as error:  # lists, an unknown time zone, ...
-                raise DataError(f"column {name!r} cannot be read: {error}", path=path) from error
-        return pd.DataFrame(columns)
+    def column(name: Any) -> pd.Series:
+        try:
+            return as_pandas(frame, [name])[0].reset_index(drop=True)
+        except (OverflowError, ValueError, KeyError, TypeError) as error:  # lists, an unknown time zone, ...
+            raise DataError(f"column {str(name)!r} cannot be read: {error}", path=path) from error
 
-    return RawTable(names, read)
+    return {str(name): partial(column, name) for name in own}
 
 
-def _read_arrow(path: Path, format: str) -> pd.DataFrame:
-    """Return the frame of a Parquet or Feather file."""
+def read_frame(path: Path, format: str, header: bool | None, missing_values: Collection[str]) -> pd.DataFrame:
+    """Return the frame of a Parquet or Feather file, or the first sheet of an Excel file."""
     read_bytes(path, 1)  # says what is wrong with a file that cannot be opened
     require_library(format)
-    import pyarrow as pa
-    import pyarrow.feather
-    import pyarrow.parquet
-
     try:
-        table = pa.parquet.ParquetFile(path).read() if format == "parquet" else pa.feather.read_table(path)
+        if format == "excel":
+            options: dict[str, Any] = {"dtype": object, "keep_default_na": False, "na_values": ["", *missing_values]}
+            frame = pd.read_excel(path, engine="openpyxl", header=None if header is False else 0, **options)
+            frame = frame.infer_objects()  # and not what strings such as 007 look like
+            return frame.add_prefix("column_") if header is False else frame
+        from pyarrow import feather, parquet
+
+        table = parquet.ParquetFile(path).read() if format == "parquet" else feather.read_table(path)
         table.validate(full=True)  # otherwise Arrow trusts the offsets and lengths in the file
         return table.to_pandas()
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+    except Exception as error:  # the libraries raise whatever they stumble over in a damaged file
         raise DataError(f"this is not a readable {format.capitalize()} file: {error}", path=path) from error
-
-
-def _read_excel(path: Path, header: bool | None, missing: Collection[str]) -> RawTable:
-    """Return the first sheet of a workbook without its blank rows and columns."""
-    read_bytes(path, 1)
-    require_library("excel")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            if sum(part.file_size for part in archive.infolist()) > LARGEST_WORKBOOK:
-                raise DataError("is too large when unpacked; save the sheet as .csv.", path=path)
-        with pd.ExcelFile(path, engine="openpyxl") as book:
-            sheets = [str(sheet) for sheet in book.sheet_names]
-            cells = pd.read_excel(book, header=None, dtype=object, keep_default_na=False, na_values=[""])
-    except DataError:
-        raise
-    except Exception as error:  # openpyxl raises whatever it stumbles over in a damaged workbook
-        raise DataError(f"this is not a readable Excel file: {error}", path=path) from error
-    cells = cells.loc[cells.notna().any(axis=1), cells.notna().any(axis=0)]
-    if cells.empty:
-        raise DataError("the first sheet is empty.", path=path)
-    first = ["" if cell is None or pd.isna(cell) else str(cell) for cell in cells.iloc[0]]
-    lines = cells.index + 1
-    names = _column_names(first, header, missing, path, int(lines[0]))
-    start = 0 if header is False else 1
-    if len(cells) == start:
-        raise DataError("the sheet has a header line and no rows.", path=path)
-    frame = cells.iloc[start:].reset_index(drop=True).set_axis(names, axis=1)
-    notes = [f"only the first of {len(sheets)} sheets is read, {sheets[0]!r}."] if len(sheets) > 1 else []
-    return RawTable(names, lambda wanted, _: frame[wanted], True, lambda row: int(lines[start + row]), notes)
-
-
-# -- text with one row per line and a delimiter between the cells -----------------------------
-
-
-def _text(path: Path, encoding: str) -> str:
-    text = read_text(path, encoding)
-    if "\0" in text:
-        message = 'there is a NUL byte: this is not a text file, or it has an encoding such as encoding="utf-16".'
-        raise DataError(message, path=path, line=1 + text[: text.index("\0")].count("\n"))
-    return text
-
-
-def _read_delimited(
-    path: Path,
-    text: str,
-    delimiter: str,
-    header: bool | None,
-    missing: Collection[str],
-    decimal: str,
-    thousands: str | None,
-) -> RawTable:
-    """Return the table of a text file, which pandas reads once it is known that every row has all its cells."""
-    if not (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n\0'):
-        raise ValueError(f"`delimiter={delimiter!r}` must be one character, such as delimiter=';'.")
-    line, first = next(_records(text, delimiter, path), (0, []))
-    if not first:
-        raise DataError("the file is empty.", path=path)
-    names = _column_names(first, header, missing, path, line)
-    start = 0 if header is False else 1
-    content = f"\n{text}\n".encode(errors="surrogatepass")
-    only_text = thousands is not None or any(map(NUMBER.fullmatch, missing))
-
-    def read_with(dtype: Any) -> pd.DataFrame:
-        return pd.read_csv(
-            io.BytesIO(content),
-            sep=delimiter,
-            header=0 if start else None,
-            names=names,
-            dtype=dtype,
-            skipinitialspace=delimiter != " ",
-            keep_default_na=False,
-            na_values=["", *missing],
-            decimal=decimal,
-            low_memory=False,  # else a column could get another type in each piece of a large file
-            **EXACT_FLOATS,
-        )
-
-    def lines() -> list[int]:
-        """Return the line of each row; an error if one is too short or too long."""
-        return [line for line, _ in islice(_records(text, delimiter, path, len(names)), start, None)]
-
-    def read(wanted: list[str], as_written: Collection[str]) -> pd.DataFrame:
-        frame, n_rows = pd.DataFrame(), -1
-        with suppress(pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, OverflowError, UnicodeError):
-            frame = read_with(str if only_text else dict.fromkeys(as_written, str))
-            # pandas refuses rows that are too long, but fills up those that are too short.
-            if '"' not in text and text.count(delimiter) == (len(frame) + start) * (len(names) - 1):
-                n_rows = len(frame)
-        n_rows = len(lines()) if n_rows < 0 else n_rows
-        if not n_rows:
-            raise DataError("the file has a header line and no rows.", path=path)
-        if len(frame) != n_rows or not isinstance(frame.index, pd.RangeIndex):
-            raise DataError("the rows do not fit the header; check quotes, delimiter and encoding.", path=path)
-        numbers = [name for name in wanted if frame[name].dtype.kind in "iuf"]
-        if numbers and _may_have_codes(np.frombuffer(content, dtype=np.uint8), delimiter):
-            frame = read_with(dict.fromkeys([*as_written, *numbers], str))
-        return frame[wanted]
-
-    return RawTable(names, read, True, lambda row: lines()[row])
 
 
 def sniff_delimiter(sample: str) -> str:
@@ -252,25 +178,6 @@ def sniff_delimiter(sample: str) -> str:
         return widths.count(widths[0]) / len(widths), widths[0]
 
     return max(DELIMITERS, key=agreement)  # the first of equal ones
-
-
-def _column_names(first: list[str], header: bool | None, missing: Collection[str], path: Path, line: int) -> list[str]:
-    """Return the names of the columns from the first row of a table, or refuse it if it looks like data."""
-    if header is False:
-        return [f"column_{position}" for position in range(len(first))]
-    names = [name.strip() or f"column_{position}" for position, name in enumerate(first)]
-    without = "If the file has no header line, say header=False (on the command line: --no-header)."
-    for position, name in enumerate(names):
-        if header is None and (name in missing or (NUMBER.fullmatch(name) and not name.isdigit())):
-            raise DataError(
-                f"the first line looks like data: {name!r} is an odd name for a column. {without} If it is a header, "
-                "say header=True (--header).",
-                path=path,
-                line=line,
-            )
-        if name in names[:position]:
-            raise DataError(f"the column {name!r} occurs more than once. {without}", path=path, line=line)
-    return names
 
 
 def _records(text: str, delimiter: str, path: str | Path, width: int = 0) -> Iterator[tuple[int, list[str]]]:
@@ -297,10 +204,24 @@ def _records(text: str, delimiter: str, path: str | Path, width: int = 0) -> Ite
         yield line, row
 
 
-def _may_have_codes(content: np.ndarray, delimiter: str) -> bool:
-    """Return whether some cell begins with 0 and another digit, as codes such as 007 do: pandas drops the zeros."""
-    digits = (content - np.uint8(ord("0"))) < 10
-    before = np.flatnonzero(~digits[:-2] & (content[1:-1] == ord("0")) & digits[2:])
-    for _ in range(2):
-        before = before - np.isin(content[before], [*b" +-"])
-    return bool(np.isin(content[before], [ord(sign) for sign in f'{delimiter}\n"']).any())
+def _column_names(
+    first: list[str], header: bool | None, missing: Collection[str], path: Path, line: int | None
+) -> list[str]:
+    """Return the names of the columns from the first row of a table, or refuse it if it looks like data."""
+    if not first:
+        raise DataError("the table is empty.", path=path)
+    if header is False:
+        return [f"column_{position}" for position in range(len(first))]
+    names = [name.strip() or f"column_{position}" for position, name in enumerate(first)]
+    without = "If the file has no header line, say header=False (on the command line: --no-header)."
+    for position, name in enumerate(names):
+        if header is None and (name in missing or (NUMBER.fullmatch(name) and not name.isdigit())):
+            raise DataError(
+                f"the first line looks like data: {name!r} is an odd name for a column. {without} If it is a header, "
+                "say header=True (--header).",
+                path=path,
+                line=line,
+            )
+        if name in names[:position]:
+            raise DataError(f"the column {name!r} occurs more than once. {without}", path=path, line=line)
+    return names

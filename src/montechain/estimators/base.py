@@ -225,7 +225,8 @@ class JointClassifier(MultiTargetClassifier):
         X = self._checked(X)
         codes = self.codec_.encode(y, n_rows=X.shape[0], allow_new=True)
         is_new = codes == NEW
-        found = self._map(_log_joint, X, np.where(is_new, UNKNOWN, codes).astype(codes.dtype))
+        known = np.where(is_new, UNKNOWN, codes).astype(codes.dtype)[:, : len(self.codec_.classes)]
+        found = self._map(_log_joint, X, known)
         return found - is_new.sum(axis=1) * np.log(2.0 * self.n_samples_seen_ + 1.0)
 
     def sample(self, X: Any, n_samples: int = 100, *, given: Any = None) -> np.ndarray:

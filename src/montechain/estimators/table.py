@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import wraps
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import get_tags
@@ -15,6 +17,10 @@ from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from montechain import metrics
+from montechain._frames import as_pandas, column_names, import_library, is_frame
+from montechain._messages import nearest
+from montechain._tags import expand_tags, join_tags
 from montechain.estimators.auto import AutoChainClassifier
 from montechain.estimators.base import JointClassifier, MultiTargetClassifier
 from montechain.estimators.checks import fit_options, innermost, route_to, unchanged_on_failure
@@ -67,6 +73,12 @@ class TableClassifier(MultiTargetClassifier):
     encoder : transformer, default=None
         Turns the table into numbers. None is `TableEncoder()`, which fills missing numbers unless the classifier
         accepts them (its tag `allow_nan`).
+    tags : str or sequence of str, default=()
+        Columns of y whose cells hold any number of tags, such as ``"rock;calm"``. Each tag becomes a target of its own,
+        named ``column=tag``, with the classes 0 and 1. An empty or missing cell has no tags. Predictions hold tags in
+        one cell again, sorted.
+    separator : str, default=";"
+        What separates the tags of a cell.
 
     Attributes
     ----------
@@ -76,6 +88,8 @@ class TableClassifier(MultiTargetClassifier):
         The fitted encoder.
     notes_ : list of str
         What you should know about the table and its targets: columns that are left out, targets with one class.
+    tags_ : dict
+        The tags of each column in `tags`.
     classes_, target_names_, n_features_in_, feature_names_in_
         As in `ChainClassifier`.
 
@@ -89,13 +103,22 @@ class TableClassifier(MultiTargetClassifier):
     >>> model.predict(pd.DataFrame({"length": [1450.0], "river": ["A"]}))
       material  lanes
     0     wood      4
+    >>> uses = pd.DataFrame({"uses": ["cars;trains", "cars", "cars;trains", ""] * 5})
+    >>> TableClassifier(tags="uses").fit(bridges, uses).predict(bridges[2:4])
+              uses
+    2  cars;trains
+    3
     """
 
     random_state = None
 
-    def __init__(self, classifier: Any = None, *, encoder: Any = None):
+    def __init__(
+        self, classifier: Any = None, *, encoder: Any = None, tags: str | Sequence[str] = (), separator: str = ";"
+    ):
         self.classifier = classifier
         self.encoder = encoder
+        self.tags = tags
+        self.separator = separator
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> TableClassifier:
         """Learn from X and y, as `ChainClassifier.fit` does.
@@ -114,6 +137,7 @@ class TableClassifier(MultiTargetClassifier):
                 if hasattr(encoder, name):
                     setattr(self, name, getattr(encoder, name))
             self.encoder_ = encoder
+            y = self._learn_tags(y)
             codes = self._learn_classes(y, encoded.shape[0])
             if encoded.shape[0] == 1:
                 raise ValueError("`X` has only 1 row (n_samples=1): give at least 2 rows to learn from.")
@@ -129,6 +153,15 @@ class TableClassifier(MultiTargetClassifier):
     def predict(self, X: Any, *, given: Any = None) -> Any:
         """Return a label vector for each row, as the classifier does. See `ChainClassifier.predict`."""
         return self._presented(self._ask("predict", X, given=given), X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the exact match: the share of rows in which every known label is predicted right."""
+        tables = [y, self.predict(X)]
+        if self.tags_:  # the order of the tags in a cell does not matter
+            frames = [_as_pandas(table) for table in tables]
+            tags = expand_tags(pd.concat(frames, ignore_index=True), list(self.tags_), self.separator)[1]
+            tables = [expand_tags(frame, list(tags), self.separator, tags)[0] for frame in frames]
+        return metrics.exact_match(*tables, unknown=self.unknown, sample_weight=sample_weight)
 
     @available_if(_classifier_has("decide"))
     def decide(self, X: Any, *, given: Any = None) -> Decision:
@@ -147,8 +180,12 @@ class TableClassifier(MultiTargetClassifier):
         # Some scikit-learn classifiers return one column per label, the probability of its second class.
         return [np.column_stack([1.0 - positive, positive]) for positive in marginals.T]
 
+    @available_if(_classifier_has("log_joint"))
+    def log_joint(self, X: Any, y: Any) -> np.ndarray:
+        """Return log p(y | x) of one label vector per row. See `ChainClassifier.log_joint`."""
+        return self._ask("log_joint", X, self._expanded(y))
+
     predict_top_k = _ask_classifier("predict_top_k")
-    log_joint = _ask_classifier("log_joint")
     sample = _ask_classifier("sample")
 
     # -- helpers ------------------------------------------------------------------------------
@@ -157,6 +194,40 @@ class TableClassifier(MultiTargetClassifier):
     def unknown(self) -> Any:
         """The value in y that means "this label is not known", if the classifier has one."""
         return getattr(innermost(self.classifier), "unknown", None)
+
+    def _learn_tags(self, y: Any) -> Any:
+        """Learn the tags of the columns in `tags`, and return y with a column for each."""
+        chosen = [self.tags] if isinstance(self.tags, str) else list(self.tags)
+        self.tags_: dict[str, list[str]] = {}
+        if not chosen:
+            return y
+        frame = _as_pandas(y)
+        for name in chosen:
+            if name not in frame:
+                hint = nearest(str(name), map(str, frame)) or f". Its columns are {', '.join(map(repr, frame))}."
+                raise ValueError(f"`tags` of TableClassifier names {name!r}, which is not a column of `y`{hint}")
+        if not isinstance(self.separator, str) or not self.separator:
+            raise ValueError(
+                f"`separator={self.separator!r}` of TableClassifier must be a text, such as separator=';'."
+            )
+        self._target_columns, self._is_polars = list(frame), type(y).__module__.startswith("polars")
+        expanded, self.tags_ = expand_tags(frame, chosen, self.separator)
+        if empty := [name for name, tags in self.tags_.items() if not tags]:
+            raise ValueError(f"column {empty[0]!r} of `y` has no tags: some cell must have one.")
+        return expanded
+
+    def _expanded(self, y: Any, *, partial: bool = False) -> Any:
+        """Return y with a column for each tag. If it is `partial`, tags that a cell does not have are unknown."""
+        if not getattr(self, "tags_", None):
+            return y
+        expanded = expand_tags(_as_pandas(y), list(self.tags_), self.separator, self.tags_)[0]
+        marks = [f"{name}={tag}" for name, tags in self.tags_.items() for tag in tags]
+        own = [name for name in expanded if name in marks]
+        return expanded.assign(**expanded[own].where(expanded[own] == 1)) if partial else expanded
+
+    def join_tags(self, labels: pd.DataFrame) -> pd.DataFrame:
+        """Return labels that have a column for each tag with all tags of a row in one cell."""
+        return join_tags(labels, self._target_columns, self.tags_, self.separator) if self.tags_ else labels
 
     def _part(self, role: str, method: str, default: Any) -> Any:
         """Return a clone of the classifier or the encoder, or the default for it."""
@@ -173,7 +244,7 @@ class TableClassifier(MultiTargetClassifier):
     def _ask(self, method: str, X: Any, *arguments: Any, given: Any = None) -> Any:
         """Call a method of the classifier with the encoded table."""
         check_is_fitted(self)
-        options = {} if given is None else {"given": given}
+        options = {} if given is None else {"given": self._expanded(given, partial=True)}
         encoded = _acceptable(self.encoder_.transform(X), self.classifier_)
         return getattr(self.classifier_, method)(encoded, *arguments, **options)
 
@@ -186,6 +257,11 @@ class TableClassifier(MultiTargetClassifier):
         else:
             codes = np.asarray(labels.toarray() if sp.issparse(labels) else labels)
             codes = codes.reshape(len(codes), -1).astype(np.int64)
+        if self.tags_:
+            frame = self.codec_.decode(codes, index=getattr(X, "index", None), container="pandas")
+            joined = self.join_tags(frame)
+            is_polars = self._output_container == "polars" or (self._output_container == "default" and self._is_polars)
+            return import_library("polars").DataFrame(joined.to_dict("list")) if is_polars else joined
         return self._decode(codes, X)
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -199,6 +275,16 @@ class TableClassifier(MultiTargetClassifier):
         for name in ("sparse", "allow_nan", "string", "categorical"):
             setattr(tags.input_tags, name, getattr(of_encoder, name))
         return tags
+
+
+def _as_pandas(y: Any) -> pd.DataFrame:
+    """Return a data frame or a named series of any library as a pandas data frame."""
+    if isinstance(y, pd.DataFrame | pd.Series):
+        return y.to_frame() if isinstance(y, pd.Series) else y
+    if not is_frame(y):
+        raise TypeError(f"`tags` of TableClassifier names columns of `y`, which must be a data frame, not {type(y)}.")
+    names = column_names(y)
+    return pd.DataFrame(dict(zip(names, as_pandas(y, names), strict=True)))
 
 
 def _notes(codec: TargetCodec, codes: np.ndarray) -> list[str]:
