@@ -20,6 +20,12 @@ def take_rows(X: Any, rows: slice | np.ndarray) -> Any:
         return X.iloc[rows]
     if hasattr(X, "take") and hasattr(X, "column_names"):  # pyarrow
         return X.slice(rows.start, rows.stop - rows.start) if isinstance(rows, slice) else X.take(rows)
+    if isinstance(rows, slice) and getattr(X, "format", None) == "csr":
+        # A view: scipy would copy the entries.
+        start, stop, _ = rows.indices(X.shape[0])
+        first, last = X.indptr[start], X.indptr[stop]
+        parts = X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first
+        return type(X)(parts, shape=(stop - start, X.shape[1]))
     return X[rows]
 
 

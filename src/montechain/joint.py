@@ -154,6 +154,7 @@ class ChainModel(JointModel):
         problem = f"the order {self.order.tolist()} of a chain is not a permutation of its {chain.n_labels} labels."
         require(is_permutation, problem)
         self.positions = np.argsort(self.order)
+        self.is_in_order = bool((self.order == np.arange(chain.n_labels)).all())
         self.n_classes = tuple(chain.n_classes[k] for k in self.positions)
         self.n_scores = chain.n_scores
         self.is_sampling = inference.is_sampling
@@ -174,7 +175,7 @@ class ChainModel(JointModel):
 
     def by_label(self, Y: np.ndarray) -> np.ndarray:
         """Return columns in the order of the chain as columns in the order of the labels."""
-        return np.ascontiguousarray(Y[..., self.positions])
+        return Y if self.is_in_order else Y.take(self.positions, axis=-1)
 
     def log_joint(self, X, Y):  # noqa: D102
         return self.chain.log_joint(X, self.by_position(Y))

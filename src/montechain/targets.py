@@ -93,6 +93,8 @@ class TargetCodec:
         # All classes in one array, those of label j from offset j on, so that one look-up decodes a whole table.
         self._values = joined(self.classes)
         self._offsets = np.cumsum([0, *self.n_classes[:-1]])
+        own_codes = np.concatenate([np.arange(n) for n in self.n_classes])
+        self._are_codes = self._values.dtype.kind in "iu" and np.array_equal(self._values, own_codes)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the parameters with types in words, for pickles and model files."""
@@ -210,7 +212,8 @@ class TargetCodec:
         if codes.size and codes.min() < 0:
             raise ValueError("an unknown code (-1) has no class and cannot be decoded.")
         if container == "default" and not self.is_frame:
-            values = self._values.take(codes + self._offsets)
+            dtype = self._values.dtype
+            values = codes.astype(dtype) if self._are_codes else self._values.take(codes + self._offsets)
             if self.is_tags:
                 return as_tags(values, self.names or [])
             return values[:, 0] if self.is_1d else values

@@ -130,8 +130,8 @@ def search_depth_first(base, links, given, max_nodes):
     """
     if links.is_all_binary:
         found = search_binary(base, links.effects, given, max_nodes)
-        rows = np.flatnonzero(found[3] == 0)  # those that would underflow
-        if len(rows):
+        if not found[3].all():
+            rows = np.flatnonzero(found[3] == 0)  # those that would underflow
             known = given[rows] if len(given) else given
             for values, own in zip(found, _best_of_any(base[rows], links, known, max_nodes), strict=True):
                 values[rows] = own

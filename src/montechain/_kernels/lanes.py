@@ -16,6 +16,7 @@ from numba import types
 from numba.extending import intrinsic, models, register_model
 
 from montechain._kernels.elementary import LOG2_E, LOG_2_HIGH, LOG_2_LOW, LOWEST, ROUND
+from montechain._kernels.ties import TO_GRID
 
 N_BYTES = 64
 
@@ -31,75 +32,154 @@ class Lanes(types.Type):
 @register_model(Lanes)
 class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager, lanes):
-        super().__init__(manager, lanes, _vector(lanes))
+        super().__init__(manager, lanes, _vector(lanes.dtype))
 
 
-def _vector(lanes):
-    element = ir.DoubleType() if lanes.dtype == types.float64 else ir.FloatType()
-    return ir.VectorType(element, 8 * N_BYTES // lanes.dtype.bitwidth)
+def _vector(dtype):
+    element = ir.DoubleType() if dtype == types.float64 else ir.FloatType()
+    return ir.VectorType(element, 8 * N_BYTES // dtype.bitwidth)
 
 
-def _pointer(context, builder, signature, arguments):
-    """Return the address of row ``arguments[1]`` of the table ``arguments[0]``, whose rows are lines."""
-    table = context.make_array(signature.args[0])(context, builder, arguments[0])
-    vector = _vector(Lanes(signature.args[0].dtype))
-    offset = builder.mul(arguments[1], ir.Constant(arguments[1].type, vector.count))
-    return builder.bitcast(builder.gep(table.data, [offset]), vector.as_pointer())
+def _pointer(context, builder, kind, array, place):
+    """Build the address of the line that begins at an element of an array, counted from its start."""
+    data = context.make_array(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [place]), _vector(kind.dtype).as_pointer())
 
 
-def _on_lines(build):
-    """Turn a function that builds instructions for lines, and numbers of their kind, into one that kernels can call."""
+def _on_lines(build=None, /, *, returns=None):
+    """Turn a function that builds instructions for lines, and for numbers, into one that kernels can call.
+
+    Numbers are of the kind that lines are made of, or 64 bits. The result is a line unless `returns` says otherwise.
+    """
+    if build is None:
+        return lambda own: _on_lines(own, returns=returns)
 
     @wraps(build)
     def typed(typing_context, *kinds):
         lanes = next(kind for kind in kinds if isinstance(kind, Lanes))
-        signature = lanes(*(kind if kind == lanes else lanes.dtype for kind in kinds))
+        numbers = [types.uint64 if isinstance(kind, types.Integer) else lanes.dtype for kind in kinds]
+        own = [kind if kind == lanes else number for kind, number in zip(kinds, numbers, strict=True)]
+        signature = (lanes if returns is None else returns)(*own)
         return signature, lambda context, builder, signature, arguments: build(builder, *arguments)
 
     return intrinsic(typed)
 
 
+def _loading(array, n_each):
+    """Return what numba needs to load a line that begins at a multiple of `n_each` elements of an array."""
+
+    def generate(context, builder, signature, arguments):
+        place = builder.mul(arguments[1], ir.Constant(arguments[1].type, n_each))
+        address = _pointer(context, builder, array, arguments[0], place)
+        return builder.load(address, align=array.dtype.bitwidth // 8)
+
+    return Lanes(array.dtype)(array, types.intp), generate
+
+
+def _storing(array, lanes, n_each):
+    """Return what numba needs to write a line to a multiple of `n_each` elements of an array."""
+
+    def generate(context, builder, signature, arguments):
+        place = builder.mul(arguments[1], ir.Constant(arguments[1].type, n_each))
+        address = _pointer(context, builder, array, arguments[0], place)
+        builder.store(arguments[2], address, align=array.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, lanes), generate
+
+
 @intrinsic
 def load(typing_context, table, row):
     """Return a row of a C-contiguous table with one line in each row."""
+    return _loading(table, _vector(table.dtype).count)
 
-    def generate(context, builder, signature, arguments):
-        size = signature.args[0].dtype.bitwidth // 8
-        return builder.load(_pointer(context, builder, signature, arguments), align=size)
 
-    return Lanes(table.dtype)(table, types.intp), generate
+@intrinsic
+def load_at(typing_context, array, place):
+    """Return the line that begins at an element of a C-contiguous array, counted from its start."""
+    return _loading(array, 1)
 
 
 @intrinsic
 def store(typing_context, table, row, lanes):
     """Write a line to a row of a C-contiguous table."""
+    return _storing(table, lanes, _vector(table.dtype).count)
+
+
+@intrinsic
+def store_at(typing_context, array, place, lanes):
+    """Write the line that begins at an element of a C-contiguous array, counted from its start."""
+    return _storing(array, lanes, 1)
+
+
+@intrinsic
+def transpose(typing_context, source, place, step, target, target_place, target_step):
+    """Write the columns of a square of float64 as the rows of another one.
+
+    The squares begin at a `place` of a C-contiguous array, and their rows `step` elements after each other.
+    """
 
     def generate(context, builder, signature, arguments):
-        size = signature.args[0].dtype.bitwidth // 8
-        builder.store(arguments[2], _pointer(context, builder, signature, arguments), align=size)
+        def addresses(kind, array, place, step):
+            for _ in range(n_lanes):
+                yield _pointer(context, builder, kind, array, place)
+                place = builder.add(place, step)
+
+        n_lanes = _vector(source.dtype).count
+        lines = [builder.load(address, align=8) for address in addresses(source, *arguments[:3])]
+        for distance in (1, 2, 4):
+            # Of each two lines at this distance, the squares beside the diagonal change places.
+            ways = [[], []]
+            for k in range(n_lanes):
+                ways[0].append(n_lanes + k - distance if k & distance else k)
+                ways[1].append(n_lanes + k if k & distance else k + distance)
+            pairs = [(lines[k & ~distance], lines[k | distance], ways[bool(k & distance)]) for k in range(n_lanes)]
+            lines = [_shuffle(builder, *pair) for pair in pairs]
+        for line, address in zip(lines, addresses(target, *arguments[3:]), strict=True):
+            builder.store(line, address, align=8)
         return context.get_dummy_value()
 
-    return types.void(table, types.intp, lanes), generate
+    return types.void(source, types.intp, types.intp, target, types.intp, types.intp), generate
 
 
 @intrinsic
 def zeros_like(typing_context, table):
     """Return a line of zeros, of the kind of numbers of a table."""
-    lanes = Lanes(table.dtype)
-    return lanes(table), lambda context, builder, signature, arguments: _constant(_vector(lanes), 0.0)
+    return Lanes(table.dtype)(table), lambda *_: _constant(_vector(table.dtype), 0.0)
 
 
 @intrinsic
-def any_of(typing_context, lanes):
-    """Return whether a line holds any number but zero."""
+def number_at(typing_context, address):
+    """Return the float64 at an address."""
 
     def generate(context, builder, signature, arguments):
-        vector = arguments[0].type
-        found = builder.fcmp_unordered("!=", arguments[0], _constant(vector, 0.0))
-        bits = ir.IntType(vector.count)
-        return builder.icmp_unsigned("!=", builder.bitcast(found, bits), ir.Constant(bits, 0))
+        return builder.load(builder.inttoptr(arguments[0], ir.DoubleType().as_pointer()), align=1)
 
-    return types.boolean(lanes), generate
+    return types.float64(types.intp), generate
+
+
+@intrinsic
+def lowest_bit(typing_context, bits):
+    """Return the place of the lowest bit that is set in a number other than zero."""
+    is_never_zero = ir.Constant(ir.IntType(1), 1)
+    return types.uint64(types.uint64), lambda c, builder, s, arguments: builder.cttz(arguments[0], is_never_zero)
+
+
+@_on_lines(returns=types.uint64)
+def above(builder, lanes, thresholds):
+    """Return which numbers of a line exceed those of another one, or one number: bit k of the result is the k-th."""
+    if thresholds.type != lanes.type:
+        thresholds = _everywhere(builder, thresholds, lanes.type)
+    found = builder.fcmp_ordered(">", lanes, thresholds)
+    return builder.zext(builder.bitcast(found, ir.IntType(lanes.type.count)), ir.IntType(64))
+
+
+@_on_lines
+def keep(builder, lanes, bits):
+    """Return a line with zero in place of the numbers whose bit is not set."""
+    n_lanes = lanes.type.count
+    kept = builder.bitcast(builder.trunc(bits, ir.IntType(n_lanes)), ir.VectorType(ir.IntType(1), n_lanes))
+    return builder.select(kept, lanes, _constant(lanes.type, 0.0))
 
 
 @_on_lines
@@ -115,9 +195,34 @@ def multiply(builder, left, right):
 
 
 @_on_lines
+def maximum(builder, left, right):
+    """Return the larger of the numbers at each place of two lines."""
+    return builder.select(builder.fcmp_ordered(">", left, right), left, right)
+
+
+@_on_lines
+def running_products(builder, factor, lanes):
+    """Return at each place the product of a number and the numbers of a line up to there."""
+    ones, n_lanes, distance = _constant(lanes.type, 1.0), lanes.type.count, 1
+    while distance < n_lanes:
+        # One, which is at the first place of `ones`, moves in from below.
+        places = [n_lanes] * distance + list(range(n_lanes - distance))
+        lanes = builder.fmul(lanes, _shuffle(builder, lanes, ones, places))
+        distance *= 2
+    return builder.fmul(_everywhere(builder, factor, lanes.type), lanes)
+
+
+@_on_lines
 def multiply_add(builder, factor, lanes, addend):
     """Return ``factor * lanes + addend`` for a number and two lines."""
     return _multiply_add(builder, _everywhere(builder, factor, lanes.type), lanes, addend)
+
+
+@_on_lines
+def on_grid(builder, lanes):
+    """Return the numbers of a line as `montechain._kernels.ties.on_grid` rounds them."""
+    shift = _constant(lanes.type, TO_GRID)
+    return builder.fsub(builder.fadd(lanes, shift), shift)
 
 
 @_on_lines
@@ -141,13 +246,6 @@ def sigmoids(builder, odds):
     return builder.fdiv(builder.select(is_positive, one, small), builder.fadd(one, small))
 
 
-@_on_lines
-def exceed(builder, lanes, threshold):
-    """Return 1.0 where a number of a line exceeds a constant, 0.0 elsewhere."""
-    above = builder.fcmp_ordered(">", lanes, _everywhere(builder, threshold, lanes.type))
-    return builder.select(above, _constant(lanes.type, 1.0), _constant(lanes.type, 0.0))
-
-
 def _constant(vector, value):
     return ir.Constant(vector, [value] * vector.count)
 
@@ -159,9 +257,13 @@ def _multiply_add(builder, factor, other, addend):
 def _everywhere(builder, number, vector):
     """Build a line with one number in all places."""
     nothing = ir.Constant(vector, ir.Undefined)
-    place = ir.IntType(32)
-    first = builder.insert_element(nothing, number, ir.Constant(place, 0))
-    return builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(place, vector.count), [0] * vector.count))
+    first = builder.insert_element(nothing, number, ir.Constant(ir.IntType(32), 0))
+    return _shuffle(builder, first, nothing, [0] * vector.count)
+
+
+def _shuffle(builder, left, right, places):
+    """Build a line of the numbers at some places of two lines, those of the second one counted on from the first."""
+    return builder.shuffle_vector(left, right, ir.Constant(ir.VectorType(ir.IntType(32), len(places)), places))
 
 
 def _ratios(builder, odds):

@@ -35,7 +35,7 @@ __all__ = ["JointClassifier", "MultiTargetClassifier"]
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 CHUNK_CELLS = 2**19
 """Approximate number of cells (of x, scores, labels) predicted at a time: they fit into a cache."""
-MIN_CHUNK_CELLS = 2**15
+MIN_CHUNK_CELLS = 2**16
 """Minimum number of scores in a chunk, since each chunk has a cost of its own."""
 MIN_CHUNK_ROWS = 64
 """Minimum number of rows in a chunk."""

@@ -62,8 +62,9 @@ class Decision:
         """
         # Only vectors of positive probability can be certified: -inf also results from overflow.
         certified = (upper_bound <= log_proba + TIGHT) & np.isfinite(log_proba)
-        expected_loss = 1.0 - np.exp(log_proba)
-        regret = np.maximum(np.exp(upper_bound) - np.exp(log_proba), 0.0)
+        proba = np.exp(log_proba)
+        expected_loss = 1.0 - proba
+        regret = np.maximum(np.exp(upper_bound) - proba, 0.0)
         if given is not None:
             known = (given >= 0).any(axis=1)
             expected_loss[known] = np.nan

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numba import config
 
 from montechain._kernels.conditional import Links
+from montechain._kernels.folding import as_lines, scores_of
 from montechain._kernels.ties import on_grid
 from montechain._savable import require, savable
 from montechain.links.design import as_matrix
@@ -177,6 +180,7 @@ class LinearScorer:
         active_start = np.cumsum([0, *(n_classes - 1)], dtype=np.int64)
         self.coef = np.concatenate([link.coef for link in links], axis=1)
         self.intercept = np.concatenate([link.intercept for link in links])
+        self.looks_at_x = bool(self.coef.any())
         effects = np.zeros((len(self.intercept), active_start[-1]))
         self.links = Links(effects, score_start, n_classes, active_start)
         if self.links.is_all_binary:  # all at once: there may be thousands of parents, each with two numbers
@@ -192,8 +196,18 @@ class LinearScorer:
                 self.intercept[columns] += values[0]
                 effects[columns, active_start[j] : active_start[j + 1]] = (values[1:] - values[0]).T
 
+    @cached_property
+    def lines(self) -> np.ndarray:
+        """The coefficients and intercepts as the kernel takes them."""
+        return as_lines(self.coef, self.intercept)
+
     def scores(self, X: Any) -> LinearScores:
         """Fold the rows of `X` (dense or CSR) in: one product for all links."""
+        if self.looks_at_x and X.shape[1] == len(self.coef):
+            X = as_matrix(X)
+            if isinstance(X, np.ndarray) and not config.DISABLE_JIT:  # lines exist in compiled code only
+                X = np.asarray(X, dtype=np.float64)
+                return LinearScores(scores_of(X, self.lines, len(self.intercept)), self.links)
         return LinearScores(_product(X, self.coef) + self.intercept, self.links)
 
 
