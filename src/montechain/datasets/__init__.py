@@ -4,7 +4,7 @@ from montechain.datasets.arff import read_arff
 from montechain.datasets.catalogue import DATASETS, CatalogueEntry, Figures, list_datasets, load_dataset
 from montechain.datasets.dataset import Dataset, Split
 from montechain.datasets.files import write_table
-from montechain.datasets.generators import GeneratedData, make_chain_data
+from montechain.datasets.generators import make_chain_data
 from montechain.datasets.reading import read_dataset
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "CatalogueEntry",
     "Dataset",
     "Figures",
-    "GeneratedData",
     "Split",
     "list_datasets",
     "load_dataset",
