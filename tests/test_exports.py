@@ -43,7 +43,7 @@ PUBLIC = {
     "TableEncoder",
     "TopK",
     "load",
-    "load_dataset",
+    "load_digits_facts",
     "make_method",
     "metrics",
     "read_dataset",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from montechain import metrics
-    from montechain.datasets import Dataset, load_dataset, read_dataset
+    from montechain.datasets import Dataset, load_digits_facts, read_dataset
     from montechain.errors import DataError, ModelFileError, MontechainError, OutputError
     from montechain.estimators import (
         ChainClassifier,
@@ -49,7 +49,7 @@ __version__ = "0.1.0"
 # Loaded when they are first asked for: numba, scikit-learn and pandas take seconds, which `montechain --help` and
 # those who need one corner only should not wait for.
 _MODULES = {
-    "montechain.datasets": ["Dataset", "load_dataset", "read_dataset"],
+    "montechain.datasets": ["Dataset", "load_digits_facts", "read_dataset"],
     "montechain.errors": ["DataError", "ModelFileError", "MontechainError", "OutputError"],
     "montechain.estimators": [
         "ChainClassifier",
@@ -148,7 +148,7 @@ __all__ = [
     "TopK",
     "Vote",
     "load",
-    "load_dataset",
+    "load_digits_facts",
     "make_method",
     "metrics",
     "read_dataset",

@@ -24,10 +24,9 @@ def demo(seed: options.Seed = 0) -> None:
 
     The facts depend on each other: an even prime can only be a two. Methods that know this get whole rows right.
     """
-    from montechain.datasets import load_dataset
     from montechain.evaluation import evaluate
 
-    digits = load_dataset("digits")
+    digits = mc.load_digits_facts()
     train, test = digits.split  # type: ignore[misc]
     names = ", ".join(digits.label_names)
     output.print_line(

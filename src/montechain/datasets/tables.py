@@ -67,9 +67,7 @@ def open_text(
 ) -> RawTable:
     """Return the table of a CSV, TSV or Excel file; `read_dataset` describes the parameters."""
     if header not in (None, True, False):
-        raise ValueError(
-            f"`header={header!r}` must be True, False or None (a header line that does not look like data)."
-        )
+        raise ValueError(f"`header={header!r}` must be True, False or None (True, unless it looks like data).")
     if format == "excel":
         return _read_excel(path, header, missing_values)
     text = read_text(path, encoding)
