@@ -17,7 +17,7 @@ from montechain.datasets.columns import MISSING_VALUES, ColumnTyper
 from montechain.datasets.dataset import Dataset
 from montechain.datasets.files import file_stem, find_format
 from montechain.datasets.selection import Selection, Targets
-from montechain.datasets.tables import frame_columns, open_text, read_arrow
+from montechain.datasets.tables import frame_columns, read_arrow, read_delimited, read_excel
 from montechain.errors import DataError
 
 __all__ = ["read_dataset"]
@@ -132,7 +132,11 @@ def read_dataset(
         return _from_frame(frame_columns(read_arrow(path, found), path), selection)
     numbers: dict[str, Any] = {"missing_values": missing_values, "decimal": decimal, "thousands": thousands}
     typer = ColumnTyper(dict.fromkeys(numeric, "number"), stray=stray, path=path, **numbers)
-    table = open_text(path, found, delimiter=delimiter, header=header, encoding=encoding, **numbers)
+    if found == "excel":
+        table = read_excel(path, header, missing_values)
+    else:
+        delimiter = "\t" if found == "tsv" and delimiter is None else delimiter
+        table = read_delimited(path, delimiter=delimiter, header=header, encoding=encoding, **numbers)
     labels, inputs = selection.split(table.names)
     if typed is not None:
         typer.kinds |= {name: "nominal" for name in table.names if name not in typed}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -66,19 +66,17 @@ class Selection:
         Rows without a single known label are left out, since nothing can be learned from them; a note says how many.
         Of a partial table, labels without a known value are left out instead.
         """
+        known = labels.notna().to_numpy(dtype=bool)
+        rows, notes = known.any(axis=1), [*notes]
         if self.partial:
-            labels = labels.loc[:, labels.notna().any().to_numpy(dtype=bool)]
+            labels = labels.loc[:, known.any(axis=0)]
+        elif not labels.empty and not rows.all():
+            X = X[rows].reset_index(drop=True) if isinstance(X, pd.DataFrame) else X[np.flatnonzero(rows)]
+            labels, lost = labels[rows].reset_index(drop=True), int((~rows).sum())
+            verb, whose = ("is", "its") if lost == 1 else ("are", "their")
+            notes.append(f"{lost} of {len(rows)} rows {verb} left out: all of {whose} labels are unknown.")
         Y, classes = label_table(labels, path=self.path)
-        data = Dataset(X, Y, feature_names, classes, self.name, [*notes])
-        known = Y.notna().to_numpy().any(axis=1)
-        if self.partial or known.all() or not data.label_names:
-            return data
-        lost = len(known) - int(known.sum())
-        verb, whose = ("is", "its") if lost == 1 else ("are", "their")
-        note = f"{lost} of {len(known)} rows {verb} left out: all of {whose} labels are unknown."
-        data = data.take(np.flatnonzero(known))
-        X = data.X.reset_index(drop=True) if isinstance(data.X, pd.DataFrame) else data.X
-        return replace(data, X=X, Y=data.Y.reset_index(drop=True), notes=[*data.notes, note])
+        return Dataset(X, Y, feature_names, classes, self.name, notes)
 
     def _choose(self, parameter: str, names: list[str], labels: Collection[str] = ()) -> list[str]:
         """Return the names of the columns of one parameter, none of which may be one of `labels`."""

@@ -22,7 +22,7 @@ from montechain.datasets.columns import NUMBER
 from montechain.datasets.files import read_bytes, read_text, require_library
 from montechain.errors import DataError
 
-__all__ = ["RawTable", "frame_columns", "open_text", "read_arrow", "sniff_delimiter"]
+__all__ = ["RawTable", "frame_columns", "read_arrow", "read_delimited", "read_excel", "sniff_delimiter"]
 
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_ROWS = 20
@@ -52,33 +52,6 @@ class RawTable:
     read: Callable[[list[str], Collection[str]], Any]
     line_of: Callable[[int], int]
     notes: list[str] = field(default_factory=list)
-
-
-def open_text(
-    path: Path,
-    format: str,
-    *,
-    delimiter: str | None = None,
-    header: bool | None = None,
-    encoding: str = "utf-8",
-    missing_values: Collection[str] = (),
-    decimal: str = ".",
-    thousands: str | None = None,
-) -> RawTable:
-    """Return the table of a CSV, TSV or Excel file; `read_dataset` describes the parameters."""
-    if header not in (None, True, False):
-        raise ValueError(f"`header={header!r}` must be True, False or None (True, unless it looks like data).")
-    if format == "excel":
-        return _read_excel(path, header, missing_values)
-    text = read_text(path, encoding)
-    if "\0" in text:
-        message = 'there is a NUL byte: this is not a text file, or it has an encoding such as encoding="utf-16".'
-        raise DataError(message, path=path, line=1 + text[: text.index("\0")].count("\n"))
-    if delimiter is None:
-        delimiter = "\t" if format == "tsv" else sniff_delimiter(text[:SAMPLE_CHARACTERS])
-    if not (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n\0'):
-        raise ValueError(f"`delimiter={delimiter!r}` must be one character, such as delimiter=';'.")
-    return _read_delimited(path, text, delimiter, header, missing_values, decimal, thousands)
 
 
 def frame_columns(frame: Any, path: Path | None = None) -> dict[str, Callable[[], pd.Series]]:
@@ -122,7 +95,7 @@ def read_arrow(path: Path, format: str) -> pd.DataFrame:
         raise DataError(f"this is not a readable {format.capitalize()} file: {error}", path=path) from error
 
 
-def _read_excel(path: Path, header: bool | None, missing: Collection[str]) -> RawTable:
+def read_excel(path: Path, header: bool | None, missing: Collection[str]) -> RawTable:
     """Return the first sheet of a workbook without its blank rows and columns."""
     read_bytes(path, 1)
     require_library("excel")
@@ -152,18 +125,26 @@ def _as_text(cell: Any) -> str:
 # -- text with one row per line and a delimiter between the cells -----------------------------
 
 
-def _read_delimited(
+def read_delimited(
     path: Path,
-    text: str,
-    delimiter: str,
+    *,
+    delimiter: str | None,
     header: bool | None,
-    missing: Collection[str],
+    encoding: str,
+    missing_values: Collection[str],
     decimal: str,
     thousands: str | None,
 ) -> RawTable:
     """Return the table of a text file. Where nothing is odd, pandas reads it, which is quicker than Python's csv."""
+    text = read_text(path, encoding)
+    if "\0" in text:
+        message = 'there is a NUL byte: this is not a text file, or it has an encoding such as encoding="utf-16".'
+        raise DataError(message, path=path, line=1 + text[: text.index("\0")].count("\n"))
+    delimiter = sniff_delimiter(text[:SAMPLE_CHARACTERS]) if delimiter is None else delimiter
+    if not (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n\0'):
+        raise ValueError(f"`delimiter={delimiter!r}` must be one character, such as delimiter=';'.")
     line, first = next(_records(text, delimiter, path), (None, []))
-    names = _column_names(first, header, missing, path, line)
+    names = _column_names(first, header, missing_values, path, line)
     start = 0 if header is False else 1
 
     @cache
@@ -172,7 +153,7 @@ def _read_delimited(
 
     def by_pandas(as_written: Collection[str]) -> pd.DataFrame | None:
         has_codes = re.search(rf"[{re.escape(delimiter)}\n][ +-]*0\d", f"\n{text}")  # such as 007
-        if len(names) == 1 or '"' in text or has_codes or thousands or any(map(NUMBER.fullmatch, missing)):
+        if len(names) == 1 or '"' in text or has_codes or thousands or any(map(NUMBER.fullmatch, missing_values)):
             return None
         with suppress(pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, OverflowError, UnicodeError):
             frame = pd.read_csv(
@@ -183,7 +164,7 @@ def _read_delimited(
                 dtype=dict.fromkeys(as_written, str),
                 skipinitialspace=delimiter != " ",
                 keep_default_na=False,
-                na_values=["", *missing],
+                na_values=["", *missing_values],
                 decimal=decimal,
                 low_memory=False,  # else a column could get another type in each piece of a large file
                 **EXACT_FLOATS,
@@ -253,6 +234,8 @@ def _column_names(
     first: list[str], header: bool | None, missing: Collection[str], path: Path, line: int | None
 ) -> list[str]:
     """Return the names of the columns from the first row of a table, or refuse it if it looks like data."""
+    if header not in (None, True, False):
+        raise ValueError(f"`header={header!r}` must be True, False or None (True, unless it looks like data).")
     if not first:
         raise DataError("the table is empty.", path=path)
     if header is False:
