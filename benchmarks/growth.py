@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.generated import make_rare_labels
 from benchmarks.report import Measurement
 from benchmarks.timing import seconds
 from montechain import ChainClassifier, OrderSearch
-from montechain.datasets import make_chain_data
 
 FOLDER = Path(__file__).parent.parent / "docs" / "figures"
 ITERATIONS = 10
@@ -30,7 +30,7 @@ power: slope over the upper half of the points."""
 
 @dataclass(frozen=True)
 class Sweep:
-    """One axis of growth: the values of one parameter of `make_chain_data`, the others fixed.
+    """One axis of growth: the values of one parameter of `make_rare_labels`, the others fixed.
 
     Attributes
     ----------
@@ -134,8 +134,7 @@ def measure(n_runs: int, sweeps: Sequence[Sweep] = SWEEPS, folder: Path = FOLDER
 def _times(sweep: Sweep, value: float, n_runs: int) -> dict[str, float]:
     is_share = sweep.name == "cardinality"
     parameters = sweep.fixed | {sweep.name: float(value) if is_share else int(value)}
-    data = make_chain_data(random_state=0, **parameters).dataset
-    X, Y = data.X.to_numpy(), data.Y.to_numpy()
+    X, Y, _ = make_rare_labels(**parameters)
     model = ChainClassifier(order=None, random_state=0)
     model.fit(X[:WARM_UP_ROWS], Y[:WARM_UP_ROWS]).predict(X[:10])  # compiles what there is to compile
     asked = X if sweep.name == "n_rows" else X[:ROWS_ASKED]

@@ -8,11 +8,11 @@ from functools import partial
 import numpy as np
 
 from benchmarks import THREADS
+from benchmarks.generated import delicious_like
 from benchmarks.peers import MEDIAMILL_LIKE, trainable_split
 from benchmarks.report import Measurement
 from benchmarks.timing import seconds, timed
 from montechain import BranchAndBound, ChainClassifier, MonteCarlo, OrderSearch
-from montechain.datasets import make_chain_data
 from montechain.methods import make_method
 
 LARGE = ("tmc2007", MEDIAMILL_LIKE)
@@ -35,8 +35,7 @@ def measure_methods(n_runs: int) -> Iterator[Measurement]:
 
 def measure_many_labels(n_runs: int) -> Iterator[Measurement]:
     """Fit and predict data of Delicious' shape: 12,920 rows, 983 labels, each with at most 20 parents."""
-    dataset = make_chain_data(12_920, 500, 983, density=0.036, cardinality=19.02, tail=0.8, random_state=0).dataset
-    X, Y = dataset.X, dataset.Y.to_numpy()
+    X, Y, _ = delicious_like()
     name = f"delicious-like, {X.shape[0]:,} × {X.shape[1]}, {Y.shape[1]} labels"
     model = ChainClassifier(parents=20, random_state=0, n_jobs=THREADS)
     yield Measurement("fit, parents=20", name, seconds(partial(model.fit, X, Y)), threads=THREADS)

@@ -90,7 +90,7 @@ def reproduce(studies: tuple[Study, ...], setting: Setting, folder: Path, **runn
     if not jobs:
         raise DataError(
             f"none of the data sets is available ({', '.join(f'{name}: {why}' for name, why in missing.items())}). "
-            "Name their folder with --data; `montechain data list` says which files it should have."
+            "Name their folder with --data; `python -m reproduction.catalogue FOLDER` says which files it lacks."
         )
     for name, why in missing.items():
         terminal.note(f"{name} is left out: {why}.")

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from montechain.datasets.catalogue import load_dataset
-from montechain.datasets.dataset import Dataset
+from montechain import Dataset
+from reproduction.catalogue import load_dataset
 
 __all__ = ["OFFICIAL_SPLITS", "Split", "load_split"]
 
@@ -40,10 +40,10 @@ def load_split(name: str, folder: str | Path | None = None) -> Split:
 
     `folder` defaults to what MONTECHAIN_DATA names. Results are shared between callers: do not write to them.
     """
-    if name in OFFICIAL_SPLITS:
-        train, test = (load_dataset(name, data=folder, part=part) for part in ("train", "test"))
+    whole = load_dataset(name, data=folder)
+    if whole.split is not None:
+        train, test = whole.split
     else:
-        whole = load_dataset(name, data=folder)
         shuffled = np.random.default_rng(SEED_OF_OWN_SPLITS).permutation(len(whole.Y))
         train, test = (whole.take(rows) for rows in np.split(shuffled, [2 * len(shuffled) // 3]))
     return Split(*_arrays(train), *_arrays(test))

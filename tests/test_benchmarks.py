@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks import fit, growth, libraries, limits, peers, predict, predict_proba, second_core, timing
 from benchmarks.__main__ import Group, main, update_document
+from benchmarks.generated import make_rare_labels
 from benchmarks.reference import Enumerated
 from benchmarks.report import Measurement, details, fill, quantity, summary
 from montechain import BranchAndBound, MonteCarlo
@@ -32,6 +33,22 @@ def tiny(monkeypatch):
     yield "tiny"
     for cached in caches:
         cached.cache_clear()
+
+
+def test_generated_labels_are_as_rare_and_inputs_as_sparse_as_asked():
+    even = make_rare_labels(20_000, 10, 8, 3, cardinality=2).Y
+    uneven = make_rare_labels(20_000, 10, 8, 3, cardinality=2, tail=1).Y
+    for Y in (even, uneven):
+        assert (Y > 0).sum(axis=1).mean() == pytest.approx(2, abs=0.08)
+        np.testing.assert_allclose((Y == 1).mean(axis=0), (Y == 2).mean(axis=0), atol=0.03)
+    np.testing.assert_allclose((even > 0).mean(axis=0), 0.25, atol=0.03)
+    shares = np.sort((uneven > 0).mean(axis=0))
+    assert shares[-1] > 5 * shares[0]
+    X, Y, truth = make_rare_labels(2_000, 30, 5, density=0.2)
+    assert set(np.unique(X.toarray())) == {0.0, 1.0}
+    assert X.mean() == pytest.approx(0.2, abs=0.01)
+    np.testing.assert_allclose(Y.mean(axis=0), 0.5, atol=0.05)
+    np.testing.assert_allclose(truth.log_joint(X, Y), truth.log_joint(X.toarray(), Y))
 
 
 def test_ratio_and_target_of_a_row():

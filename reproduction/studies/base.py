@@ -9,8 +9,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from montechain.datasets import Dataset, list_datasets, load_dataset
+from montechain import Dataset
 from montechain.evaluation import Job
+from reproduction.catalogue import list_datasets, load_dataset
 from reproduction.tables import Findings
 
 __all__ = ["Outcome", "Setting", "Study"]

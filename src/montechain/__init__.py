@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from montechain import metrics
-    from montechain.datasets import Dataset, load_dataset, read_dataset
+    from montechain.datasets import Dataset, load_digits_facts, read_dataset
     from montechain.errors import DataError, ModelFileError, MontechainError, OutputError
     from montechain.estimators import (
         ChainClassifier,
@@ -49,7 +49,7 @@ __version__ = "0.1.0"
 # Loaded when they are first used: numba, scikit-learn and pandas take seconds, which `montechain --help` should not
 # wait for.
 _NAMES = {
-    "montechain.datasets": "Dataset load_dataset read_dataset",
+    "montechain.datasets": "Dataset load_digits_facts read_dataset",
     "montechain.errors": "DataError ModelFileError MontechainError OutputError",
     "montechain.estimators": "ChainClassifier ChainPopulationClassifier ClusteringForestClassifier "
     "DependencyNetworkClassifier LabelPowersetClassifier MajorityClassifier",
@@ -89,5 +89,5 @@ __all__ = [
     "Greedy", "Hamming", "Insertion", "Jaccard", "LabelPowersetClassifier", "LogisticLink", "MajorityClassifier",
     "Mixture", "ModelFileError", "MonteCarlo", "MontechainError", "OrderSearch", "OutOfBagForestFeatures",
     "OutputError", "SVMLink", "StackedMixtureClassifier", "Swap", "TableClassifier", "TableEncoder", "TemperedSwap",
-    "TopK", "Vote", "load", "load_dataset", "make_method", "metrics", "read_dataset", "save",
+    "TopK", "Vote", "load", "load_digits_facts", "make_method", "metrics", "read_dataset", "save",
 ]  # fmt: skip

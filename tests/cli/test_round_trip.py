@@ -167,20 +167,17 @@ def test_every_kind_of_model_makes_the_journey(folder, tmp_path, choices):
     run("inspect", model, folder=folder)
 
 
-def test_arff_and_libsvm_files(tmp_path):
-    data = make_chain_data(120, 6, 3, random_state=0).dataset
+def test_dense_and_sparse_arff_files(tmp_path):
+    data = make_chain_data(120, 6, 3, random_state=0)[0]
     lines = [f"@attribute {name} numeric" for name in data.feature_names]
     lines += [f"@attribute {name} {{0,1}}" for name in data.label_names]
     rows = data.to_frame().to_csv(header=False, index=False)
     head = f"@relation 'invented: -C -{len(data.label_names)}'\n" + "\n".join(lines) + "\n@data\n"
     (tmp_path / "invented.arff").write_text(head + rows, encoding="utf-8")
-    sparse = [
-        ",".join(str(k) for k in np.flatnonzero(labels)) + " " + " ".join(f"{j + 1}:{v}" for j, v in enumerate(values))
-        for values, labels in zip(data.X.to_numpy(), data.Y.to_numpy(), strict=True)
-    ]
-    (tmp_path / "invented.svm").write_text("\n".join(sparse) + "\n", encoding="utf-8")
+    sparse = [", ".join(f"{j} {cell}" for j, cell in enumerate(row.split(","))) for row in rows.splitlines()]
+    (tmp_path / "sparse.arff").write_text(head + "".join(f"{{{row}}}\n" for row in sparse), encoding="utf-8")
     answers = []
-    for name in ("invented.arff", "invented.svm"):
+    for name in ("invented.arff", "sparse.arff"):
         run(f"fit {name} --order given -o {name}.mchain", folder=tmp_path)
         answers.append(predict(name, tmp_path, f"{name}.mchain").iloc[:, 1:4].to_numpy())
     assert np.mean(answers[0] == data.Y.to_numpy()) > 0.6
@@ -197,7 +194,7 @@ def test_real_arff_file(data_folder, tmp_path):
     assert len(table) == 202
     assert table["certified"].all()
     assert "relaxing-calm" in run("inspect music.mchain", folder=tmp_path).out
-    scores = run(f"evaluate music --methods CC --cv official --data {data_folder} --json", folder=tmp_path)
+    scores = run("evaluate --methods CC --cv 2 --json", music / "music.arff.gz", folder=tmp_path)
     exact = [row["value"] for row in json.loads(scores.out) if (row["method"], row["measure"]) == ("CC", "exact_match")]
     assert exact[0] > 0.2
     run("fit -m Default -o medical.mchain", data_folder / "medical" / "medical.arff.gz", folder=tmp_path)
@@ -205,7 +202,7 @@ def test_real_arff_file(data_folder, tmp_path):
 
 
 def test_output_to_a_pipe_has_no_colours_or_bars(folder):
-    for command in ("inspect bridges.mchain", "methods", "data list", "--help"):
+    for command in ("inspect bridges.mchain", "methods", "--help"):
         answer = run(command, folder=folder)
         assert not {"\x1b", "\r"} & set(answer.out + answer.err)
 
@@ -257,7 +254,7 @@ class TestAwkwardFiles:
         assert load(place / "e.mchain").encoder_.columns_[1].kind == "number"
 
     def test_models_of_python_match_columns_by_name(self, place):
-        data = make_chain_data(60, 3, 2, random_state=0).dataset
+        data = make_chain_data(60, 3, 2, random_state=0)[0]
         save(ChainClassifier(random_state=0).fit(data.X, data.Y), place / "own.mchain")
         write_table(data.to_frame().iloc[:, ::-1], place / "reversed.csv")
         write_table(data.to_frame(), place / "straight.csv")

@@ -55,7 +55,6 @@ class TestDense:
     def test_parts(self, write):
         data = read_dataset(write(DENSE, "songs.arff"), partial=True)
         assert data.name == "songs"
-        assert "songs.arff" in data.description
         assert data.label_names == ["happy", "key"]
         assert data.feature_names == list(data.X.columns) == ["tempo", "genre", "title"]
         assert data.classes == [[0, 1], ["minor", "major"]]

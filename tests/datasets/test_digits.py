@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_digits
 
-from montechain import load_dataset
+from montechain import load_digits_facts
 
 # Written down apart from the code: parity, size, prime, square, loops, strokes.
 FACTS = """
@@ -26,7 +26,7 @@ odd  large  no  yes 1 mixed
 
 
 def test_facts():
-    dataset = load_dataset("digits")
+    dataset = load_digits_facts()
     expected = np.array([row.split() for row in FACTS.strip().splitlines()])[load_digits().target]
     np.testing.assert_array_equal(dataset.Y.astype(str).to_numpy(), expected)
     assert dataset.label_names == ["parity", "size", "prime", "square", "loops", "strokes"]
@@ -37,19 +37,17 @@ def test_facts():
 
 
 def test_the_left_half_is_hidden_and_the_right_one_is_as_it_was():
-    dataset = load_dataset("digits")
+    dataset = load_digits_facts()
     seen, whole = dataset.X.to_numpy().reshape(-1, 8, 8), load_digits().images / 16
     assert not seen[:, :, :4].any()
     np.testing.assert_array_equal(seen[:, :, 4:], whole[:, :, 4:])
     assert dataset.feature_names == list(dataset.X.columns)
     assert dataset.feature_names[7:9] == ["pixel_0_7", "pixel_1_0"]
     assert dataset.name == "digits"
-    assert "left half" in dataset.description
-    assert "Alpaydin" in dataset.description
 
 
 def test_split_holds_every_row_once():
-    dataset = load_dataset("digits")
+    dataset = load_digits_facts()
     train, test = dataset.split
     assert (len(train.Y), len(test.Y)) == (899, 898)
     assert sorted([*train.Y.index, *test.Y.index]) == list(range(1797))
@@ -57,4 +55,3 @@ def test_split_holds_every_row_once():
     pd.testing.assert_frame_equal(train.X, dataset.X.loc[train.Y.index])
     again = pickle.loads(pickle.dumps(dataset)).split
     pd.testing.assert_frame_equal(again.test.Y, test.Y)
-    pd.testing.assert_frame_equal(load_dataset("digits", part="test").X, test.X)

@@ -67,7 +67,6 @@ ROWS = [
     ("113", "5", "3", "blue", "tab\tand;more|signs", "0", "happy"),
     ("114", "12", "3.75", "blue", "end", "1", "sad"),
 ]
-LIBSVM = b"1,3 1:0.5 3:2 7:-1e-3\n 2:1 9:4.25\n3 1:1 # a comment\n2,3,5 4:1\n\n5 2:7 3:0.5 8:1\n"
 STORED = pd.DataFrame(
     {
         "size": pd.array([1, 2, None, 4, 5, 12], dtype="Int64"),
@@ -118,7 +117,6 @@ FILES: dict[str, tuple[bytes, Callable[..., Any], int]] = {
     "semicolon.csv": (delimited(";", ","), table, 180),
     "bar.data": (delimited("|"), table, 180),
     "tab.tsv": (delimited("\t"), table, 180),
-    "labels.svm": (LIBSVM, read_dataset, 360),
 }
 
 

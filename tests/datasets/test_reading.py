@@ -114,16 +114,15 @@ def test_sparse_files_that_lack_some_targets(tmp_path):
     np.testing.assert_array_equal(data.X.toarray(), [[1.5, 0], [0, 1], [0, 0]])
 
 
-def test_libsvm(tmp_path):
-    path = tmp_path / "songs.txt"
+def test_formats_that_other_libraries_read(tmp_path):
+    path = tmp_path / "songs.svm"
     path.write_text("1,3 1:0.5\n3 2:1\n", encoding="utf-8")
-    data = read_dataset(path, targets=["label_3"], drop=["feature_1"])
-    assert (data.label_names, data.feature_names, data.name) == (["label_3"], ["feature_2"], "songs")
-    for parameter in ("text", "nominal"):
-        with pytest.raises(DataError, match="a sparse file holds numbers, so there are no columns of `text`"):
-            read_dataset(path, **{parameter: ["feature_1"]})
-    with pytest.raises(DataError, match="line 1: '1,3' is not @relation"):
-        read_dataset(path, format="arff")
+    with pytest.raises(DataError, match=r"'\.svm' is not a known format.*load_svmlight_file\(path, multilabel=True\)"):
+        read_dataset(path)
+    with pytest.raises(
+        DataError, match=r"openml:emotions/3: in Python, use .*fetch_openml.*read_dataset\(frame, targets"
+    ):
+        read_dataset("openml:emotions/3")
 
 
 def test_a_format_that_the_name_does_not_tell(tmp_path):
@@ -139,8 +138,10 @@ def test_a_format_that_the_name_does_not_tell(tmp_path):
     check(read_dataset(path, format="csv", targets=-2, drop=["id"], text=["title"]))
     with pytest.raises(ValueError, match=r"`format='cvs'` is unknown; did you mean 'csv'\?"):
         read_dataset(path, format="cvs", targets=-1)
+    packed = tmp_path / "songs.gz"
+    packed.touch()
     with pytest.raises(DataError, match="the name has no suffix that tells the format"):
-        find_format("songs.gz")
+        find_format(packed)
 
 
 def test_files_that_are_not_there(tmp_path):
@@ -221,5 +222,5 @@ def test_sparse_inputs_have_the_indices_that_scikit_learn_takes(tmp_path):
     path.write_text(header + "{0 1.5}\n{1 2, 2 1}\n")
     data = read_dataset(path, targets=["y"])
     assert data.X.indices.dtype == data.X.indptr.dtype == np.int32
-    assert data.join(data).X.indices.dtype == data.take([1]).X.indptr.dtype == np.int32
+    assert data.take([1]).X.indptr.dtype == data.with_inputs(["z"]).X.indices.dtype == np.int32
     np.testing.assert_array_equal(data.X.toarray(), [[1.5, 0], [0, 2]])

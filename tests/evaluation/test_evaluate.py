@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 import montechain
 from montechain import ChainClassifier, metrics
-from montechain.datasets import Split, load_dataset
+from montechain.datasets import Split
 from montechain.estimators.table import TableClassifier
 from montechain.evaluation import (
     MEASURES,
@@ -33,6 +33,7 @@ from montechain.evaluation import (
     summarise,
 )
 from montechain.methods import BASELINES, METHODS, make_method
+from reproduction.catalogue import load_dataset
 from tests.evaluation.cheap import Counting, Failing, Guess, small_dataset
 
 COMPUTED = [name for name in MEASURES if not name.endswith("_seconds")]
@@ -178,7 +179,7 @@ def test_unknown_cells_and_sparse_inputs_are_evaluated():
 
 def test_official_splits():
     whole = small_dataset(30)
-    published = replace(whole, _load_split=lambda: Split(whole.take(range(20)), whole.take(range(20, 30))))
+    published = replace(whole, split=Split(whole.take(range(20)), whole.take(range(20, 30))))
     Rows.seen = []
     results = evaluate(published, {"a": Guess()}, folds="official", measures=["exact_match"], encoder=Rows())
     assert (results["fold"].tolist(), Rows.seen) == ([0], [20])
@@ -339,7 +340,7 @@ def test_summaries_have_means_deviations_and_ranks():
         ({"measures": []}, ValueError, "`measures` is empty"),
         ({"methods": []}, ValueError, "`methods` is empty"),
         ({"methods": {"a": 3}}, TypeError, "not an estimator"),
-        ({"folds": "ofical"}, ValueError, "did you mean 'official'"),
+        ({"folds": "ofical"}, ValueError, "'ofical'` is not known. Pass a number, 'official'"),
         ({"folds": 2.5}, TypeError, "not a splitter"),
         ({"folds": 1}, ValueError, "at least 2"),
         ({"time_limit": 0}, ValueError, "`time_limit=0` must be a positive number"),

@@ -56,7 +56,7 @@ def stand_in(name: str, n_labels: int = 6, seed: int = 0, *, many: bool = False)
         )
     whole = Dataset(X, Y, list(X.columns), classes, name=name)
     split = Split(whole.take(np.arange(30)), whole.take(np.arange(30, n_rows)))
-    return replace(whole, _load_split=lambda: split)
+    return replace(whole, split=split)
 
 
 def setting_for(folder: Path) -> Setting:

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import pandas as pd
 
-from montechain.datasets import DATASETS as CATALOGUE
-from montechain.datasets import list_datasets
 from montechain.methods import BASELINES, METHODS
 from reproduction import paper
+from reproduction.catalogue import DATASETS as CATALOGUE
+from reproduction.catalogue import list_datasets
 from reproduction.statistics import nemenyi
 
 TABLES = ("accuracy_5fold_cv", "runtime_5fold_cv", "official_split")
@@ -58,7 +58,7 @@ def test_names_are_ours():
     assert {key[3] for key in FIGURES} <= set(METHODS)
     assert set(paper.meka()["method"]) <= {*METHODS, *BASELINES}
     assert {key[2] for key in FIGURES} | set(paper.meka()["dataset"]) <= set(CATALOGUE)
-    titles = {entry.name: entry.title for entry in list_datasets("nowhere") if entry.paper is not None}
+    titles = {entry.name: entry.title for entry in list_datasets("nowhere")}
     assert titles == paper.DATASETS
 
 
@@ -76,7 +76,7 @@ def test_average_ranks_and_significant_pairs_follow_from_the_ranks():
 
 def test_only_the_figures_that_are_marked_contradict_each_other():
     """A row with a wrong label has between one and L wrong labels."""
-    n_labels = {entry.name: entry.paper.L for entry in list_datasets("nowhere") if entry.paper is not None}
+    n_labels = {entry.name: entry.paper.L for entry in list_datasets("nowhere")}
     found = set()
     for (table, measure, dataset, method), figure in FIGURES.items():
         if measure not in ("exact_match", "exact_match_loss"):

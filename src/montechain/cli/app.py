@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -113,49 +112,29 @@ def _summary(model: Model, facts: dict[str, Any], n_shown: int) -> list[list[str
 
 @data.callback()
 def _help_without_command(context: typer.Context) -> None:
-    """List the data sets that have a name, or write one as a table."""
+    """Write bundled data as a table."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 
 
-@data.command("list")
-def list_command(data: options.Data = None, as_json: options.Json = False) -> None:
-    """List the data sets by name, with their figures.
-
-    N rows, L targets, K classes of a target, d inputs, LC label cardinality (relevant labels per row).
-    """
-    from montechain.datasets import list_datasets
-
-    entries = list_datasets(data)
-    if as_json:
-        output.print_json([asdict(entry) | {"present": entry.present, "state": entry.state} for entry in entries])
-        return
-    figures = [(entry.found if entry.present else None, entry.paper) for entry in entries]
-    shown = [[text for one in both for text in (one.shown() if one else ["–"] * 5)] for both in figures]
-    rows = [[entry.name, *texts, entry.state] for entry, texts in zip(entries, shown, strict=True)]
-    columns = ["name", "N", "L", "K", "d", "LC", "paper: N", "L", "K", "d", "LC", "state"]
-    caption = "" if data else "To use data sets that are not bundled: --data FOLDER, or MONTECHAIN_DATA=FOLDER."
-    output.print_table("Data sets", columns, rows, left=(0, 11), caption=caption)
-
-
 @data.command("export")
 def export_command(
-    name: Annotated[str, typer.Argument(help="A name from `montechain data list`.")],
+    name: Annotated[str, typer.Argument(help="The bundled data set: digits.")],
     file: Annotated[Path, typer.Option("--output", "-o", help="A .csv, .tsv, .parquet or .feather file.")],
-    data: options.Data = None,
     force: options.Force = False,
 ) -> None:
-    """Write a data set as a table, the targets in the last columns."""
+    """Write bundled data as a table, the targets in the last columns."""
     from montechain.datasets import write_table
     from montechain.datasets.files import check_table_path
 
+    if name != "digits":
+        raise ValueError(f"there is no bundled data set {name!r}. Type: montechain data export digits -o {file}")
     check_table_path(file)
     protect_files(file, force=force)
-    with output.progress("exporting"):
-        dataset = mc.load_dataset(name, data=data)
-        write_table(dataset.to_frame(), file)
-    targets = shlex.quote(",".join(f'"{label}"' if "," in label else label for label in dataset.label_names))
-    source, model = shlex.quote(str(file)), shlex.quote(f"{file.stem}.mchain")
+    dataset = mc.load_digits_facts()
+    write_table(dataset.to_frame(), file)
+    targets, source = ",".join(dataset.label_names), shlex.quote(str(file))
+    model = shlex.quote(f"{file.stem}.mchain")
     output.note(f"Wrote {len(dataset.Y)} rows to {file}. Next: montechain fit {source} --targets {targets} -o {model}")
 
 

@@ -29,10 +29,9 @@ def demo(seed: options.Seed = 0) -> None:
     from sklearn.model_selection import ShuffleSplit
 
     from montechain._threads import one_blas_thread
-    from montechain.datasets import load_dataset
     from montechain.evaluation import evaluate
 
-    digits = load_dataset("digits")
+    digits = mc.load_digits_facts()
     split = ShuffleSplit(1, train_size=N_TRAINING_ROWS, test_size=N_TEST_ROWS, random_state=seed)
     names = ", ".join(digits.label_names)
     output.print_line(

@@ -31,7 +31,6 @@ SHOWN = {
     "predict_seconds": "predict, s",
 }
 """Measures in the printed table, with their headings."""
-CV_HELP = "K stratified folds, or official: the published split."
 METHODS_HELP = "Methods of `montechain methods`."
 
 
@@ -43,7 +42,7 @@ def evaluate(
     methods: Annotated[str, typer.Option("--methods", "-m", metavar="A,B", help=METHODS_HELP)] = (
         "Auto,Boosting,Forest,LP-Forest,CC,MCC"
     ),
-    cv: Annotated[str, typer.Option(metavar="K", help=CV_HELP)] = "5",
+    cv: Annotated[int, typer.Option(metavar="K", help="Number of stratified folds.")] = 5,
     estimator: options.Estimator = None,
     loss: options.Loss = None,
     store: Annotated[Path | None, typer.Option(help="Folder of finished results, to resume from.")] = None,
@@ -55,7 +54,6 @@ def evaluate(
     table: Annotated[Path | None, typer.Option("--output", "-o", help="Write all scores to a table.")] = None,
     seed: options.Seed = 0,
     reading: options.Reading,
-    data: options.Data = None,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
@@ -66,7 +64,7 @@ def evaluate(
     \b
     Examples:
       montechain evaluate bridges.csv --targets type,material,span --methods IC,CC,MCC,PtMsCC
-      montechain evaluate music --estimator svm --cv 5 --store results
+      montechain evaluate songs.arff --estimator svm --cv 10 --store results
     """  # noqa: D301
     import pandas as pd
 
@@ -84,12 +82,10 @@ def evaluate(
     if not names:
         raise ValueError("`--methods` is empty: name at least one, as in --methods CC,MCC.")
     names = names if BASELINE in names else [BASELINE, *names]
-    dataset = with_tags_as_targets(read_training_table(file, columns, reading, data), columns)
-    folds: Any = int(cv) if cv.isdigit() else cv
-    n_folds = folds if isinstance(folds, int) else 1
+    dataset = with_tags_as_targets(read_training_table(file, columns, reading), columns)
     rows: list[pd.DataFrame] = []
     complete = True
-    with output.progress("evaluating", n_folds * len(names)) as advance:
+    with output.progress("evaluating", cv * len(names)) as advance:
 
         def on_result(result: pd.DataFrame) -> None:
             rows.append(result)
@@ -97,7 +93,7 @@ def evaluate(
 
         try:
             run(
-                dataset, names, folds=folds, seed=seed, on_result=on_result, store=store, retry=retry,
+                dataset, names, folds=cv, seed=seed, on_result=on_result, store=store, retry=retry,
                 estimator=parse_choice(estimator, "--estimator"), loss=parse_choice(loss, "--loss"),
                 encoder=mc.TableEncoder(text=split_names(columns.text)) if columns.text else None,
                 time_limit=time_limit, n_jobs=n_jobs,
@@ -108,9 +104,9 @@ def evaluate(
     if as_json:
         output.print_json(results.to_dict("records"))
     elif rows:
-        kind = "official split" if cv == "official" else f"{cv}-fold cross-validation, mean ± standard deviation"
         caption = f"{BASELINE} always predicts the most common combination. Best values in bold."
-        print_scores(f"{dataset.name or file}: {kind}", results, caption)
+        title = f"{dataset.name or file}: {cv}-fold cross-validation, mean ± standard deviation"
+        print_scores(title, results, caption)
     if table is not None and rows:
         write_table(results, table)
     if not complete:

@@ -49,7 +49,6 @@ def fit(
     time_limit: Annotated[float | None, typer.Option(help=TIME_HELP)] = None,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Processor cores to use; -1 for all.")] = None,
     reading: options.Reading,
-    data: options.Data = None,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
@@ -67,7 +66,7 @@ def fit(
 
     check_output_path(model)
     protect_files(model, inputs=[file, columns.targets or ""], force=force)
-    dataset = read_training_table(file, columns, reading, data)
+    dataset = read_training_table(file, columns, reading)
     choices = {
         "parents": int(parents) if parents and parents.isdigit() else parents,
         "inference": parse_choice(inference, "--inference"),
@@ -151,7 +150,7 @@ def _record(table: Any, dataset: mc.Dataset, source: str, columns: options.Colum
         return [str(name) for name in X.select_dtypes(kind)] if hasattr(X, "select_dtypes") else []
 
     return {
-        "source": source if source.startswith("openml:") else Path(source).name,
+        "source": Path(source).name,
         "sha256": hashlib.sha256(Path(source).read_bytes()).hexdigest() if Path(source).is_file() else None,
         "rows": len(Y),
         "inputs": [name for name in dataset.feature_names if name not in left_out],

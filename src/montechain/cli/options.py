@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import partial, wraps
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,7 +17,7 @@ import typer
 from montechain._messages import nearest
 
 __all__ = [
-    "Columns", "Data", "Estimator", "Force", "Json", "Loss", "Reading", "Seed", "Source", "flag", "grouped",
+    "Columns", "Estimator", "Force", "Json", "Loss", "Reading", "Seed", "Source", "flag", "grouped",
     "parse_choice", "parse_order", "parse_targets", "split_names",
 ]  # fmt: skip
 
@@ -28,7 +27,7 @@ names = partial(typer.Option, metavar="A,B")
 """An option whose value is a list of column names."""
 
 
-TABLE_HELP = "A CSV, TSV, Excel, Parquet, Feather, ARFF or LIBSVM file, openml:NAME, or a name of `data list`."
+TABLE_HELP = "A CSV, TSV, Excel, Parquet, Feather or ARFF file."
 TARGETS_HELP = "Columns to predict: names joined by commas, first:N, last:N, or a Mulan .xml file; ARFF may name them."
 ESTIMATOR_HELP = (
     "What learns each target of a chain: logistic, svm, random_forest, extra_trees, hist_gradient_boosting, lightgbm, "
@@ -39,10 +38,6 @@ LOSS_HELP = "What to minimise: exact_match (the default), hamming, f1, jaccard."
 STRAY_HELP = "Words in a column of numbers: missing (the default of fit) or error (that of predict)."
 
 Source = Annotated[str, typer.Argument(metavar="FILE", help=TABLE_HELP)]
-Data = Annotated[
-    Path | None,
-    typer.Option("--data", metavar="FOLDER", envvar="MONTECHAIN_DATA", help="Folder of the paper's data sets."),
-]
 Estimator = Annotated[str | None, typer.Option("--estimator", "-e", help=ESTIMATOR_HELP)]
 Loss = Annotated[str | None, typer.Option("--loss", "-l", help=LOSS_HELP)]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]

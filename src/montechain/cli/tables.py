@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import montechain as mc
-from montechain._files import check_input_path, similar_file
+from montechain._files import similar_file
 from montechain._messages import nearest
 from montechain.cli import output
 from montechain.cli.options import Columns, Reading, parse_targets, split_names
@@ -20,26 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["Model", "open_model", "read_new_rows", "read_training_table", "with_tags_as_targets"]
 
 
-def read_training_table(source: str, columns: Columns, reading: Reading, data: Path | None) -> mc.Dataset:
-    """Return the data set of a file or of a name in the catalogue, its targets in the order in which they were named.
+def read_training_table(source: str, columns: Columns, reading: Reading) -> mc.Dataset:
+    """Return the data set of a file, its targets in the order in which they were named.
 
     Raises
     ------
     DataError
         If there is no such file, or nothing can be learned from it.
     """
-    from montechain.datasets import DATASETS
-
-    if source in DATASETS and not Path(source).is_file():
-        if given := next((name for name, value in asdict(columns).items() if value), None):
-            raise ValueError(f"`--{given}` does not apply to {source!r}, which is one of `montechain data list`.")
-        with output.progress("reading"):
-            return mc.load_dataset(source, data=data)
-    if not source.startswith("openml:"):
-        if not Path(source).exists() and not Path(source).suffix:
-            listed = ", ".join(DATASETS)
-            raise DataError(f"there is no such file, and no data set of this name. By name: {listed}.", path=source)
-        check_input_path(source)
     targets = parse_targets(columns.targets)
     kinds: Any = {name: split_names(getattr(columns, name)) for name in ("drop", "text", "nominal", "tags")}
     if kinds["tags"]:
@@ -180,18 +168,6 @@ def _read_known_columns(file: str, model: Model, targets: list[str], reading: di
     """Read a file with the columns taken for what they were when the model was fitted."""
     import pandas as pd
 
-    from montechain.datasets.files import find_format
-    from montechain.datasets.libsvm import read_libsvm
-
-    if not file.startswith("openml:"):
-        check_input_path(file)
-        if find_format(file, reading["format"]) == "libsvm":
-            # Such a file does not say how many inputs there are, nor whether they are counted from 0: the model does.
-            counted_from_0 = model.input_names[:1] == ["feature_0"]
-            return read_libsvm(
-                file, targets=targets, zero_based=counted_from_0, n_features=len(model.input_names) or None,
-                encoding=reading["encoding"], partial=True,
-            )  # fmt: skip
     kinds: Any = {key: model.recorded(key) for key in ("text", "nominal", "numeric")}
     kinds["nominal"] = [*kinds["nominal"], *model.word_targets]
     kinds["tags"] = [name for name in getattr(model.classifier, "tags_", {}) if name in targets]

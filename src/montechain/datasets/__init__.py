@@ -1,21 +1,16 @@
-"""Data sets: files of many formats, the paper's thirteen by name, bundled and generated ones."""
+"""Data sets: reading files of the field, bundled data, and generated data with a known truth."""
 
 from montechain.datasets.arff import read_arff
-from montechain.datasets.catalogue import DATASETS, CatalogueEntry, Figures, list_datasets, load_dataset
 from montechain.datasets.dataset import Dataset, Split
+from montechain.datasets.digits import load_digits_facts
 from montechain.datasets.files import write_table
-from montechain.datasets.generators import GeneratedData, make_chain_data
+from montechain.datasets.generators import make_chain_data
 from montechain.datasets.reading import read_dataset
 
 __all__ = [
-    "DATASETS",
-    "CatalogueEntry",
     "Dataset",
-    "Figures",
-    "GeneratedData",
     "Split",
-    "list_datasets",
-    "load_dataset",
+    "load_digits_facts",
     "make_chain_data",
     "read_arff",
     "read_dataset",

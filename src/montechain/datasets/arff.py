@@ -275,7 +275,8 @@ def _sparse(lines: list[Line], attributes: list[Attribute]) -> sp.csr_array:
             indices.append(place)
             last = place
         starts.append(len(indices))
-    content = (np.array(values, dtype=np.float64), np.array(indices, dtype=np.int64), np.array(starts))
+    # Many classifiers of scikit-learn take no 64-bit indices.
+    content = (np.array(values, dtype=np.float64), np.array(indices, dtype=np.int32), np.array(starts, dtype=np.int32))
     array = sp.csr_array(content, shape=(len(lines), len(attributes)))
     array.eliminate_zeros()
     return array

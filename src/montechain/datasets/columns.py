@@ -64,9 +64,6 @@ class ColumnTyper:
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        if isinstance(self.missing_values, str):
-            given = self.missing_values
-            raise TypeError(f"`missing_values={given!r}` is a string; give a list, as in missing_values=[{given!r}].")
         for parameter, value in (("decimal", self.decimal), ("thousands", self.thousands or "'")):
             if not isinstance(value, str) or len(value) != 1 or value.isalnum() or value in "+-":
                 raise ValueError(f"`{parameter}={value!r}` must be one sign, such as {parameter}=','.")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,10 +52,10 @@ class Dataset:
     classes : list of L lists
         The classes declared for each label or, if none are declared, those that occur.
     name : str
-    description : str
-        Where the data come from.
     notes : list of str
         What reading the data found, in plain sentences: stray cells, dates, rows left out.
+    split : Split or None
+        The training and test part that the data were published with.
     """
 
     X: pd.DataFrame | sp.csr_array
@@ -64,40 +63,19 @@ class Dataset:
     feature_names: list[str]
     classes: list[list[Any]]
     name: str = ""
-    description: str = ""
     notes: list[str] = field(default_factory=list)
-    _load_split: Callable[[], Split] | None = field(default=None, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        # Many classifiers of scikit-learn take no 64-bit indices.
-        if sp.issparse(self.X) and self.X.indices.dtype != np.int32 and max(*self.X.shape, self.X.nnz) < 2**31:
-            content = (self.X.data, self.X.indices.astype(np.int32), self.X.indptr.astype(np.int32))
-            object.__setattr__(self, "X", sp.csr_array(content, shape=self.X.shape))
+    split: Split | None = field(default=None, repr=False)
 
     @property
     def label_names(self) -> list[str]:
         """Names of the labels."""
         return list(self.Y.columns)
 
-    @cached_property
-    def split(self) -> Split | None:
-        """The official training and test part; None if there is none."""
-        return None if self._load_split is None else self._load_split()
-
     def take(self, rows: Sequence[int] | np.ndarray) -> Dataset:
         """Return some of the rows, by position."""
         rows = np.asarray(rows)
         X = self.X.iloc[rows] if isinstance(self.X, pd.DataFrame) else self.X[rows]
-        return replace(self, X=X, Y=self.Y.iloc[rows], _load_split=None)
-
-    def join(self, *others: Dataset) -> Dataset:
-        """Return these rows, followed by those of other data sets with the same columns."""
-        pieces = [self, *others]
-        tables = [piece.X for piece in pieces]
-        is_frame = isinstance(self.X, pd.DataFrame)
-        X = pd.concat(tables, ignore_index=True) if is_frame else sp.csr_array(sp.vstack(tables))
-        Y = pd.concat([piece.Y for piece in pieces], ignore_index=True)
-        return replace(self, X=X, Y=Y, _load_split=None)
+        return replace(self, X=X, Y=self.Y.iloc[rows], split=None)
 
     def to_frame(self) -> pd.DataFrame:
         """Return inputs and labels as one table, labels last."""
@@ -116,7 +94,7 @@ class Dataset:
             raise DataError(f"these inputs are missing: {listed}{close or '.'}", path=self.name or None)
         columns = [position[name] for name in names]
         X = self.X.iloc[:, columns] if isinstance(self.X, pd.DataFrame) else self.X[:, columns]
-        return replace(self, X=X, feature_names=list(names), _load_split=None)
+        return replace(self, X=X, feature_names=list(names), split=None)
 
 
 def label_table(columns: pd.DataFrame, *, path: str | Path | None = None) -> tuple[pd.DataFrame, list[list[Any]]]:

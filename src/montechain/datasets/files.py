@@ -26,9 +26,14 @@ SUFFIXES = {
     "excel": (".xlsx", ".xlsm"),
     "parquet": (".parquet", ".pq"),
     "feather": (".feather", ".arrow"),
-    "libsvm": (".libsvm", ".svm", ".svmlight", ".txt"),
 }
 """Formats that can be read, with their file suffixes."""
+INSTEAD = {
+    (".xls", ".ods", ".xlsb"): "Save the workbook as .xlsx or .csv first.",
+    (".libsvm", ".svm", ".svmlight"): "In Python, use X, y = sklearn.datasets.load_svmlight_file(path, "
+    "multilabel=True) and fit(X, [set(row) for row in y]).",
+}
+"""What to do with files of other formats."""
 COMPRESSIONS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 NEEDS = {"parquet": ("pyarrow", "parquet"), "feather": ("pyarrow", "parquet"), "excel": ("openpyxl", "excel")}
 """The library that a format needs, and the extra that installs it."""
@@ -51,13 +56,15 @@ def find_format(path: str | Path, format: str | None = None) -> str:
             if packing and name in NEEDS:
                 raise DataError(f"{name.capitalize()} files are already compressed; unpack this one first.", path=path)
             return name
-    if Path(path).is_dir():
-        check_input_path(path)
+    if str(path).startswith("openml:"):
+        fetch = "frame = sklearn.datasets.fetch_openml(name, as_frame=True).frame"
+        raise DataError(f"in Python, use {fetch} and read_dataset(frame, targets=[...]).", path=path)
+    check_input_path(path)
     known = ", ".join(suffix for endings in SUFFIXES.values() for suffix in endings)
     what = f"the suffix {suffix!r} is not a known format" if suffix else "the name has no suffix that tells the format"
-    old = " Save the workbook as .xlsx or .csv first." if suffix in (".xls", ".ods", ".xlsb") else ""
+    instead = next((f" {hint}" for endings, hint in INSTEAD.items() if suffix in endings), "")
     raise DataError(
-        f"{what}.{old} Known suffixes: {known}; text files may also end in .gz or .bz2. Otherwise name the format: "
+        f"{what}.{instead} Known suffixes: {known}; text files may also end in .gz or .bz2. Otherwise name the format: "
         'format="csv" (on the command line: --format csv).',
         path=path,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,7 +19,7 @@ from montechain.datasets.dataset import Dataset, label_table
 from montechain.datasets.files import file_stem, read_bytes
 from montechain.errors import DataError
 
-__all__ = ["Selection", "Targets", "choose_columns", "choose_targets", "present", "read_mulan_labels"]
+__all__ = ["Selection", "Targets", "choose_targets", "read_mulan_labels"]
 
 Targets: TypeAlias = str | Path | int | Sequence[str | int] | None
 """How labels can be named: see `read_dataset`."""
@@ -34,75 +34,63 @@ _MEKA_OPTION = re.compile(r"(?:^|[\s:])-C\s+(-?\d{1,9})(?!\S)", re.ASCII)
 
 @dataclass(frozen=True)
 class Selection:
-    """The columns that are labels, left out, text, words or tags, as `read_dataset` takes them."""
+    """The columns that are labels, left out, text, words or tags, as `read_dataset` takes them.
+
+    `path` is the file, for messages; `name` that of the data set.
+    """
 
     targets: Targets
-    drop: Collection[str | int] = ()
-    text: Collection[str] = ()
-    nominal: Collection[str] = ()
-    partial: bool = False
-    tags: Collection[str] = ()
+    drop: Collection[str | int]
+    text: Collection[str]
+    nominal: Collection[str]
+    tags: Collection[str]
+    partial: bool
+    path: Path | None
+    name: str
 
-    def split(
-        self, names: list[str], path: str | Path | None = None, relation: str | None = None
-    ) -> tuple[list[str], list[str]]:
+    def split(self, names: list[str], relation: str | None = None) -> tuple[list[str], list[str]]:
         """Return the names of the labels and of the inputs, or refuse names that do not fit the table."""
-        given: list[Any] = [self.targets, self.drop, self.text, self.nominal]
-        targets, drop, text, nominal = [present(columns, names) for columns in given] if self.partial else given
-        labels = choose_targets(targets, names, path=path, relation=relation)
-        dropped = choose_columns("drop", drop, names, labels, path)
-        choose_columns("text", text, names, labels, path)
-        choose_columns("nominal", nominal, names, (), path)
-        choose_columns("tags", present(self.tags, labels) if self.partial else self.tags, labels, (), path)
+        labels = choose_targets(self._present(self.targets, names), names, path=self.path, relation=relation)
+        dropped = self._choose("drop", names, labels)
+        self._choose("text", names, labels)
+        self._choose("nominal", names)
+        self._choose("tags", labels)
         inputs = [column for column in names if column not in {*labels, *dropped}]
         if not inputs:
-            raise DataError("no column is left as an input: all are labels or dropped.", path=path)
+            raise DataError("no column is left as an input: all are labels or dropped.", path=self.path)
         return labels, inputs
 
-    def dataset(
-        self, X: Any, labels: pd.DataFrame, feature_names: list[str], path: str | Path | None, **about: Any
-    ) -> Dataset:
+    def dataset(self, X: Any, labels: pd.DataFrame, feature_names: list[str], notes: Collection[str] = ()) -> Dataset:
         """Return inputs and labels as a data set.
 
         Rows without a single known label are left out, since nothing can be learned from them; a note says how many.
         Of a partial table, labels without a known value are left out instead.
         """
+        known = labels.notna().to_numpy(dtype=bool)
+        rows, notes = known.any(axis=1), [*notes]
         if self.partial:
-            labels = labels.loc[:, labels.notna().any().to_numpy(dtype=bool)]
-        Y, classes = label_table(labels, path=path)
-        data = Dataset(X=X, Y=Y, feature_names=feature_names, classes=classes, **about)
-        known = Y.notna().to_numpy().any(axis=1)
-        if self.partial or known.all() or not data.label_names:
-            return data
-        lost = len(known) - int(known.sum())
-        verb, whose = ("is", "its") if lost == 1 else ("are", "their")
-        note = f"{lost} of {len(known)} rows {verb} left out: all of {whose} labels are unknown."
-        data = data.take(np.flatnonzero(known))
-        X = data.X.reset_index(drop=True) if isinstance(data.X, pd.DataFrame) else data.X
-        return replace(data, X=X, Y=data.Y.reset_index(drop=True), notes=[*data.notes, note])
+            labels = labels.loc[:, known.any(axis=0)]
+        elif not labels.empty and not rows.all():
+            X = X[rows].reset_index(drop=True) if isinstance(X, pd.DataFrame) else X[np.flatnonzero(rows)]
+            labels, lost = labels[rows].reset_index(drop=True), int((~rows).sum())
+            verb, whose = ("is", "its") if lost == 1 else ("are", "their")
+            notes.append(f"{lost} of {len(rows)} rows {verb} left out: all of {whose} labels are unknown.")
+        Y, classes = label_table(labels, path=self.path)
+        return Dataset(X, Y, feature_names, classes, self.name, notes)
 
+    def _choose(self, parameter: str, names: list[str], labels: Collection[str] = ()) -> list[str]:
+        """Return the names of the columns of one parameter, none of which may be one of `labels`."""
+        given = self._present(getattr(self, parameter), names)
+        chosen = [_find(column, names, parameter, self.path) for column in given]
+        if label := next((name for name in chosen if name in labels), None):
+            raise ValueError(f"`{parameter}` names the column {label!r}, which is one of the targets.")
+        return chosen
 
-def present(given: Any, names: Collection[str]) -> Any:
-    """Return a list of columns without the names that the table does not have; anything else as it is."""
-    if isinstance(given, str | Path) or not isinstance(given, Iterable):
-        return given
-    return [column for column in given if not isinstance(column, str) or column in names]
-
-
-def choose_columns(
-    parameter: str,
-    given: Collection[str | int],
-    names: Sequence[str],
-    labels: Collection[str] = (),
-    path: str | Path | None = None,
-) -> list[str]:
-    """Return the names of columns given by name or position, none of which may be a label."""
-    if isinstance(given, str):
-        raise TypeError(f"`{parameter}={given!r}` is a string; give a list of names, as in {parameter}=[{given!r}].")
-    chosen = [_find(column, names, parameter, path) for column in given]
-    if label := next((name for name in chosen if name in labels), None):
-        raise ValueError(f"`{parameter}` names the column {label!r}, which is one of the targets.")
-    return chosen
+    def _present(self, given: Any, names: list[str]) -> Any:
+        """Return a list of columns, for a partial table without the names that it does not have."""
+        if not self.partial or isinstance(given, str | Path) or not isinstance(given, Iterable):
+            return given
+        return [column for column in given if not isinstance(column, str) or column in names]
 
 
 def choose_targets(

@@ -19,7 +19,6 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from montechain._messages import nearest
 from montechain.datasets import Dataset
 from montechain.estimators.table import TableClassifier
 from montechain.evaluation.folds import LabelStratifiedKFold
@@ -284,8 +283,7 @@ def _check_methods(methods: Any) -> dict[str, Any]:
 
 def _check_folds(folds: Any, seed: int) -> Any:
     if isinstance(folds, str):
-        hint = nearest(folds, ["official"]) or "."
-        raise ValueError(f"`folds={folds!r}` is not known{hint} Pass a number, 'official' or a splitter.")
+        raise ValueError(f"`folds={folds!r}` is not known. Pass a number, 'official' or a splitter.")
     if isinstance(folds, Integral) and not isinstance(folds, bool):
         return LabelStratifiedKFold(int(folds), random_state=seed)
     if not hasattr(folds, "split"):

@@ -5,13 +5,11 @@ from __future__ import annotations
 import bz2
 import gzip
 import hashlib
-import json
-from dataclasses import asdict
 
 import pytest
 
-from montechain.datasets.catalogue import DATASETS, Figures, StoredFile, list_datasets, load_dataset
 from montechain.errors import DataError
+from reproduction.catalogue import DATASETS, Figures, StoredFile, list_datasets, load_dataset, print_datasets
 
 # N, L, K, d as declared in the files, LC to three decimals.
 COUNTED = {
@@ -65,11 +63,11 @@ def other_flares(tmp_path):
 
 
 def test_names_and_the_papers_figures():
-    assert list(DATASETS) == [*list(COUNTED)[:3], "parkinsons", *list(COUNTED)[3:], "digits"]
+    assert list(DATASETS) == [*list(COUNTED)[:3], "parkinsons", *list(COUNTED)[3:]]
     assert ENTRIES["bridges"].paper.shown() == ["107", "5", "2–6", "7", "–"]
     assert ENTRIES["yeast"].paper.shown() == ["2417", "14", "2", "103", "4.24"]
-    assert {name for name, entry in ENTRIES.items() if entry.has_split} == {*COUNTED_PARTS, "digits"}
-    found = {name: entry.found for name, entry in ENTRIES.items() if entry.found and name != "digits"}
+    assert {name for name, entry in ENTRIES.items() if entry.has_split} == {*COUNTED_PARTS}
+    found = {name: entry.found for name, entry in ENTRIES.items() if entry.found}
     assert found == {name: Figures(*given) for name, given in COUNTED.items()}
     assert all(entry.citation and entry.note for entry in ENTRIES.values())
 
@@ -85,20 +83,23 @@ def test_every_file_has_a_source_and_a_checksum():
 
 def test_listing_without_a_folder(no_folder):
     entries = list_datasets()
-    assert [entry.name for entry in entries if entry.present] == ["digits"]
+    assert not any(entry.present for entry in entries)
     states = {entry.name: entry.state for entry in entries}
-    assert states["digits"] == "embedded"
     assert states["parkinsons"] == "not public"
     assert states["solar_flare"] == "absent: solar_flare/solar_flare.arff"
     assert states["scene"] == "absent: scene/scene-train.arff.gz and 2 more"
-    assert json.loads(json.dumps([asdict(entry) for entry in entries]))[4]["paper"]["LC"] == 1.87
 
 
-def test_listing_with_a_folder(other_flares, monkeypatch):
+def test_listing_with_a_folder(other_flares, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("MONTECHAIN_DATA", str(other_flares))
     for entries in (list_datasets(), list_datasets(other_flares)):
-        assert [entry.name for entry in entries if entry.present] == ["solar_flare", "digits"]
+        assert [entry.name for entry in entries if entry.present] == ["solar_flare"]
         assert entries[0].state == "present"
+    print_datasets()
+    printed = capsys.readouterr().out
+    assert "solar_flare" in printed
+    assert "absent: music/music.arff.gz" in printed
 
 
 def test_an_unknown_name(no_folder):
@@ -108,7 +109,7 @@ def test_an_unknown_name(no_folder):
 
 def test_an_unset_or_absent_folder(no_folder, tmp_path, monkeypatch):
     message = (
-        r"no data folder is named.*environment variable MONTECHAIN_DATA.*`data` .*--data.*one folder per data set.*"
+        r"no data folder is named.*environment variable MONTECHAIN_DATA.*--data.*one folder per data set.*"
         r"compressed or not.*music/music.arff.gz from tsoumakas/mulan .*data/multi-label/emotions/emotions.arff; "
         r".*music/music.xml"
     )
@@ -123,10 +124,10 @@ def test_an_unset_or_absent_folder(no_folder, tmp_path, monkeypatch):
 
 
 def test_an_absent_file(tmp_path):
-    message = "data/multi-label/yeast/yeast-test.arff.* as yeast/yeast-test.arff.gz, compressed or not"
+    message = "data/solar_flare.arff.* as solar_flare/solar_flare.arff, compressed or not"
     with pytest.raises(DataError, match=message) as caught:
-        load_dataset("yeast", data=tmp_path, part="test")
-    assert caught.value.path == tmp_path / "yeast" / "yeast-test.arff.gz"
+        load_dataset("solar_flare", data=tmp_path)
+    assert caught.value.path == tmp_path / "solar_flare" / "solar_flare.arff"
 
 
 def test_another_file_is_refused_unless_it_is_wanted(other_flares):
@@ -162,10 +163,3 @@ def test_how_a_file_is_packed_does_not_matter(suffix, tmp_path):
 def test_parkinsons_is_not_public(tmp_path):
     with pytest.raises(DataError, match=r"Parkinson's cannot be loaded: not public.*Borchani et al. 2012"):
         load_dataset("parkinsons", data=tmp_path)
-
-
-def test_parts(tmp_path):
-    with pytest.raises(ValueError, match=r"`part='training'` must be 'all', 'train' or 'test'"):
-        load_dataset("music", data=tmp_path, part="training")
-    with pytest.raises(ValueError, match=r"'reuters' has no official training and test part"):
-        load_dataset("reuters", data=tmp_path, part="train")
