@@ -143,19 +143,6 @@ def test_the_truth_is_a_chain_and_branch_and_bound_finds_its_best():
     np.testing.assert_allclose(decision.log_proba, truth.log_joint(dataset.X, best))
 
 
-def test_more_labels_than_can_be_enumerated_are_left_to_a_search():
-    dataset, truth = make_chain_data(30, 10, 40, cardinality=3, random_state=0)
-    for wanted in (truth.distribution, truth.bayes_scores):
-        with pytest.raises(ValueError, match=r"40 labels have too many combinations .* 30 rows"):
-            wanted(dataset.X)
-    decision = BranchAndBound().search(PrefixTree(as_chain(truth), dataset.X), np.random.default_rng(0))
-    assert decision.certified.all()
-    labels = np.empty_like(decision.labels)
-    labels[:, list(truth.order)] = decision.labels
-    np.testing.assert_allclose(truth.log_joint(dataset.X, labels), decision.log_proba)
-    assert (decision.log_proba >= truth.log_joint(dataset.X, dataset.Y) - 1e-9).all()
-
-
 def test_without_dependence_labels_are_independent_given_the_inputs():
     dataset, truth = make_chain_data(50, 5, 4, [2, 3, 2, 2], dependence=0, random_state=0)
     assert not truth.effects.any()
