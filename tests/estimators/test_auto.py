@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from sklearn.datasets import make_multilabel_classification
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from montechain import AutoChainClassifier, ChainClassifier, load, recipe, save
+from montechain import AutoChainClassifier, ChainClassifier, assembly, load, recipe, save
 from montechain.errors import InterruptedFitWarning
 
 SMALL = {
@@ -108,6 +108,16 @@ def test_the_leaderboard_says_what_was_tried(model):
     np.testing.assert_allclose(board["weight"].drop("mixture").sum(), 1.0)
     others = board["log_likelihood"].drop(["pool", "mixture"])
     assert board.loc["mixture", "log_likelihood"] >= others.max() - 1e-6
+
+
+def test_learning_the_pool_with_the_mixture_makes_held_out_rows_more_probable(data, monkeypatch):
+    X, Y = data
+    likelihoods = []
+    for n_repeats in (0, 3):
+        monkeypatch.setattr(assembly, "N_REPEATS", n_repeats)
+        board = AutoChainClassifier(random_state=0).fit(X, Y).leaderboard_
+        likelihoods += [row["log_likelihood"] for row in board if row["model"] == "mixture"]
+    assert likelihoods[1] > likelihoods[0]
 
 
 def test_the_same_seed_gives_the_same_model_on_any_number_of_threads(data):
