@@ -120,13 +120,14 @@ class Recipe:
             yield "tf-idf", lambda: self.add_part("tf-idf", ["tf-idf"])
         if is_time_for(4.0 * linear.seconds):
             yield "forests", lambda: self.add_forests(deadline)
-        if is_time_for(each * sum(block.n_columns for block in self.blocks.values())):
+        if len(self.blocks) > 1 and is_time_for(each * sum(block.n_columns for block in self.blocks.values())):
             yield "union", lambda: self.add_part("union", list(self.blocks))
         if is_time_for(2.0 * each * N_KERNEL):
             yield "kernel", self.add_kernel
-        plan = self._boosting_plan(np.inf if deadline is None else deadline - time.perf_counter())
+        # Half of the time left: chains over the log-odds come after the boosting itself.
+        plan = self._boosting_plan(np.inf if deadline is None else (deadline - time.perf_counter()) / 2.0)
         if plan is not None:
-            yield "boosting", lambda: self.add_boosting(*plan)
+            yield "boosting", lambda: self.add_boosting(*plan, is_time_for)
         if is_time_for(sum(part.seconds for part in self.parts if part.has_parents) / 2.0):
             yield "orders", self.add_orders
 
@@ -233,16 +234,22 @@ class Recipe:
                 return n_rounds, n_folds
         return None
 
-    def add_boosting(self, n_rounds: int, n_folds: int) -> None:
-        """Boost trees for each label, as many rounds as held-out rows want, and add chains over their log-odds."""
+    def add_boosting(self, n_rounds: int, n_folds: int, is_time_for: Callable[[float], bool]) -> None:
+        """Boost trees for each label, as many rounds as held-out rows want, and add chains over their log-odds.
+
+        If the race for the number of rounds shows that there is not enough time for all folds, nothing is added.
+        """
         X = self.X.toarray() if sp.issparse(self.X) else self.X
         folds = _folds(np.random.default_rng([self.seed, 9]).permutation(self.n_rows), n_folds)
 
         def raced(codes: np.ndarray) -> HistGradientBoostingClassifier:
             return _raced_boosting(X, codes, folds[0], n_rounds, self.weight, self.seed)
 
+        started = time.perf_counter()
         with one_blas_thread():
             models = run_in_threads(raced, self.codes.T, self.n_jobs)
+        if not is_time_for((time.perf_counter() - started) * n_folds):
+            return
         boosting = CrossFittedFeatures(models, cv=folds, n_jobs=self.n_jobs, random_state=self.seed)
         values = boosting.fit_transform(X, self.codes, sample_weight=self.weight)
         boosting.cv, boosting.estimator = n_folds, models[0]
