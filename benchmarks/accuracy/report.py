@@ -15,6 +15,7 @@ from benchmarks.accuracy.ours import AUTO, PLAIN
 from benchmarks.accuracy.peers import PEERS
 
 METRICS = {"exact_match": "exact match", "hamming": "Hamming score", "f1": "instance F1", "log_loss": "joint log-loss"}
+DIGITS = 4
 VERDICTS = ("above", "within one s.e.", "below")
 STUDY_MEASURES = {"exact_match": "exact_match", "hamming": "hamming_loss", "f1": "instance_f1"}
 PAPER_MEASURES = {"exact_match": "exact_match", "exact_match_loss": "exact_match"}
@@ -73,8 +74,9 @@ class Results:
 
 
 def verdict(metric: str, ours: Score, peer: Score) -> str:
-    """Return "above" where ours is strictly better, else whether it is within one standard error of ours."""
-    lead = peer.mean - ours.mean if metric == "log_loss" else ours.mean - peer.mean
+    """Return "above" where ours is better by the digits shown, else whether it is within one standard error of ours."""
+    lead = round(ours.mean, DIGITS) - round(peer.mean, DIGITS)
+    lead = -lead if metric == "log_loss" else lead
     return VERDICTS[0] if lead > 0 else VERDICTS[1] if lead >= -ours.error else VERDICTS[2]
 
 
