@@ -12,7 +12,7 @@ from sklearn.multioutput import ClassifierChain
 
 pytest.importorskip("skrub")
 
-from benchmarks.accuracy import cells, report
+from benchmarks.accuracy import cells, report, studies
 from benchmarks.accuracy.answers import Answers, Clock, TooCostly, calibration_error, from_product, measure
 from benchmarks.accuracy.data import Task
 from benchmarks.accuracy.inputs import encode
@@ -71,7 +71,14 @@ def test_a_run_resumes_and_reports(task, tmp_path, monkeypatch):
     assert {cell["method"] for cell in finished} == set(methods)
     study = tmp_path / "study.csv"
     study.write_text("data,measure,method,value\ntiny-500,hamming_loss,CC,0.0\ntiny-500,hamming_loss,BR,0.9\n")
-    text = report.report(finished, study)
+    paper = tmp_path / "paper.csv"
+    paper.write_text(
+        "table,measure,dataset,method,value\nofficial_split,exact_match_loss,tiny,CC,1.0\n"
+        "official_split,hamming_loss,tiny,CC,0.0\nofficial_split,hamming_loss,tiny,BR,DNF\n"
+    )
+    text = report.report(finished, study, paper)
+    assert "| official split | tiny | exact match loss | 1.000 (CC) | " in text
+    assert text.count("| reached |") == text.count("| **not reached** |") == 1
     assert "| 1.000 (CC) |" in text
     assert "| 2 of 3 |" in text
     assert "4 cells" in text
@@ -102,3 +109,14 @@ def test_folds_are_pooled_and_costly_work_is_given_up():
     clock.check(0.5)
     with pytest.raises(TooCostly, match="about 200 s"):
         clock.check(0.1)
+
+
+def test_a_study_is_computed_once_and_shown(tmp_path, monkeypatch):
+    monkeypatch.setattr(studies, "N_TEST", 50)
+    monkeypatch.setattr(studies, "SIZES", (60, 80))
+    title, function, _ = studies.STUDIES["regret"]
+    monkeypatch.setitem(studies.STUDIES, "regret", (title, function, [(60, "distorted")]))
+    studies.run(tmp_path, ["regret"])
+    monkeypatch.setitem(studies.STUDIES, "regret", (title, None, [(60, "distorted")]))
+    studies.run(tmp_path, ["regret"])
+    assert "| distorted | 60.00 |" in studies.sections(tmp_path)[1]

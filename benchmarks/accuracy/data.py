@@ -72,11 +72,12 @@ def _row_keys(X: Any) -> list[bytes]:
 
 
 def tasks(name: str) -> Iterator[Task]:
-    """Yield the parts of a data set: one official split or five folds."""
-    dataset = _table(name) if name in TABLES else load_digits_facts() if name == "digits" else load_dataset(name)
+    """Yield the parts of a data set: one official split, or five folds if it has none or the name wants them."""
+    own = name.removesuffix(FOLDED)
+    dataset = _table(name) if name in TABLES else load_digits_facts() if own == "digits" else load_dataset(own)
     classes = [sorted(own) for own in dataset.classes]
     n_classes = tuple(map(len, classes))
-    if dataset.split is not None:
+    if dataset.split is not None and not name.endswith(FOLDED):
         train, test = dataset.split
         yield Task(name, "official", train.X, _codes(train.Y, classes), test.X, _codes(test.Y, classes), n_classes)
         return
@@ -182,11 +183,14 @@ SMALLER = ("digits", "music", "scene", "solar_flare", "bridges")
 LARGER = ("yeast", "genbase", "medical", "enron", "thyroid", "mediamill", "tmc2007", "reuters")
 SETS = (*SMALLER, *TABLES, *LARGER)
 """All data sets, roughly from the cheapest to the most expensive."""
+FOLDED = "_in_folds"
+FOLDED_SETS = ("music", "scene", "yeast", "genbase", "medical", "enron")
+"""Sets with an official split that the paper cross-validates as well: "music_in_folds" and so on, only when named."""
 
 
 def default_seeds(task: Task) -> int:
     """Return for how many seeds a method that uses chance is run: ten for small sets with published splits."""
-    if task.name in TABLES:
+    if task.name in TABLES or task.name.endswith(FOLDED):
         return 1
     n_rows = len(task.Y_train) + len(task.Y_test)
     return 10 if n_rows < 600 else 3 if n_rows < 3000 else 1

@@ -1,5 +1,6 @@
 """What people would use otherwise: independent models, chains, label powersets and ML-kNN, on scikit-learn.
 
+LightGBM and CatBoost join them where they are installed.
 Each peer gets inputs in the form that suits it, and answers for each loss as well as its probabilities allow.
 """
 
@@ -9,6 +10,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,11 +61,25 @@ def _boosting(seed: int, categorical: Any, l2: float) -> HistGradientBoostingCla
     return HistGradientBoostingClassifier(l2_regularization=l2, categorical_features=categorical, random_state=seed)
 
 
+def _lightgbm(seed: int, categorical: Any) -> Any:
+    model = import_module("lightgbm").LGBMClassifier(reg_lambda=1.0, random_state=seed, n_jobs=1, verbose=-1)
+    columns = [] if categorical is None else np.flatnonzero(categorical).tolist()
+    model.fit = partial(model.fit, categorical_feature=columns)
+    return model
+
+
+def _catboost(seed: int, _: Any) -> Any:
+    options = {"thread_count": 1, "verbose": False, "allow_writing_files": False}
+    return import_module("catboost").CatBoostClassifier(iterations=N_TREES, random_seed=seed, **options)
+
+
 PRIOR = Base("scaled", lambda seed, _: DummyClassifier(strategy="prior"))
 LOGISTIC = Base("scaled", _logistic)
 FOREST = Base("one-hot", _forest, 0.5 / N_TREES)  # half a tree's vote
 BOOSTING = Base("native", partial(_boosting, l2=0.0))
 BOOSTING_L2 = Base("native", partial(_boosting, l2=1.0))
+LIGHTGBM = Base("native", _lightgbm)
+CATBOOST = Base("one-hot", _catboost)
 
 
 def frequencies(codes: np.ndarray, n_classes: int) -> np.ndarray:
@@ -260,3 +277,6 @@ PEERS: dict[str, Method] = {
     "boosting": Method(independent(BOOSTING), uses_chance=False),
     "boosting_l2_chain": Method(chain(BOOSTING_L2), uses_chance=False),
 }
+for _name, _base in {"lightgbm": LIGHTGBM, "catboost": CATBOOST}.items():
+    if find_spec(_name) is not None:
+        PEERS[_name] = Method(independent(_base))

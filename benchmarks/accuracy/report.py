@@ -10,13 +10,17 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.accuracy.answers import calibration_error
-from benchmarks.accuracy.data import SETS
+from benchmarks.accuracy.data import FOLDED, FOLDED_SETS, SETS
 from benchmarks.accuracy.ours import AUTO, PLAIN
 from benchmarks.accuracy.peers import PEERS
 
 METRICS = {"exact_match": "exact match", "hamming": "Hamming score", "f1": "instance F1", "log_loss": "joint log-loss"}
+DIGITS = 4
 VERDICTS = ("above", "within one s.e.", "below")
 STUDY_MEASURES = {"exact_match": "exact_match", "hamming": "hamming_loss", "f1": "instance_f1"}
+PAPER_MEASURES = {"exact_match": "exact_match", "exact_match_loss": "exact_match"}
+PAPER_MEASURES |= {"hamming_score": "hamming", "hamming_loss": "hamming"}
+PAPER_TABLES = {"official_split": "official split", "accuracy_5fold_cv": "cross-validation"}
 NOTE = """\
 The best peer is chosen on the test rows, separately for each metric, which flatters the peers. Its F1 is the better of
 its own predictions and those of the largest expected F1. Probabilities below 1e-12 count as 1e-12. The standard error
@@ -70,24 +74,29 @@ class Results:
 
 
 def verdict(metric: str, ours: Score, peer: Score) -> str:
-    """Return "above" where ours is strictly better, else whether it is within one standard error of ours."""
-    lead = peer.mean - ours.mean if metric == "log_loss" else ours.mean - peer.mean
+    """Return "above" where ours is better by the digits shown, else whether it is within one standard error of ours."""
+    lead = round(ours.mean, DIGITS) - round(peer.mean, DIGITS)
+    lead = -lead if metric == "log_loss" else lead
     return VERDICTS[0] if lead > 0 else VERDICTS[1] if lead >= -ours.error else VERDICTS[2]
 
 
-def report(cells: list[dict[str, Any]], study: Path | None = None) -> str:
-    """Return the report as Markdown; `study` is a CSV file of published figures to show beside ours."""
+def report(cells: list[dict[str, Any]], study: Path | None = None, paper: Path | None = None) -> str:
+    """Return the report as Markdown; `study` and `paper` are CSV files of published figures to show beside ours."""
     results = Results(cells)
-    sections = [_comparison(results), _costs(results), _all_scores(results)]
+    sections = [_comparison(results), _costs(results)]
+    if paper is not None:
+        sections.append(_beside_paper(results, paper))
     if study is not None:
         sections.append(_beside_study(results, study))
+    sections.append(_all_scores(results))
     if results.skipped:
         rows = [[name, method, reason] for (name, method), reason in sorted(results.skipped.items())]
-        sections.append(f"## Left out because of their cost\n\n{_table(['set', 'method', 'why'], rows)}")
+        sections.append(f"## Left out because of their cost\n\n{table(['set', 'method', 'why'], rows)}")
     return "\n\n".join(sections)
 
 
-def _table(header: list[str], rows: list[list[str]]) -> str:
+def table(header: list[str], rows: list[list[str]]) -> str:
+    """Return a table as Markdown."""
     return "\n".join(f"| {' | '.join(line)} |" for line in [header, ["---"] * len(header), *rows])
 
 
@@ -112,8 +121,8 @@ def _comparison(results: Results) -> str:
     if losses:
         mean, of_peers = np.mean(losses, axis=0)
         summary += f" Mean joint log-loss over {len(losses)} sets: {mean:.3f}; of the best peers: {of_peers:.3f}."
-    table = _table(["set", "metric", "best peer", f"ours ({results.ours})", "s.e.", "verdict"], rows)
-    return f"## Against the best peer\n\n{summary}\n\n{table}\n\n{NOTE}"
+    shown = table(["set", "metric", "best peer", f"ours ({results.ours})", "s.e.", "verdict"], rows)
+    return f"## Against the best peer\n\n{summary}\n\n{shown}\n\n{NOTE}"
 
 
 def _costs(results: Results) -> str:
@@ -132,8 +141,8 @@ def _costs(results: Results) -> str:
         line = [name, str(len(cells)), *(f"{value:.2f}" for value in seconds), f"{peak:.0f}", f"{certified:.4f}"]
         rows.append([*line, f"{error:.3f}", f"{again[0]} / {again[1]} / {n_rows}"])
     header = ["set", "fits", "fit CPU s", "predict CPU s", "forest predict CPU s", "peak MB", "certified"]
-    table = _table([*header, "calibration error", "test rows: inputs in train / with labels / all"], rows)
-    return f"## Cost, certificates and calibration of {results.ours}\n\n{table}"
+    shown = table([*header, "calibration error", "test rows: inputs in train / with labels / all"], rows)
+    return f"## Cost, certificates and calibration of {results.ours}\n\n{shown}"
 
 
 def _all_scores(results: Results) -> str:
@@ -144,7 +153,7 @@ def _all_scores(results: Results) -> str:
             if any(scores):
                 seconds = sum(results.seconds(name, method, work) for work in ("fit", "predict"))
                 rows.append([name, method, *(f"{s.mean:.4f}" if s else "–" for s in scores), f"{seconds:.1f}"])
-    return f"## All methods\n\n{_table(['set', 'method', *METRICS.values(), 'CPU s a split'], rows)}"
+    return f"## All methods\n\n{table(['set', 'method', *METRICS.values(), 'CPU s a split'], rows)}"
 
 
 def _beside_study(results: Results, study: Path) -> str:
@@ -160,6 +169,39 @@ def _beside_study(results: Results, study: Path) -> str:
                 values = 1.0 - values if measure == "hamming_loss" else values
                 line = [name, METRICS[metric], f"{values.max():.3f} ({values.idxmax()})", f"{values.median():.3f}"]
                 rows.append([*line, f"{own.mean:.3f}", f"{1 + (values > own.mean).sum()} of {len(values) + 1}"])
-    table = _table(["set", "metric", "best of the study", "its median", f"ours ({results.ours})", "our rank"], rows)
+    shown = table(["set", "metric", "best of the study", "its median", f"ours ({results.ours})", "our rank"], rows)
     note = "The study used other training and test parts: orientation, not a comparison."
-    return f"## Beside the study of 2022\n\n{table}\n\n{note}"
+    return f"## Beside the study of 2022\n\n{shown}\n\n{note}"
+
+
+def _beside_paper(results: Results, paper: Path) -> str:
+    """Return the best published cell of each data set and loss, and whether ours reaches it."""
+    published = pd.read_csv(paper)
+    published["value"] = pd.to_numeric(published["value"], errors="coerce")  # some did not finish
+    rows = []
+    for (kind, measure, name), group in published.dropna(subset="value").groupby(["table", "measure", "dataset"]):
+        metric = PAPER_MEASURES.get(measure)
+        own_name = name if kind == "official_split" or f"{name}{FOLDED}" not in results.sets else f"{name}{FOLDED}"
+        own = None if metric is None else results.score(own_name, results.ours, metric)
+        if own is None or kind not in PAPER_TABLES:
+            continue
+        is_loss = measure.endswith("_loss")
+        best = group.loc[group["value"].idxmin() if is_loss else group["value"].idxmax()]
+        digits = 3 if is_loss else 2
+        value = round(1.0 - own.mean if is_loss else own.mean, digits)
+        is_reached = value <= best["value"] if is_loss else value >= best["value"]
+        ours = (
+            f"{value:.{digits}f}"
+            if is_loss or own_name.endswith(FOLDED) or name not in FOLDED_SETS
+            else f"{value:.{digits}f} (official split)"
+        )
+        line = [
+            PAPER_TABLES[kind],
+            own_name,
+            measure.replace("_", " "),
+            f"{best['value']:.{digits}f} ({best['method']})",
+        ]
+        rows.append([*line, ours, "reached" if is_reached else "**not reached**"])
+    rows.sort(key=lambda row: (row[0] != "official split", results.sets.index(row[1]), row[2]))
+    header = ["table", "set", "measure", "best of the paper", f"ours ({results.ours})", "verdict"]
+    return f"## The paper's best cells\n\n{table(header, rows)}"

@@ -27,6 +27,10 @@ FEW_ROWS = 10
 """Number of held-out rows whose label vector was seen in other rows, below which there is no pool."""
 N_GROUPS = 4
 """Groups of held-out rows, each judged by a pool learned from the others."""
+N_REPEATS = 3
+"""How often the pool is learned again together with the weights of the mixture."""
+TINY = 1e-9
+"""Smallest weight of a row when the pool is learned."""
 ROWS_AT_ONCE = 500
 MAX_NODES = 4000
 """Prefixes expanded for a row in each chain, at most."""
@@ -135,10 +139,22 @@ class Weights:
 
 
 def weigh(parts: Sequence[Part], blocks: Sequence[Block], held_out: HeldOutRows, *, seed: int) -> Weights:
-    """Return the weights that make the held-out rows most probable."""
-    pool, of_pool = _pool(parts, [block for block in blocks if block.shares is not None], held_out, seed)
-    log_proba = np.column_stack([*(part.log_proba for part in parts), of_pool])
-    return Weights(_mixture_weights(log_proba, held_out.weight), pool, log_proba)
+    """Return the weights that make the held-out rows most probable.
+
+    The pool is learned from all rows at first, and then again from each row as far as the mixture leaves it to the
+    pool, which makes it more decided: expectation maximisation for the weights of both.
+    """
+    forests = [block for block in blocks if block.shares is not None]
+    rows = held_out
+    for repeat in range(N_REPEATS + 1):
+        pool, of_pool = _pool(parts, forests, rows, seed)
+        log_proba = np.column_stack([*(part.log_proba for part in parts), of_pool])
+        mixture = _mixture_weights(log_proba, held_out.weight)
+        if mixture[-1] == 0.0 or repeat == N_REPEATS:
+            break
+        share = np.exp(np.log(mixture[-1]) + of_pool - mixture_log_proba(log_proba, mixture))
+        rows = replace(held_out, weight=np.maximum(share, TINY) * (1.0 if held_out.weight is None else held_out.weight))
+    return Weights(mixture, pool, log_proba)
 
 
 def assemble(

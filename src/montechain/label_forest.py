@@ -24,7 +24,7 @@ __all__ = ["LabelForest", "label_logits"]
 FEW_TREES = 16
 """Number of trees that are grown whatever the time limit."""
 CELLS_AT_ONCE = 2**24
-"""Approximate number of inputs of a sparse X that are made dense together."""
+"""Approximate number of inputs of a sparse X that are made dense together, and of leaves that are looked up."""
 
 
 @savable
@@ -144,12 +144,14 @@ class LabelForest:
 
     def _averaged(self, leaves: np.ndarray, counts: np.ndarray) -> sp.csr_array:
         """Return the mean of the leaves' shares over those trees of each row that count."""
-        n_each = counts.sum(axis=1)
-        falls_into = sp.csr_array(
-            (np.repeat(1.0 / np.maximum(n_each, 1), n_each), leaves[counts], np.concatenate([[0], np.cumsum(n_each)])),
-            shape=(len(leaves), self.leaf_vectors.shape[0]),
-        )
-        return sp.csr_array(falls_into @ self.leaf_vectors)
+        parts = []
+        for rows in row_blocks(len(leaves), max(1, CELLS_AT_ONCE // self.n_trees)):
+            n_each = counts[rows].sum(axis=1)
+            each = np.repeat(1.0 / np.maximum(n_each, 1), n_each)
+            ends = np.concatenate([[0], np.cumsum(n_each)])
+            shape = len(n_each), self.leaf_vectors.shape[0]
+            parts.append(sp.csr_array((each, leaves[rows][counts[rows]], ends), shape=shape) @ self.leaf_vectors)
+        return sp.csr_array(sp.vstack(parts))
 
 
 def label_logits(proba: list[np.ndarray], n_counts: float) -> np.ndarray:

@@ -49,8 +49,8 @@ __all__ = ["Recipe"]
 MANY_ROWS = 6000
 """Number of rows from which on one part of them is held out, instead of each part in turn."""
 N_FOLDS = 4
-MOST_ROWS = {"chain": 30_000, "tree": 10_000, "held out": 4000}
-"""Largest number of rows that chains and trees learn from, and that weights are learned from."""
+MOST_ROWS = {"chain": 30_000, "tree": 10_000, "held out": 4000, "order": 4000}
+"""Largest number of rows that chains and trees learn from, that weights are learned from, and that rank orders."""
 MOST_VECTORS = 4000
 """Number of label vectors in the pool, the most frequent ones."""
 N_TREES = 400
@@ -63,7 +63,9 @@ PARENT_CS = (0.1, 1.0)
 WORSE = 0.02
 """Loss of held-out log-likelihood at which the search for C ends."""
 N_ORDERS = 3
-BOOSTING_PLANS = ((120, 4, 25.0), (100, 3, 25.0), (60, 2, 60.0))
+N_TRIED = 8
+"""Number of label orders that are drawn and compared; the best one is used first."""
+BOOSTING_PLANS = ((250, 8, 30.0), (150, 6, 30.0), (120, 4, 30.0), (100, 3, 30.0), (60, 2, 60.0))
 """Rounds and folds of boosting, from the best plan to the cheapest, each with the seconds that it may take."""
 MUCH = 0.15
 """Weight in the mixture and the pool together from which on a part gets further orders."""
@@ -93,7 +95,8 @@ class Recipe:
             number[shuffled] = np.arange(self.n_rows)
             self.folds = _folds(number, min(N_FOLDS, self.n_rows))
         self.held_out = np.concatenate([rows for _, rows in self.folds])
-        self.order = self._order()
+        drawn = [tuple(self.rng.permutation(self.n_labels).tolist()) for _ in range(N_TRIED)]
+        self.orders = [list(order) for order in dict.fromkeys(drawn)]
         self.blocks: dict[str, Block] = {}
         self.parts: list[Part] = []
         self.candidates: list[np.ndarray] = []
@@ -117,18 +120,21 @@ class Recipe:
             yield "tf-idf", lambda: self.add_part("tf-idf", ["tf-idf"])
         if is_time_for(4.0 * linear.seconds):
             yield "forests", lambda: self.add_forests(deadline)
-        if is_time_for(each * sum(block.n_columns for block in self.blocks.values())):
+        if len(self.blocks) > 1 and is_time_for(each * sum(block.n_columns for block in self.blocks.values())):
             yield "union", lambda: self.add_part("union", list(self.blocks))
         if is_time_for(2.0 * each * N_KERNEL):
             yield "kernel", self.add_kernel
-        plan = self._boosting_plan(np.inf if deadline is None else deadline - time.perf_counter())
+        # Half of the time left: chains over the log-odds come after the boosting itself.
+        plan = self._boosting_plan(np.inf if deadline is None else (deadline - time.perf_counter()) / 2.0)
         if plan is not None:
-            yield "boosting", lambda: self.add_boosting(*plan)
+            yield "boosting", lambda: self.add_boosting(*plan, is_time_for)
         if is_time_for(sum(part.seconds for part in self.parts if part.has_parents) / 2.0):
             yield "orders", self.add_orders
 
-    def _order(self) -> list[int]:
-        return self.rng.permutation(self.n_labels).tolist()
+    @property
+    def order(self) -> list[int]:
+        """The label order that most chains have."""
+        return self.orders[0]
 
     def _set_vectors(self) -> None:
         """Count the label vectors, and set which of them are candidates in held-out rows."""
@@ -156,6 +162,7 @@ class Recipe:
             counter = TfidfTransformer(sublinear_tf=bool(are_counts))
             self.add_block("tf-idf", counter, sp.csr_array(counter.fit_transform(self.X)))
         self._fill_in_unknown_labels()
+        self._rank_orders()
         self.add_part("linear", ["linear"])
 
     def _fill_in_unknown_labels(self) -> None:
@@ -165,6 +172,19 @@ class Recipe:
         chain = self._chain([linear], self.all_rows, self.order, 4.0, 4.0, True)
         self.codes = chain.complete(linear.values, self.codes, np.random.default_rng([self.seed, 8]))
         self._set_vectors()
+
+    def _rank_orders(self) -> None:
+        """Put the orders first under which chains over the inputs give held-out rows the highest likelihood."""
+        if len(self.orders) == 1:
+            return
+        linear, (train, rows) = [self.blocks["linear"]], self.folds[0]
+        train, Z = train[:: -(-len(train) // MOST_ROWS["order"])], self._matrix(linear, rows)
+
+        def likelihood(order: list[int]) -> float:
+            chain = self._chain(linear, train, order, 4.0, 4.0, True)
+            return float(chain.log_joint(Z, np.ascontiguousarray(self.codes[rows][:, order])).mean())
+
+        self.orders.sort(key=likelihood, reverse=True)
 
     def add_forests(self, deadline: float | None) -> None:
         """Grow forests, and add chains and independent links over their log-odds."""
@@ -208,22 +228,28 @@ class Recipe:
             return None
         n_trees = sum(1 if k == 2 else k for k in self.n_classes)
         # Measured: a round costs something for each tree, histogram and cell.
-        seconds = n_trees * (2.5e-3 + 2e-5 * n_columns + 1.5e-8 * self.n_rows * n_columns)
+        seconds = n_trees * (6e-4 + 5e-6 * n_columns + 4e-9 * self.n_rows * n_columns)
         for n_rounds, n_folds, most in BOOSTING_PLANS:
             if seconds * n_rounds * (n_folds + 1) <= min(most, limit):
                 return n_rounds, n_folds
         return None
 
-    def add_boosting(self, n_rounds: int, n_folds: int) -> None:
-        """Boost trees for each label, as many rounds as held-out rows want, and add chains over their log-odds."""
+    def add_boosting(self, n_rounds: int, n_folds: int, is_time_for: Callable[[float], bool]) -> None:
+        """Boost trees for each label, as many rounds as held-out rows want, and add chains over their log-odds.
+
+        If the race for the number of rounds shows that there is not enough time for all folds, nothing is added.
+        """
         X = self.X.toarray() if sp.issparse(self.X) else self.X
         folds = _folds(np.random.default_rng([self.seed, 9]).permutation(self.n_rows), n_folds)
 
         def raced(codes: np.ndarray) -> HistGradientBoostingClassifier:
             return _raced_boosting(X, codes, folds[0], n_rounds, self.weight, self.seed)
 
+        started = time.perf_counter()
         with one_blas_thread():
             models = run_in_threads(raced, self.codes.T, self.n_jobs)
+        if not is_time_for((time.perf_counter() - started) * n_folds):
+            return
         boosting = CrossFittedFeatures(models, cv=folds, n_jobs=self.n_jobs, random_state=self.seed)
         values = boosting.fit_transform(X, self.codes, sample_weight=self.weight)
         boosting.cv, boosting.estimator = n_folds, models[0]
@@ -255,9 +281,10 @@ class Recipe:
         if self.n_labels < 2:
             return
         for part, weight in zip(self.parts, self._weigh()[0].of_parts, strict=True):
-            while weight > MUCH and part.has_parents and len(part.chains) < N_ORDERS:
-                chain = self._chain(part.blocks, self.all_rows, self._order(), part.C, part.parent_C, True, tol=1e-5)
-                part.chains.append(chain)
+            if weight > MUCH and part.has_parents:
+                for order in self.orders[len(part.chains) : N_ORDERS]:
+                    chain = self._chain(part.blocks, self.all_rows, order, part.C, part.parent_C, True, tol=1e-5)
+                    part.chains.append(chain)
 
     def _penalty(self, blocks: list[Block], has_parents: bool) -> tuple[float, float, Chain]:
         """Return the strengths of the penalties that are best for the first held-out rows, and the chain."""

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from sklearn.datasets import make_multilabel_classification
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from montechain import AutoChainClassifier, ChainClassifier, load, recipe, save
+from montechain import AutoChainClassifier, ChainClassifier, assembly, load, recipe, save
 from montechain.errors import InterruptedFitWarning
 
 SMALL = {
@@ -110,6 +110,17 @@ def test_the_leaderboard_says_what_was_tried(model):
     assert board.loc["mixture", "log_likelihood"] >= others.max() - 1e-6
 
 
+def test_learning_the_pool_with_the_mixture_costs_no_likelihood(data, monkeypatch):
+    X, Y = data
+    likelihoods = []
+    for n_repeats in (0, 3):
+        monkeypatch.setattr(assembly, "N_REPEATS", n_repeats)
+        board = AutoChainClassifier(random_state=0).fit(X, Y).leaderboard_
+        likelihoods += [row["log_likelihood"] for row in board if row["model"] == "mixture"]
+    assert likelihoods[1] != likelihoods[0]
+    assert likelihoods[1] > likelihoods[0] - 0.02
+
+
 def test_the_same_seed_gives_the_same_model_on_any_number_of_threads(data):
     X, Y = data
     first, second = (AutoChainClassifier(random_state=3, n_jobs=n).fit(X, Y).log_joint(X, Y) for n in (1, 2))
@@ -188,7 +199,7 @@ def test_it_beats_a_linear_chain_where_the_truth_is_not_linear():
 
 
 def test_large_tables_are_learned_from_samples(monkeypatch, data):
-    monkeypatch.setattr(recipe, "MOST_ROWS", {"chain": 40, "tree": 30, "held out": 30})
+    monkeypatch.setattr(recipe, "MOST_ROWS", {"chain": 40, "tree": 30, "held out": 30, "order": 30})
     monkeypatch.setattr(recipe, "MANY_ROWS", 100)
     X, Y = data
     model = AutoChainClassifier(random_state=0).fit(X, Y, sample_weight=np.linspace(0.5, 1.5, len(X)))
