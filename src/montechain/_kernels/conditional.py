@@ -40,7 +40,8 @@ class Links(NamedTuple):
     @property
     def is_all_binary(self) -> bool:
         """Whether every link has one score, the log-odds of its second class."""
-        return bool((self.n_classes == 2).all())
+        # Labels of one class have no column of effects, those of three or more have one score more than columns.
+        return self.effects.shape == (len(self.n_classes), len(self.n_classes))
 
 
 @register_jitable

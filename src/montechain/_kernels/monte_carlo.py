@@ -73,35 +73,55 @@ def _draw_binary_rows(base, effects, given, rows, is_best, uniforms, start_greed
     n_labels = base.shape[1]
     path = np.empty(n_labels, dtype=np.int32)
     active = np.empty(n_labels, dtype=np.int64)
+    # Draws share the beginning of the vector that the search has found. Of each label of that vector: the probability
+    # of the first class, the log-probability of the prefix before it, and that of the prefix that leaves there.
+    vector = np.empty(n_labels, dtype=np.int32)
     first_class = np.empty(n_labels)
+    before = np.zeros(n_labels + 1)
+    leaving = np.empty(n_labels)
+    leaves_at = np.empty(uniforms.shape[0] + 1, dtype=np.int64)  # the label at which the start and each draw leave
     for i in rows:
-        best = -np.inf
+        n_active = 0
+        leaves_at[0] = n_labels
+        for k in range(n_labels):
+            odds = base[i, k]
+            for a in range(n_active):
+                odds += effects[k, active[a]]
+            small = math.exp(-abs(odds))
+            more, less = before[k] - math.log1p(small), before[k] - math.log1p(small) - abs(odds)
+            chosen = vector[k] = labels[i, k]
+            is_less = (chosen == 1) != (odds > 0.0)
+            before[k + 1], leaving[k] = (less, more) if is_less else (more, less)
+            first_class[k] = (1.0 if odds < 0.0 else small) / (1.0 + small)
+            if given.shape[0] > 0 and given[i, k] >= 0:  # every draw has the known class
+                first_class[k] = -1.0 if chosen == 1 else 2.0
+            elif leaves_at[0] == n_labels and (chosen == 1) != (odds > TIE):
+                leaves_at[0] = k
+            if chosen == 1:
+                active[n_active] = k
+                n_active += 1
         is_drawn = False
-        if is_best[i]:
-            n_active = 0
-            for k in range(n_labels):
-                odds = base[i, k]
-                for a in range(n_active):
-                    odds += effects[k, active[a]]
-                first_class[k] = 1.0 / (1.0 + math.exp(min(odds, 700.0)))
-                if given.shape[0] > 0 and given[i, k] >= 0:  # every draw has the known class
-                    first_class[k] = -1.0 if labels[i, k] == 1 else 2.0
-                if labels[i, k] == 1:
-                    active[n_active] = k
-                    n_active += 1
-            for s in range(uniforms.shape[0]):
-                k = 0
-                while k < n_labels and (uniforms[s, k] < first_class[k]) == (labels[i, k] == 0):
-                    k += 1
-                if k == n_labels:
-                    is_drawn = True
-                    break
+        for s in range(uniforms.shape[0]):
+            k = 0
+            while k < n_labels and (uniforms[s, k] < first_class[k]) == (vector[k] == 0):
+                k += 1
+            leaves_at[s + 1] = k
+            if k == n_labels and is_best[i]:
+                is_drawn = True
+                break
         if is_drawn:
             continue
+        best = -np.inf
         for s in range(-1 if start_greedy else 0, uniforms.shape[0]):
-            partial = 0.0
+            start = k = leaves_at[s + 1]
+            if k < n_labels and best > -np.inf and leaving[k] <= best + TIE:
+                continue
+            partial = before[k]
             n_active = 0
-            k = 0
+            for j in range(k):
+                if vector[j] == 1:
+                    active[n_active] = j
+                    n_active += 1
             while k < n_labels and (partial > best + TIE or best == -np.inf):
                 odds = base[i, k]
                 for a in range(n_active):
@@ -123,8 +143,7 @@ def _draw_binary_rows(base, effects, given, rows, is_best, uniforms, start_greed
                 k += 1
             if k == n_labels and (partial > best + TIE or best == -np.inf):
                 best = partial
-                for k in range(n_labels):
-                    labels[i, k] = path[k]
+                labels[i, :start], labels[i, start:] = vector[:start], path[start:]
                 if best >= upper_bound[i] - TIE:
                     break
         log_proba[i] = best

@@ -45,6 +45,22 @@ GENERAL_CHUNK_ROWS = 2048
 """Maximum number of rows in a chunk where links are not label-linear: each row may have thousands of open prefixes."""
 
 
+class LazyGenerator:
+    """A random generator that is made when it is first used.
+
+    Exact searches never draw, and making a generator takes longer than many a prediction.
+    """
+
+    def __init__(self, seed: Any):
+        self.seed = seed
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "generator":
+            self.generator = np.random.default_rng(self.seed)
+            return self.generator
+        return getattr(self.generator, name)
+
+
 class MultiTargetClassifier(SetOutputMixin, ClassifierMixin, BaseEstimator):
     """Base class of classifiers that predict several targets at once: their codec, and the container of predictions."""
 
@@ -275,12 +291,11 @@ class JointClassifier(MultiTargetClassifier):
         Otherwise all rows share the same draws, so that an answer does not depend on the rows beside it.
         """
         model, seed, is_plain = self._model(), self._seed(), self._is_plain(X)
-        shared = np.random.SeedSequence(seed)
 
         def ask(rows: Any, known: np.ndarray | None, start: int) -> Any:
             if is_plain and not model.sees_every_cell and not is_finite(rows):
                 self._check_X(rows, reset=False)
-            rng = np.random.default_rng([seed, start] if is_drawn else shared)
+            rng = LazyGenerator([seed, start] if is_drawn else seed)
             try:
                 return query(model, rows, known, rng=rng)
             except NonFiniteError as error:
