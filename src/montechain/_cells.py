@@ -11,8 +11,6 @@ from montechain._messages import nearest
 from montechain._tags import all_tags, tag_rows
 from montechain.targets import UNKNOWN, as_columns, factorise, joined, plain, show_classes
 
-__all__ = ["Cells", "check_weight", "compare", "resolve_negative"]
-
 AVERAGES = ("instance", "micro", "macro")
 
 

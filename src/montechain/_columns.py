@@ -18,11 +18,6 @@ from sklearn.pipeline import make_pipeline
 
 from montechain._savable import savable
 
-__all__ = [
-    "Column", "ambiguous_date", "as_series", "describe_strays", "identifier", "learn_categories", "learn_kind",
-    "to_words",
-]  # fmt: skip
-
 BOOLEAN = ("False", "True")
 """Categories of a boolean column."""
 SPELLINGS = {"0": "False", "1": "True", "false": "False", "true": "True"}

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 
 from numba.core import event
 
-__all__ = ["NOTICE", "watch_compilation"]
-
 NOTICE = "compiling once, about 10 s; kept for the next time."
 """What users are told when a kernel is compiled."""
 

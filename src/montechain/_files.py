@@ -12,8 +12,6 @@ from typing import IO, Any
 
 from montechain.errors import DataError, OutputError
 
-__all__ = ["atomic_write", "check_input_path", "check_output_path", "protect_files", "similar_file"]
-
 PART = ".part"
 """How the names of temporary files end."""
 NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)

@@ -10,11 +10,6 @@ import narwhals.stable.v1 as nw
 import numpy as np
 import pandas as pd
 
-__all__ = [
-    "LIBRARIES", "as_pandas", "column_names", "from_words", "import_library", "in_words", "is_frame", "make_frame",
-    "read",
-]  # fmt: skip
-
 LIBRARIES = ("pandas", "polars", "pyarrow")
 """Modules of the libraries whose frames are built. No others are imported, whatever a model file says."""
 

@@ -14,8 +14,6 @@ import scipy.sparse as sp
 from montechain import _frames
 from montechain._tags import all_tags, tag_matrix, tag_rows
 
-__all__ = ["CODE", "UNKNOWN", "TargetTable", "as_columns", "factorise", "joined", "look_up", "plain", "show_classes"]
-
 UNKNOWN = -1
 """Code of an unknown cell."""
 CODE = np.int32

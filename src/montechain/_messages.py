@@ -7,8 +7,6 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
-__all__ = ["by_name", "check_choice", "check_positive_argument", "check_positive_integer", "nearest"]
-
 
 def nearest(given: str, allowed: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the allowed name nearest to `given`, or an empty string.

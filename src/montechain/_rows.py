@@ -11,8 +11,6 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from montechain._threads import count_threads, one_blas_thread, run_in_threads
 
-__all__ = ["distinct", "join_rows", "map_chunks", "row_blocks", "take_rows"]
-
 
 def take_rows(X: Any, rows: slice | np.ndarray) -> Any:
     """Return some rows of an array, a CSR container or a data frame of any library, as the same kind of table."""

@@ -13,8 +13,6 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-__all__ = ["check_part", "check_tree", "is_savable", "require", "savable"]
-
 _SAVABLE: set[type] = set()
 Class = TypeVar("Class", bound=type)
 

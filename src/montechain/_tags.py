@@ -11,8 +11,6 @@ import pandas as pd
 
 from montechain._messages import nearest
 
-__all__ = ["all_tags", "as_tags", "expand_tags", "join_tags", "split_tags", "tag_matrix", "tag_rows"]
-
 COLLECTIONS = (set, frozenset, list, tuple)
 
 

@@ -14,8 +14,6 @@ from typing import Any, TypeVar
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["count_threads", "one_blas_thread", "run_in_threads"]
-
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 

@@ -19,8 +19,6 @@ from montechain.population import Population
 from montechain.population.pool import VectorPool, log_shares, mixture_log_proba, pool_weights, stacking_weights
 from montechain.population.search import log_sum
 
-__all__ = ["Block", "HeldOutRows", "MappedModel", "Part", "Weights", "assemble", "leaderboard", "side_by_side", "weigh"]
-
 SMALL_WEIGHT = 0.01
 """Weight in the mixture or the pool below which a chain is left out."""
 FEW_ROWS = 10

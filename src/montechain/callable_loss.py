@@ -13,8 +13,6 @@ import numpy as np
 from montechain.distributions import LabelDistribution, Loss
 from montechain.targets import TargetCodec
 
-__all__ = ["CallableLoss", "try_candidates"]
-
 MAX_CACHED = 2**20
 """Maximum number of cached values of a function in one call."""
 

@@ -12,8 +12,6 @@ from sklearn.base import BaseEstimator
 
 from montechain._rows import distinct
 
-__all__ = ["LabelDistribution", "Loss", "Marginals", "example_distribution"]
-
 
 @dataclass(frozen=True)
 class LabelDistribution:

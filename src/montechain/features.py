@@ -26,8 +26,6 @@ from montechain.label_forest import LabelForest, label_logits
 from montechain.seen_vectors import count_vectors
 from montechain.targets import UNKNOWN, TargetCodec
 
-__all__ = ["ClippedScaler", "CrossFittedFeatures", "OutOfBagForestFeatures"]
-
 CLIP = 5.0
 N_COUNTS = 300.0
 """Number of counts that a probability is taken to be a share of when its logarithm is taken."""

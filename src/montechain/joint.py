@@ -26,8 +26,6 @@ from montechain.losses import Hamming, Loss
 from montechain.prefix_tree import ChainBase, PrefixTree
 from montechain.targets import CODE
 
-__all__ = ["ChainModel", "JointModel"]
-
 ROWS_AT_ONCE = 256
 """Rows whose weighted label vectors are held in memory together."""
 CELLS_AT_ONCE = 2**23

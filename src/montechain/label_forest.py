@@ -19,8 +19,6 @@ from montechain._rows import row_blocks, take_rows
 from montechain._savable import require, savable
 from montechain._threads import run_in_threads
 
-__all__ = ["LabelForest", "label_logits"]
-
 FEW_TREES = 16
 """Number of trees that are grown whatever the time limit."""
 CELLS_AT_ONCE = 2**24

@@ -24,8 +24,6 @@ from montechain.losses import Hamming
 from montechain.prefix_tree import ChainBase, PrefixTree, draw_classes, no_knowledge
 from montechain.targets import CODE
 
-__all__ = ["DependencyNetwork"]
-
 
 @savable
 class DependencyNetwork(JointModel):

@@ -12,8 +12,6 @@ from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from montechain._messages import nearest
 
-__all__ = ["arrange", "mutual_information"]
-
 NAMES = ("all", "none", "tree")
 ALLOWED = (
     "Allowed are 'all', 'none', 'tree', an integer k (the k most informative earlier labels) or an explicit graph: a "

@@ -22,8 +22,6 @@ from montechain.errors import NonFiniteError
 from montechain.links.linear import LinearScores
 from montechain.targets import CODE
 
-__all__ = ["ChainBase", "PrefixTree", "distinct", "draw_classes", "no_knowledge"]
-
 MAX_CACHED = 2**18
 """Maximum number of cached answers of links while the prefixes of some rows are searched."""
 CELLS_AT_ONCE = 2**23

@@ -25,8 +25,6 @@ from montechain._compat import check_feature_names_in, get_output_config
 from montechain._frames import as_pandas, column_names, is_frame
 from montechain._messages import check_choice, check_positive_integer, nearest
 
-__all__ = ["TableEncoder"]
-
 WIDE = 1000
 """With more 0/1 columns than this the result is sparse."""
 

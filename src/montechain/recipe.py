@@ -44,8 +44,6 @@ from montechain.population.pool import candidate_log_proba, shortlist
 from montechain.seen_vectors import count_vectors
 from montechain.targets import CODE, UNKNOWN
 
-__all__ = ["Recipe"]
-
 MANY_ROWS = 6000
 """Number of rows from which on one part of them is held out, instead of each part in turn."""
 N_FOLDS = 4

@@ -25,8 +25,6 @@ from montechain.links import FittedLink
 from montechain.losses import ExactMatch, Hamming
 from montechain.targets import CODE, UNKNOWN
 
-__all__ = ["ForestModel", "FrequencyModel", "PowersetModel", "SeenVectors", "count_vectors", "informative_rows"]
-
 CELLS_AT_ONCE = 2**22
 """Approximate number of codes, those of all label vectors of some rows, held in memory together."""
 

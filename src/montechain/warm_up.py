@@ -17,8 +17,6 @@ from montechain.links.linear import FittedLinearLink, LinearScorer
 from montechain.losses import F1, Jaccard
 from montechain.population.pool import candidate_log_proba
 
-__all__ = ["warm_up"]
-
 
 def warm_up() -> float:
     """Compile all kernels, or load them from the cache, by learning and asking small models.

@@ -17,8 +17,6 @@ from montechain.cli.fit import fit
 from montechain.cli.predict import predict
 from montechain.cli.tables import Model, open_model
 
-__all__ = ["app"]
-
 app = typer.Typer(
     name="montechain",
     invoke_without_command=True,

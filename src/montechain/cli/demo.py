@@ -9,8 +9,6 @@ import montechain as mc
 from montechain.cli import options, output
 from montechain.cli.evaluate import SHOWN, print_scores
 
-__all__ = ["demo"]
-
 N_TRAINING_ROWS, N_TEST_ROWS = 400, 1000
 """Of the 1797 images: enough to see how the methods differ, in a few seconds."""
 COMPARED = ("Majority", "IC", "CC", "MCC", "LP", "Boosting")

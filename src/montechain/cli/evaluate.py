@@ -17,8 +17,6 @@ from montechain.cli.tables import read_training_table, with_tags_as_targets
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SHOWN", "evaluate", "print_scores"]
-
 BASELINE = "Majority"
 SHOWN = {
     "exact_match": "exact match",

@@ -19,8 +19,6 @@ from montechain.cli import options, output
 from montechain.cli.options import parse_choice, parse_order, split_names
 from montechain.cli.tables import read_training_table, with_tags_as_targets
 
-__all__ = ["fit"]
-
 N_SHOWN = 20
 """Maximum number of targets in the report."""
 ORDER_HELP = "Order of the targets: random (the default), given, their names, or e.g. 'search(n_iterations=200)'."

@@ -16,11 +16,6 @@ import typer
 
 from montechain._messages import nearest
 
-__all__ = [
-    "Columns", "Estimator", "Force", "Json", "Loss", "Reading", "Seed", "Source", "flag", "grouped",
-    "parse_choice", "parse_order", "parse_targets", "split_names",
-]  # fmt: skip
-
 flag = partial(typer.Option, metavar="")
 """An option without a value."""
 names = partial(typer.Option, metavar="A,B")

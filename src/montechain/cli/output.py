@@ -20,11 +20,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = [
-    "clean", "failure", "has_option", "in_options", "is_usage_error", "note", "print_json", "print_line", "print_table",
-    "progress", "warnings_as_notes",
-]  # fmt: skip
-
 PIPE_WIDTH = 200
 """Width of a table that is not printed to a terminal."""
 SAME = "decimal delimiter drop encoding estimator format header inference loss nominal order parents stray targets text"

@@ -16,8 +16,6 @@ from montechain.cli.tables import Model, open_model, read_new_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["predict"]
-
 OUTPUT_HELP = "A .csv, .tsv, .parquet, .feather or .jsonl file instead of printed CSV."
 
 

@@ -17,8 +17,6 @@ from montechain.errors import DataError, ModelFileError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Model", "open_model", "read_new_rows", "read_training_table", "with_tags_as_targets"]
-
 
 def read_training_table(source: str, columns: Columns, reading: Reading) -> mc.Dataset:
     """Return the data set of a file, its targets in the order in which they were named.

@@ -18,8 +18,6 @@ from montechain._messages import nearest
 from montechain.datasets.files import read_text
 from montechain.errors import DataError
 
-__all__ = ["ArffTable", "Attribute", "read_arff"]
-
 KINDS = {"numeric": "numeric", "real": "numeric", "integer": "numeric", "string": "string", "date": "date"}
 KEYWORDS = ("@relation", "@attribute", "@data")
 FORM = (

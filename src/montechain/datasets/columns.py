@@ -19,8 +19,6 @@ from pandas.api import types
 from montechain._columns import DATE
 from montechain.errors import DataError
 
-__all__ = ["DATES_AS_LABELS", "MISSING_VALUES", "ColumnTyper"]
-
 MISSING_VALUES = ("?", "NA", "N/A", "<NA>", "NaN", "nan", "None", "null", "NULL")
 """Cells that mean "unknown", besides an empty one."""
 SHOWN_STRAYS = 5

@@ -17,8 +17,6 @@ from montechain._messages import nearest
 from montechain.datasets.columns import DATES_AS_LABELS
 from montechain.errors import DataError
 
-__all__ = ["Dataset", "Split", "label_table"]
-
 MANY = 100
 """Undeclared whole numbers are measurements if more than this many occur, on average less than twice each."""
 LARGEST_WHOLE = 2**53

@@ -10,8 +10,6 @@ from sklearn.datasets import load_digits
 
 from montechain.datasets.dataset import Dataset, Split
 
-__all__ = ["load_digits_facts"]
-
 DIGIT_FACTS = {
     "parity": ("even odd", "0101010101"),
     "size": ("small medium large", "0000111222"),

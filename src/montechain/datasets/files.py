@@ -17,8 +17,6 @@ from montechain._files import atomic_write, check_input_path, check_output_path
 from montechain._messages import nearest
 from montechain.errors import DataError
 
-__all__ = ["SUFFIXES", "check_table_path", "file_stem", "find_format", "read_bytes", "read_text", "write_table"]
-
 SUFFIXES = {
     "arff": (".arff",),
     "csv": (".csv", ".data"),

@@ -18,8 +18,6 @@ import pandas as pd
 from montechain._messages import check_positive_argument
 from montechain.datasets.dataset import Dataset
 
-__all__ = ["BayesScores", "ChainTruth", "make_chain_data", "random_truth"]
-
 MAX_PARENTS = 10
 """Maximum number of earlier labels that influence a label, so that many labels do not drown the inputs."""
 SIGNAL = 2.0

@@ -20,8 +20,6 @@ from montechain.datasets.selection import Selection, Targets
 from montechain.datasets.tables import frame_columns, open_text, read_frame
 from montechain.errors import DataError
 
-__all__ = ["read_dataset"]
-
 AS_WRITTEN = ("nominal", "text", "tags")
 
 

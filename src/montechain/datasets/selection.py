@@ -19,8 +19,6 @@ from montechain.datasets.dataset import Dataset, label_table
 from montechain.datasets.files import file_stem, read_bytes
 from montechain.errors import DataError
 
-__all__ = ["Selection", "Targets", "choose_targets", "read_mulan_labels"]
-
 Targets: TypeAlias = str | Path | int | Sequence[str | int] | None
 """How labels can be named: see `read_dataset`."""
 

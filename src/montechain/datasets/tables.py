@@ -21,8 +21,6 @@ from montechain.datasets.columns import NUMBER
 from montechain.datasets.files import read_bytes, read_text, require_library
 from montechain.errors import DataError
 
-__all__ = ["RawTable", "frame_columns", "open_text", "read_frame", "sniff_delimiter"]
-
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_ROWS = 20
 SAMPLE_CHARACTERS = 1 << 16

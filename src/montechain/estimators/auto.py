@@ -16,8 +16,6 @@ from montechain.joint import JointModel
 from montechain.recipe import Recipe
 from montechain.seen_vectors import informative_rows
 
-__all__ = ["AutoChainClassifier"]
-
 
 class AutoChainClassifier(JointClassifier):
     """Predict several targets at once, as well as this library can, with no tuning.

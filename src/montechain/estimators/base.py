@@ -30,8 +30,6 @@ from montechain.links.base import refuse_fit_params
 from montechain.losses import Loss, check_loss
 from montechain.targets import NEW, UNKNOWN, TargetCodec
 
-__all__ = ["JointClassifier", "MultiTargetClassifier"]
-
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 CHUNK_CELLS = 2**19
 """Approximate number of cells (of x, scores, labels) predicted at a time: they fit into a cache."""

@@ -27,8 +27,6 @@ from montechain.parents import arrange
 from montechain.population import Population, check_combine
 from montechain.population.population import checked_weights
 
-__all__ = ["ChainClassifier", "ChainPopulationClassifier"]
-
 
 @dataclass(eq=False, repr=False)
 class ChainsClassifier(LinkedClassifier):

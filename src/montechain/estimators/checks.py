@@ -19,11 +19,6 @@ from sklearn.utils.validation import has_fit_parameter
 from montechain._compat import BaseSearchCV
 from montechain._frames import is_frame
 
-__all__ = [
-    "advice", "fit_options", "innermost", "is_finite", "is_table", "learned_classifier", "remembered", "route_to",
-    "unchanged_on_failure",
-]  # fmt: skip
-
 
 @contextmanager
 def unchanged_on_failure(estimator: Any) -> Iterator[None]:

@@ -17,8 +17,6 @@ from montechain.estimators.base import JointClassifier
 from montechain.estimators.checks import fit_options, route_to
 from montechain.links import EstimatorLink, LinkLearner, check_estimator
 
-__all__ = ["LinkedClassifier"]
-
 
 @dataclass(eq=False, repr=False)
 class LinkedClassifier(JointClassifier):

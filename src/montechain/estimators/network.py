@@ -13,8 +13,6 @@ from montechain.estimators.linked import LinkedClassifier
 from montechain.joint import JointModel
 from montechain.network import DependencyNetwork
 
-__all__ = ["DependencyNetworkClassifier"]
-
 
 def _no_joint(estimator: Any) -> Any:
     raise AttributeError("a dependency network has no joint probability; use a chain, such as ChainClassifier().")

@@ -7,8 +7,6 @@ from typing import Any
 from montechain._frames import import_library
 from montechain._messages import nearest
 
-__all__ = ["SetOutputMixin"]
-
 KINDS = ("default", "pandas", "polars")
 
 

@@ -19,8 +19,6 @@ from montechain.population import Population
 from montechain.population.pool import stacking_weights
 from montechain.seen_vectors import informative_rows
 
-__all__ = ["StackedMixtureClassifier"]
-
 
 @dataclass(eq=False, repr=False)
 class StackedMixtureClassifier(JointClassifier, BaseComposition):

@@ -28,9 +28,6 @@ from montechain.inference import Decision
 from montechain.preparation import TableEncoder
 from montechain.targets import UNKNOWN, TargetCodec, named_labels, plain
 
-__all__ = ["TableClassifier"]
-
-
 MANY_CLASSES = 20
 """A target with more classes than this may not be a target of classes."""
 FEW_ROWS = 5

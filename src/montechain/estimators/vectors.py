@@ -26,8 +26,6 @@ from montechain.seen_vectors import (
 )
 from montechain.targets import CODE, UNKNOWN
 
-__all__ = ["ClusteringForestClassifier", "LabelPowersetClassifier", "MajorityClassifier"]
-
 TOLERANCE = 1e-4
 """Tolerance of the default learner, as in scikit-learn. With hundreds of vectors of a few rows each, a more exact
 solution takes long and adds nothing."""

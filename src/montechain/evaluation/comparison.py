@@ -26,8 +26,6 @@ from montechain.evaluation.jobs import DNF, OK, Job, ResultStore, run_jobs
 from montechain.evaluation.measures import MEASURES, check_measures, measure_fold
 from montechain.methods import Method, find_method, make_method
 
-__all__ = ["describe_parameters", "evaluate", "fingerprint", "fold_jobs", "fold_seed", "summarise"]
-
 COLUMNS = ["dataset", "method", "fold", "measure", "value", "status", "reason", "seed", "parameters", "protocol"]
 
 

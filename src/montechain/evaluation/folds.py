@@ -12,8 +12,6 @@ from sklearn.utils import check_random_state
 
 from montechain.targets import UNKNOWN, TargetCodec, TargetTable, as_columns
 
-__all__ = ["LabelStratifiedKFold", "assign_folds"]
-
 
 class LabelStratifiedKFold(BaseCrossValidator):
     """Split rows into folds in which every class of every label is about equally frequent.

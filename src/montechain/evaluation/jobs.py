@@ -18,8 +18,6 @@ import montechain
 from montechain._files import atomic_write
 from montechain.errors import DataError
 
-__all__ = ["DNF", "OK", "Job", "ResultStore", "digest", "run_jobs"]
-
 OK, DNF = "ok", "DNF"
 
 

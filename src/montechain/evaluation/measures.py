@@ -17,8 +17,6 @@ from montechain.estimators import ChainClassifier
 from montechain.metrics import SCORERS
 from montechain.targets import factorise
 
-__all__ = ["MEASURES", "Measure", "check_measures", "measure_fold"]
-
 
 class Measure(NamedTuple):
     """What a measure means; `scorer` names one of `montechain.metrics`."""

@@ -14,8 +14,6 @@ from montechain.inference.decision import Decision, TopK
 from montechain.losses import Loss
 from montechain.prefix_tree import PrefixTree
 
-__all__ = ["Decision", "Inference", "TopK"]
-
 
 class Inference(BaseEstimator, ABC):
     """A strategy: from a chain and x to label vectors.

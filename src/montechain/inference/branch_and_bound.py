@@ -16,8 +16,6 @@ from montechain.inference.sweep import sweep
 from montechain.losses import Hamming, Loss
 from montechain.prefix_tree import PrefixTree
 
-__all__ = ["BranchAndBound"]
-
 PATIENCE = 6000
 """Nodes after which a row goes from the plain depth-first search to the best-first one that looks ahead.
 

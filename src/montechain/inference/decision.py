@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["TIGHT", "Decision", "TopK"]
-
 TIGHT = 1e-9
 """Log-probabilities closer than this count as equal: they differ by rounding only."""
 

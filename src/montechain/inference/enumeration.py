@@ -22,8 +22,6 @@ from montechain.inference.sweep import Prefixes, best_first, log_sum_by_row, swe
 from montechain.prefix_tree import PrefixTree, distinct
 from montechain.targets import CODE
 
-__all__ = ["Effort", "distribution", "evidence", "marginals", "top_k"]
-
 FALL = math.log(8.0)
 """By how much the threshold for expanding a prefix of any links falls from pass to pass, in log-probability."""
 

@@ -20,8 +20,6 @@ from montechain.inference.decision import TIGHT, Decision
 from montechain.inference.sweep import Prefixes, Swept, best_first, log_sum_by_row, sweep
 from montechain.prefix_tree import PrefixTree
 
-__all__ = ["Beam", "EpsilonApproximate", "Exhaustive", "Greedy"]
-
 BLOCK = 2**20
 """Number of label vectors held at a time."""
 MAX_NODES = 10_000_000

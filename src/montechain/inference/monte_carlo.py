@@ -18,8 +18,6 @@ from montechain.losses import Hamming, Loss
 from montechain.prefix_tree import PrefixTree
 from montechain.targets import CODE
 
-__all__ = ["Draws", "MonteCarlo", "draw"]
-
 CELLS_AT_ONCE = 2**21
 """Approximate number of cells, those of all draws of some rows, that are held in memory together."""
 

@@ -14,8 +14,6 @@ from montechain._kernels.ties import TIE, level
 from montechain.prefix_tree import PrefixTree
 from montechain.targets import CODE
 
-__all__ = ["Prefixes", "Swept", "best_first", "log_sum_by_row", "sweep"]
-
 
 @dataclass(frozen=True)
 class Prefixes:

@@ -13,19 +13,6 @@ from sklearn.utils import check_array
 
 from montechain._frames import is_frame
 
-__all__ = [
-    "as_matrix",
-    "augment",
-    "canonical",
-    "column_extremes",
-    "columns_of",
-    "effect_rows",
-    "parent_columns",
-    "parent_names",
-    "ranges",
-    "split_effects",
-]
-
 
 def canonical(X: Any) -> Any:
     """Return a sparse `X` as CSR with sorted indices and no duplicates; anything else as it is.

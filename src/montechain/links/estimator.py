@@ -19,8 +19,6 @@ from montechain.links.design import augment, canonical, parent_columns, parent_n
 from montechain.links.folding import fold
 from montechain.links.linear import FittedLinearLink, smoothed_log_proba
 
-__all__ = ["EstimatorLink", "FittedEstimatorLink"]
-
 
 @savable
 @dataclass(frozen=True)

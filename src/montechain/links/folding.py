@@ -21,8 +21,6 @@ from montechain._rows import row_blocks, take_rows
 from montechain.links.design import as_matrix, column_extremes, columns_of, split_effects
 from montechain.links.linear import FittedLinearLink, log_probabilities
 
-__all__ = ["fold"]
-
 MAX_COMPARED = 2000
 """Maximum number of rows on which a folded model is compared with the original."""
 BLOCK = 2**20

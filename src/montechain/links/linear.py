@@ -20,16 +20,6 @@ from montechain._kernels.ties import on_grid
 from montechain._savable import require, savable
 from montechain.links.design import as_matrix
 
-__all__ = [
-    "FittedLinearLink",
-    "LinearScorer",
-    "LinearScores",
-    "Links",
-    "log_probabilities",
-    "n_scores",
-    "smoothed_log_proba",
-]
-
 
 def n_scores(n_classes: int) -> int:
     """Return how many scores a link has: none for one class, the log-odds of the second for two, else one per class."""

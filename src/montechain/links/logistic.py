@@ -26,8 +26,6 @@ from montechain.links.design import columns_of, effect_rows, parent_columns, ran
 from montechain.links.linear import FittedLinearLink, n_scores, smoothed_log_proba
 from montechain.targets import named_labels
 
-__all__ = ["LogisticLink"]
-
 SMALL = 2**13
 """Number of entries of X up to which links are learned to `TIGHT`. That takes hardly any time, and a row of weight two
 then counts exactly as two rows do."""

@@ -17,8 +17,6 @@ from scipy.special import expit, log_expit, log_softmax
 from montechain._savable import require, savable
 from montechain.links.linear import FittedLinearLink
 
-__all__ = ["FittedOneVersusRestLink", "FittedPairwiseLink", "couple", "newton_share"]
-
 MAX_STEPS = 200
 """Maximum number of Newton steps."""
 ACCURACY = 1e-11

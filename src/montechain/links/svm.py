@@ -28,8 +28,6 @@ from montechain.links.design import augment, column_extremes, parent_columns, sp
 from montechain.links.linear import FittedLinearLink, smoothed_log_proba
 from montechain.links.pairwise import FittedPairwiseLink, newton_share
 
-__all__ = ["SVMLink", "fit_sigmoid"]
-
 RIDGE = 1e-8
 """Penalty of the logistic model, so small that it matters only if the scores separate the classes."""
 FINEST = 1e-6

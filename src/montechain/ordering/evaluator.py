@@ -23,8 +23,6 @@ from montechain.ordering.payoffs import Candidate, check_payoff, weighted_total
 from montechain.parents import arrange, mutual_information
 from montechain.targets import UNKNOWN, TargetCodec
 
-__all__ = ["Order", "OrderEvaluator", "hold_out", "split_rows"]
-
 Order = tuple[int, ...]
 """The label at each position."""
 ACCURACY = 2e-5

@@ -15,8 +15,6 @@ from itertools import islice
 from montechain.links import FittedLinearLink, FittedLink, LinkLearner, LinkProblem, LogisticLink
 from montechain.links.base import OneByOne
 
-__all__ = ["LinkCache"]
-
 MAX_BYTES = 2**28
 """Default size limit of a cache."""
 N_NEIGHBOURS = 256

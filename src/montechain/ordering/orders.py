@@ -17,8 +17,6 @@ from montechain._messages import check_positive_integer, nearest
 from montechain.links import LinkLearner
 from montechain.ordering.evaluator import Order, OrderEvaluator
 
-__all__ = ["AllOrders", "BeamOrder", "OrderFinder", "SearchResult", "check_order", "comparable"]
-
 ALLOWED = (
     "None (as the labels stand in y), 'random', a permutation of the labels such as [2, 0, 1], or a search such as "
     "OrderSearch(n_iterations=50)"

@@ -40,8 +40,6 @@ from montechain.metrics import SCORERS
 from montechain.prefix_tree import PrefixTree
 from montechain.targets import UNKNOWN, TargetCodec
 
-__all__ = ["PAYOFFS", "Candidate", "Payoff", "check_payoff", "weighted_total"]
-
 RESIDUAL = 1e-3
 """Mass that may stay unexplored where marginals are enumerated."""
 CHUNK_CELLS, MIN_CHUNK_ROWS = 2**21, 64

@@ -13,8 +13,6 @@ from sklearn.base import BaseEstimator
 from montechain._messages import by_name, check_positive_integer
 from montechain.ordering.evaluator import Order
 
-__all__ = ["PROPOSALS", "Insertion", "Proposal", "Swap", "TemperedSwap", "check_proposal"]
-
 
 class Proposal(BaseEstimator, ABC):
     """Where a search goes next from an order.

@@ -19,8 +19,6 @@ from montechain.ordering.evaluator import Order
 from montechain.ordering.orders import OrderFinder, SearchResult, comparable
 from montechain.ordering.proposals import Proposal, check_proposal
 
-__all__ = ["OrderSearch", "OrderStep", "search"]
-
 N_LINES = 10
 """Number of progress lines of a search."""
 

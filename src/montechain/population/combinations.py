@@ -22,8 +22,6 @@ from montechain.population.search import MAX_NODES, log_sum, stacked_scores
 from montechain.prefix_tree import PrefixTree, no_knowledge
 from montechain.targets import CODE
 
-__all__ = ["COMBINATIONS", "Algorithm4", "Combination", "Mixture", "Vote", "check_combine"]
-
 WEIGHTS_ERROR = 1e-5
 """Error of the models' weights, under given labels, above which marginals count as estimates."""
 TIE = 1e-12

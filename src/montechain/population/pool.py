@@ -24,16 +24,6 @@ from montechain.population.search import log_sum
 from montechain.seen_vectors import SeenVectors
 from montechain.targets import CODE
 
-__all__ = [
-    "VectorPool",
-    "candidate_log_proba",
-    "log_shares",
-    "mixture_log_proba",
-    "pool_weights",
-    "shortlist",
-    "stacking_weights",
-]
-
 FLOOR = 1e-3
 """Share that is added to the share of every vector in the leaves of a forest."""
 SHORTLIST = 256

@@ -17,8 +17,6 @@ from montechain.population.combinations import Combination, Mixture
 from montechain.population.search import MAX_NODES, log_sum, search
 from montechain.targets import CODE
 
-__all__ = ["Population", "checked_weights"]
-
 
 @savable
 class Population(JointModel):

@@ -26,8 +26,6 @@ from montechain.links.linear import LinearScores, Links
 from montechain.prefix_tree import PrefixTree, distinct, no_knowledge
 from montechain.targets import CODE
 
-__all__ = ["log_sum", "search", "stacked_scores"]
-
 MAX_NODES = 20_000
 """Default maximum number of prefixes expanded, or labels listed, per row, over all models."""
 FIRST_NODES, FIRST_LENGTH = 500, 5

@@ -14,8 +14,6 @@ from montechain._kernels.quasi_newton import look_ahead, move, sweep
 from montechain.links._solver.inputs import Inputs
 from montechain.links.design import ranges
 
-__all__ = ["Descent", "Problems", "centre"]
-
 RELATIVE = 1e-6
 """Promised decrease of the objective, as a share of it, at which a problem may count as solved."""
 ROUNDING = {np.float64: 1e-24, np.float32: 1e-13}

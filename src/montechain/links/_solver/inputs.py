@@ -10,8 +10,6 @@ import scipy.sparse as sp
 
 from montechain._kernels.sparse import sparse_product, sparse_transposed_product
 
-__all__ = ["Inputs"]
-
 SPARSE = 0.1
 """Share of nonzero entries up to which columns are stored as sparse."""
 FEW_COLUMNS = 32

@@ -12,8 +12,6 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-__all__ = ["LARGEST_FACTOR", "Factors", "diagonal"]
-
 LARGEST_FACTOR = 2000
 """Number of inputs up to which a Cholesky factor pays."""
 

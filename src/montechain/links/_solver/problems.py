@@ -32,8 +32,6 @@ from montechain.links._solver.preconditioner import LARGEST_FACTOR, Factors, dia
 from montechain.links.base import class_counts
 from montechain.links.design import column_extremes, ranges
 
-__all__ = ["LogisticProblems", "Solution"]
-
 WORK_BYTES = 2**27
 """Scratch space that one block of problems may take, or the size of the inputs if that is more."""
 BLOCK_WIDTH = 24
