@@ -143,7 +143,8 @@ def _draw_binary_rows(base, effects, given, rows, is_best, uniforms, start_greed
                 k += 1
             if k == n_labels and (partial > best + TIE or best == -np.inf):
                 best = partial
-                labels[i, :start], labels[i, start:] = vector[:start], path[start:]
+                for j in range(n_labels):
+                    labels[i, j] = vector[j] if j < start else path[j]
                 if best >= upper_bound[i] - TIE:
                     break
         log_proba[i] = best
