@@ -48,9 +48,9 @@ def atomic_write(path: str | Path, mode: str = "wb", **options: Any) -> Iterator
         permissions = target.stat().st_mode & 0o777 if target.exists() else None
         # The name may be as long as names can be, so only a part of it goes into the temporary one.
         name = target.parent / f".{target.name[:40]}.{secrets.token_hex(8)}{PART}"
-        # What replaces a private file is not readable by others while it is written, either.
-        descriptor = os.open(name, NEW, 0o666 if permissions is None else permissions)
         try:
+            # What replaces a private file is not readable by others while it is written, either.
+            descriptor = os.open(name, NEW, 0o666 if permissions is None else permissions)
             with os.fdopen(descriptor, mode, **options) as stream:
                 yield stream
                 stream.flush()
