@@ -12,10 +12,11 @@ from sklearn.multioutput import ClassifierChain
 
 pytest.importorskip("skrub")
 
-from benchmarks.accuracy import cells, report, studies
+from benchmarks.accuracy import cells, peers, report, studies
 from benchmarks.accuracy.answers import Answers, Clock, TooCostly, calibration_error, from_product, measure
 from benchmarks.accuracy.data import Task
 from benchmarks.accuracy.inputs import encode
+from montechain import AutoChainClassifier, TableClassifier
 from montechain.metrics import exact_match, f1_score, hamming_score
 
 
@@ -46,6 +47,16 @@ def test_metrics_are_those_of_the_library_and_f1_is_best_in_expectation(task):
     np.testing.assert_array_equal(answers.vectors["f1"], vectors[(p @ value.T).argmax(axis=1)])
     truth = np.array([p[i, (vectors == y).all(axis=1)].item() for i, y in enumerate(task.Y_test)])
     assert found["log_loss"]["mean"] == pytest.approx(-np.log(truth).mean())
+
+
+def test_the_command_line_answers_as_the_model_does(task, monkeypatch):
+    monkeypatch.setitem(peers.TABLES, "tiny", None)
+    method = cells.METHODS["command_line"]
+    assert method.takes(task)
+    found = method.run(task, 0, Clock())
+    model = TableClassifier(AutoChainClassifier(random_state=0)).fit(task.X_train, task.Y_train)
+    np.testing.assert_array_equal(found.vectors["exact_match"], model.predict(task.X_test))
+    assert set(measure(found, task)) == {"exact_match", "hamming"}
 
 
 def test_unknown_labels_do_not_count(task):

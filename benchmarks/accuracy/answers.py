@@ -56,8 +56,8 @@ class Answers:
     ----------
     vectors : dict of str to int ndarray of shape (n, L)
         By loss: "exact_match", "hamming" and "f1".
-    log_truth : ndarray of shape (n,)
-        log p of the true label vectors; rows with unknown labels do not count.
+    log_truth : ndarray of shape (n,) or None
+        log p of the true label vectors, if known; rows with unknown labels do not count.
     confidence : ndarray of shape (n,)
         p of the label vectors for exact match.
     certified : float, optional
@@ -67,7 +67,7 @@ class Answers:
     """
 
     vectors: dict[str, np.ndarray]
-    log_truth: np.ndarray
+    log_truth: np.ndarray | None
     confidence: np.ndarray
     certified: float | None = None
     notes: dict[str, Any] = field(default_factory=dict)
@@ -165,11 +165,11 @@ def measure(answers: Answers, task: Task) -> dict[str, dict[str, float]]:
         # So scaled that the mean is the share of all known cells.
         "hamming": equal["hamming"][rows].sum(axis=1) / known[rows].sum(axis=1).mean(),
     }
-    if task.is_binary:
+    if "f1" in answers.vectors and task.is_binary:
         per_row["f1"] = _f1(Y, answers.vectors["f1"])[rows]
         per_row["f1_plain"] = _f1(Y, answers.vectors["exact_match"])[rows]
     complete = known.all(axis=1)
-    if complete.any():
+    if complete.any() and answers.log_truth is not None:
         per_row["log_loss"] = -np.maximum(answers.log_truth[complete], LOWEST_LOG)
     result = {name: _summary(values.astype(float)) for name, values in per_row.items()}
     return result

@@ -87,9 +87,7 @@ def _wanted(sets: list[str], methods: list[str], n_seeds: int | None) -> Iterato
                 later |= most > 1
                 for seed in range(1) if first else range(1, most):
                     for method in methods:
-                        if METHODS[method].only_binary and not task.is_binary:
-                            continue
-                        if seed == 0 or METHODS[method].uses_chance:
+                        if METHODS[method].takes(task) and (seed == 0 or METHODS[method].uses_chance):
                             yield task, method, seed
 
 

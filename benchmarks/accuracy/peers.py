@@ -23,7 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestNeighbors
 
 from benchmarks.accuracy.answers import Answers, Clock, from_product, from_seen_vectors
-from benchmarks.accuracy.data import UNKNOWN, Task
+from benchmarks.accuracy.data import TABLES, UNKNOWN, Task
 from benchmarks.accuracy.inputs import Inputs, encode
 
 N_TREES = 300
@@ -257,11 +257,16 @@ def ml_knn(task: Task, seed: int, clock: Clock) -> Answers:
 
 @dataclass(frozen=True)
 class Method:
-    """How a method answers, whether it uses chance, and whether it takes binary labels only."""
+    """How a method answers, whether it uses chance, and whether it takes binary labels or real tables only."""
 
     run: Callable[[Task, int, Clock], Answers]
     uses_chance: bool = True
     only_binary: bool = False
+    only_tables: bool = False
+
+    def takes(self, task: Task) -> bool:
+        """Return whether the method can be run on these data."""
+        return (task.is_binary or not self.only_binary) and (task.name in TABLES or not self.only_tables)
 
 
 PEERS: dict[str, Method] = {

@@ -11,7 +11,7 @@ import pandas as pd
 
 from benchmarks.accuracy.answers import calibration_error
 from benchmarks.accuracy.data import FOLDED, FOLDED_SETS, SETS
-from benchmarks.accuracy.ours import AUTO, PLAIN
+from benchmarks.accuracy.ours import AUTO, COMMAND_LINE, PLAIN
 from benchmarks.accuracy.peers import PEERS
 
 METRICS = {"exact_match": "exact match", "hamming": "Hamming score", "f1": "instance F1", "log_loss": "joint log-loss"}
@@ -83,7 +83,10 @@ def verdict(metric: str, ours: Score, peer: Score) -> str:
 def report(cells: list[dict[str, Any]], study: Path | None = None, paper: Path | None = None) -> str:
     """Return the report as Markdown; `study` and `paper` are CSV files of published figures to show beside ours."""
     results = Results(cells)
-    sections = [_comparison(results), _costs(results)]
+    sections = [f"## Against the best peer\n\n{_comparison(results, results.ours)}\n\n{NOTE}"]
+    if any(results.cells(name, COMMAND_LINE) for name in results.sets):
+        sections.append(f"## Real tables through `montechain fit` alone\n\n{_comparison(results, COMMAND_LINE)}")
+    sections.append(_costs(results))
     if paper is not None:
         sections.append(_beside_paper(results, paper))
     if study is not None:
@@ -100,29 +103,27 @@ def table(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in [header, ["---"] * len(header), *rows])
 
 
-def _comparison(results: Results) -> str:
+def _comparison(results: Results, ours: str) -> str:
+    """Return a summary and a table of one of our methods and the best peer, for each set and metric that it has."""
     rows, counts, losses = [], Counter[str](), []
     for name in results.sets:
         for metric, title in METRICS.items():
-            best, own = results.best_peer(name, metric), results.score(name, results.ours, metric)
-            if best is None:
+            best, own = results.best_peer(name, metric), results.score(name, ours, metric)
+            if best is None or own is None:
                 continue
             method, peer = best
-            line = [name, title, f"{peer.mean:.4f} ({method})"]
-            if own is None:
-                rows.append([*line, "–", "–", "missing"])
-                continue
             result = verdict(metric, own, peer)
             counts[result] += 1
-            rows.append([*line, f"{own.mean:.4f}", f"{own.error:.4f}", result])
+            rows.append([
+                name, title, f"{peer.mean:.4f} ({method})", f"{own.mean:.4f}", f"{own.error:.4f}", result
+            ])  # fmt: skip
             if metric == "log_loss":
                 losses.append((own.mean, peer.mean))
     summary = f"{counts.total()} cells: " + ", ".join(f"{counts[word]} {word}" for word in VERDICTS) + "."
     if losses:
         mean, of_peers = np.mean(losses, axis=0)
         summary += f" Mean joint log-loss over {len(losses)} sets: {mean:.3f}; of the best peers: {of_peers:.3f}."
-    shown = table(["set", "metric", "best peer", f"ours ({results.ours})", "s.e.", "verdict"], rows)
-    return f"## Against the best peer\n\n{summary}\n\n{shown}\n\n{NOTE}"
+    return f"{summary}\n\n{table(['set', 'metric', 'best peer', f'ours ({ours})', 's.e.', 'verdict'], rows)}"
 
 
 def _costs(results: Results) -> str:
@@ -148,7 +149,7 @@ def _costs(results: Results) -> str:
 def _all_scores(results: Results) -> str:
     rows = []
     for name in results.sets:
-        for method in (*PEERS, PLAIN, AUTO):
+        for method in (*PEERS, PLAIN, COMMAND_LINE, AUTO):
             scores = [results.score(name, method, metric) for metric in METRICS]
             if any(scores):
                 seconds = sum(results.seconds(name, method, work) for work in ("fit", "predict"))
