@@ -37,6 +37,7 @@ COMMENT = r"[ \t]*+(?:%.*+)?+"
 RELATION = re.compile(rf"[ \t]*+(?:(?P<quoted>{QUOTED}){COMMENT}|(?P<plain>[^'\"].*+)?+)")
 KIND = r"(?<=[ \t])(?P<kind>[^ \t,{}%'\"]++)(?P<rest>.*+)"
 ATTRIBUTE = re.compile(rf"[ \t]++(?P<name>{VALUE})[ \t]*+(?:{KIND}|\{{(?P<values>{LIST})\}}{COMMENT})")
+ODD = re.compile(r"[\"'%{}]")
 DENSE_ROW = re.compile(rf"(?P<cells>{LIST}){COMMENT}")
 SPARSE_CELL = re.compile(rf"[ \t]*+([^ \t,{{}}]++)[ \t]++({VALUE})[ \t]*+")
 SPARSE_ROW = re.compile(rf"\{{(?P<cells>{SPARSE_CELL.pattern}(?:,{SPARSE_CELL.pattern})*+|[ \t]*+)\}}{COMMENT}")
@@ -211,7 +212,7 @@ def _dense(lines: list[Line], attributes: list[Attribute]) -> pd.DataFrame:
 
 def _cells(line: Line, width: int) -> list[Any]:
     text = line.text
-    if set(text) & set("'\"%{}"):
+    if ODD.search(text):
         row = DENSE_ROW.fullmatch(text)
         if row is None:
             line.refuse(
@@ -223,7 +224,7 @@ def _cells(line: Line, width: int) -> list[Any]:
         words = GAP.split(text) if " " in text or "\t" in text else text.split(",")
         if "" in words:
             line.refuse(f"cell {words.index('') + 1} is empty: write ? for missing, '' for an empty text.")
-        cells = [None if cell == "?" else cell for cell in words]
+        cells = [None if cell == "?" else cell for cell in words] if "?" in text else words
     if len(cells) != width:
         line.refuse(
             f"the row has {len(cells)} cells, but there are {width} attributes. Quote values with a space or a comma."
