@@ -219,7 +219,7 @@ def _cells(line: Line, width: int) -> list[Any]:
                 "the row cannot be read: close quotes, and put a comma after them; write ? for missing; quote values "
                 "with a comma or a brace. Sparse rows cannot follow dense ones, and weights are not supported."
             )
-        cells = [None if cell == "?" else _unquoted(cell) for cell in VALUES.findall(row["cells"])]
+        cells: list[Any] = [None if cell == "?" else _unquoted(cell) for cell in VALUES.findall(row["cells"])]
     else:
         words = GAP.split(text) if " " in text or "\t" in text else text.split(",")
         if "" in words:
