@@ -42,7 +42,7 @@ from benchmarks.report import Measurement, details, fill, summary
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-DOCUMENT = HERE.parent / "docs" / "performance.md"
+DOCUMENT = HERE.parent / "docs" / "performance-tables.md"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "river", "scikit-multilearn-ng")
 
 
