@@ -16,8 +16,8 @@ COMPARED = ("Majority", "IC", "CC", "MCC", "LP", "Boosting", "Auto")
 COLUMNS = ["method", "exact match", "Hamming score", "certified", "fit, s", "predict, s"]
 CAPTION = (
     "exact match: all six facts right. Hamming score: share of single facts right. certified: no answer is more "
-    "probable under the model. Majority: always the most common combination. IC: each fact by itself. CC: a chain, greedy "
-    "answer. MCC: a chain, best of 100 draws. LP: each combination is a class. Boosting: boosted trees "
+    "probable under the model. Majority: always the most common combination. IC: each fact by itself. CC: a chain, "
+    "greedy answer. MCC: a chain, best of 100 draws. LP: each combination is a class. Boosting: boosted trees "
     "for each fact. Auto: the default of `montechain fit`. Times do not include compilation."
 )
 
