@@ -41,7 +41,7 @@ def main(
     estimator: Annotated[str, typer.Option(help="Base classifier: svm, as in the paper, or logistic.")] = "svm",
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="For one method on one fold.")] = None,
-    n_jobs: Annotated[int | None, typer.Option("--jobs", help="Number of methods and folds to run in parallel.")] = None,
+    n_jobs: Annotated[int | None, typer.Option("--jobs", help="Methods and folds to run in parallel.")] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Retry what failed in an earlier run.")] = False,
 ) -> None:
     """Run the paper's studies again and write a report that sets our figures beside the published ones.

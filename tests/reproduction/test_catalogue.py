@@ -56,7 +56,7 @@ def no_folder(monkeypatch):
 
 @pytest.fixture
 def other_flares(tmp_path):
-    """A folder with another file in the place of Solar Flare's."""
+    """Return a folder with a different file in place of Solar Flare's."""
     (tmp_path / "solar_flare").mkdir()
     (tmp_path / "solar_flare" / "solar_flare.arff").write_text(FLARES, encoding="utf-8")
     return tmp_path
@@ -103,13 +103,13 @@ def test_listing_with_a_folder(other_flares, monkeypatch, capsys):
 
 
 def test_an_unknown_name(no_folder):
-    with pytest.raises(ValueError, match=r"no data set 'Yaest'; did you mean 'yeast'\? The names are solar_flare"):
+    with pytest.raises(ValueError, match=r"data set 'Yaest' is not known; did you mean 'yeast'\? The names are solar_flare"):
         load_dataset("Yaest")
 
 
 def test_an_unset_or_absent_folder(no_folder, tmp_path, monkeypatch):
     message = (
-        r"no data folder is named.*environment variable MONTECHAIN_DATA.*--data.*one folder per data set.*"
+        r"no data folder is set.*environment variable MONTECHAIN_DATA.*--data.*one folder per data set.*"
         r"compressed or not.*music/music.arff.gz from tsoumakas/mulan .*data/multi-label/emotions/emotions.arff; "
         r".*music/music.xml"
     )
@@ -117,9 +117,7 @@ def test_an_unset_or_absent_folder(no_folder, tmp_path, monkeypatch):
         load_dataset("music")
     absent = tmp_path / "nowhere"
     monkeypatch.setenv("MONTECHAIN_DATA", str(absent))
-    with pytest.raises(
-        DataError, match=r"there is no folder .*nowhere'\. Set the environment variable MONTECHAIN_DATA"
-    ):
+    with pytest.raises(DataError, match=r"the folder .*nowhere' does not exist\. Set the environment variable"):
         load_dataset("music")
 
 
@@ -134,7 +132,7 @@ def test_another_file_is_refused_unless_it_is_wanted(other_flares):
     path = other_flares / "solar_flare" / "solar_flare.arff"
     found = hashlib.sha256(path.read_bytes()).hexdigest()
     with pytest.raises(
-        DataError, match=f"the sha256 of its content is {found}, and 75e8af9c7cd7.* was expected.*`verify=False`"
+        DataError, match=f"the sha256 of its content is {found}, but 75e8af9c7cd7.* was expected.*`verify=False`"
     ) as c:
         load_dataset("solar_flare", data=other_flares)
     assert c.value.path == path

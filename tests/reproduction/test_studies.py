@@ -216,7 +216,7 @@ def last_step(file: Path) -> int:
 def test_studies_are_chosen_by_name_and_data_must_be_somewhere(tmp_path):
     assert [study.name for study in QUICK] == [study.name for study in FULL]
     assert [study.name for study in choose_studies(["official", "examples"])] == ["examples", "official"]
-    with pytest.raises(ValueError, match=r"no study 'offical'. Choose from examples, accuracy"):
+    with pytest.raises(ValueError, match=r"study 'offical' is not known. Choose from examples, accuracy"):
         choose_studies(["offical"])
     with pytest.raises(DataError, match=r"none of the data sets is available .*--data"):
         reproduce(QUICK, Setting(tmp_path), tmp_path)
