@@ -102,9 +102,19 @@ def test_listing_with_a_folder(other_flares, monkeypatch, capsys):
     assert "absent: music/music.arff.gz" in printed
 
 
-def test_an_unknown_name(no_folder):
-    with pytest.raises(ValueError, match=r"data set 'Yaest' is not known; did you mean 'yeast'\? The names are solar_flare"):
-        load_dataset("Yaest")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Yaest", r"data set 'Yaest' is not known; did you mean 'yeast'\? The names are solar_flare"),
+        ("parkinsons", r"Parkinson's cannot be loaded: not public.*Borchani et al. 2012"),
+        ("solar_flare", "data/solar_flare.arff.* as solar_flare/solar_flare.arff, compressed or not"),
+    ],
+)
+def test_what_cannot_be_loaded(name, message, tmp_path):
+    with pytest.raises(ValueError if name == "Yaest" else DataError, match=message) as caught:
+        load_dataset(name, data=tmp_path)
+    if name == "solar_flare":
+        assert caught.value.path == tmp_path / "solar_flare" / "solar_flare.arff"
 
 
 def test_an_unset_or_absent_folder(no_folder, tmp_path, monkeypatch):
@@ -115,17 +125,9 @@ def test_an_unset_or_absent_folder(no_folder, tmp_path, monkeypatch):
     )
     with pytest.raises(DataError, match=message):
         load_dataset("music")
-    absent = tmp_path / "nowhere"
-    monkeypatch.setenv("MONTECHAIN_DATA", str(absent))
+    monkeypatch.setenv("MONTECHAIN_DATA", str(tmp_path / "nowhere"))
     with pytest.raises(DataError, match=r"the folder .*nowhere' does not exist\. Set the environment variable"):
         load_dataset("music")
-
-
-def test_an_absent_file(tmp_path):
-    message = "data/solar_flare.arff.* as solar_flare/solar_flare.arff, compressed or not"
-    with pytest.raises(DataError, match=message) as caught:
-        load_dataset("solar_flare", data=tmp_path)
-    assert caught.value.path == tmp_path / "solar_flare" / "solar_flare.arff"
 
 
 def test_another_file_is_refused_unless_it_is_wanted(other_flares):
@@ -156,8 +158,3 @@ def test_how_a_file_is_packed_does_not_matter(suffix, tmp_path):
     with pytest.raises(DataError, match="is not the file in the catalogue"):
         file.get(tmp_path, verify=True)
     assert file.get(tmp_path, verify=False) == path
-
-
-def test_parkinsons_is_not_public(tmp_path):
-    with pytest.raises(DataError, match=r"Parkinson's cannot be loaded: not public.*Borchani et al. 2012"):
-        load_dataset("parkinsons", data=tmp_path)
