@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,11 +80,6 @@ def _server() -> subprocess.Popen:
     return server
 
 
-def _take_ctrl_c() -> None:
-    """Restore Ctrl-C, which programs started in the background ignore."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 def run_in_terminal(command: str, *, folder: Path, interrupt_at: str | None = None) -> tuple[int, str]:
     """Run the command in a new terminal, and return its exit code and everything it showed.
 
@@ -94,7 +89,7 @@ def run_in_terminal(command: str, *, folder: Path, interrupt_at: str | None = No
     process = subprocess.Popen(
         [sys.executable, "-m", "montechain", *shlex.split(command)], cwd=folder, start_new_session=True,
         env=environment(TERM="xterm-256color"), stdin=terminal, stdout=terminal, stderr=terminal,
-        preexec_fn=_take_ctrl_c,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),  # ignored in the background
     )  # fmt: skip
     os.close(terminal)
     shown, deadline = b"", time.monotonic() + 240.0
