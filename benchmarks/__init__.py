@@ -5,6 +5,6 @@ import os
 THREADS = int(os.environ.get("MONTECHAIN_BENCHMARK_THREADS", "1"))
 """Threads that each side may use in this process."""
 
-# Here, because this runs before anything imports numpy: the libraries below it read these once.
+# Set here, before anything imports numpy: the libraries below it read these only once.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[variable] = str(THREADS)

@@ -1,6 +1,6 @@
 """Measure all groups, or those named, print one table, and save it as Markdown and JSON.
 
-The data sets are read from the folder that MONTECHAIN_DATA names. The exit code is 1 where a target is missed.
+The data sets are read from the folder named by MONTECHAIN_DATA. The exit code is 1 if a target is missed.
 ``python -m benchmarks accuracy`` compares predictions instead of speed; it has options of its own.
 """
 
@@ -43,7 +43,7 @@ from benchmarks.report import Measurement, details, fill, summary
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-DOCUMENT = HERE.parent / "docs" / "performance.md"
+DOCUMENT = HERE.parent / "docs" / "performance-tables.md"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "river", "scikit-multilearn-ng")
 
 
@@ -67,7 +67,7 @@ class Group:
 
 
 def two_threads(n_runs: int) -> Iterator[Measurement]:
-    """Compare again where both sides may use two threads, BLAS included; for information, without targets."""
+    """Compare again with two threads on both sides, BLAS included; for information, without targets."""
     small = [name for name in SETS if name != MEDIAMILL_LIKE]
     fits = fit.measure(n_runs, small, only_targets=True)
     for row in chain(fits, predict.measure(n_runs, small), predict_proba.measure(n_runs)):
@@ -105,13 +105,13 @@ def main(arguments: list[str] | None = None, groups: dict[str, Group] = GROUPS) 
     short = [name for name, group in groups.items() if not group.long]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("groups", nargs="*", help=f"any of {', '.join(groups)}; if none is named, {', '.join(short)}")
-    parser.add_argument("--all", action="store_true", help="all groups, also those that take long")
-    parser.add_argument("--runs", type=int, default=7, help="timed runs of each side, at least (default 7)")
+    parser.add_argument("--all", action="store_true", help="all groups, including those that take long")
+    parser.add_argument("--runs", type=int, default=7, help="minimum number of timed runs of each side (default 7)")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the results (default %(default)s)")
     parser.add_argument("--update-docs", action="store_true", help=f"also put the results into {DOCUMENT.name}")
     options = parser.parse_args(arguments)
     if unknown := set(options.groups).difference(groups):
-        parser.error(f"there is no group {', '.join(sorted(unknown))}; choose from {', '.join(groups)}")
+        parser.error(f"unknown group {', '.join(sorted(unknown))}; choose from {', '.join(groups)}")
     if not os.environ.get("MONTECHAIN_DATA"):
         parser.error("set MONTECHAIN_DATA to the folder of the data sets")
 
@@ -170,7 +170,7 @@ def _setting(n_runs: int) -> str:
 
 
 def _processor() -> str:
-    """Return the processor's name as the system tells it."""
+    """Return the name of the processor as the system reports it."""
     path = Path("/proc/cpuinfo")
     lines = path.read_text(encoding="utf8").splitlines() if path.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -178,7 +178,7 @@ def _processor() -> str:
 
 
 def update_document(document: Path, folder: Path, groups: dict[str, Any]) -> None:
-    """Put what was saved, now or before, into the marked sections of a document."""
+    """Put saved results, new and old, into the marked sections of a document."""
     saved = {name: folder / f"{name}.json" for name in groups if (folder / f"{name}.json").exists()}
     of_group = {name: _load(path) for name, path in saved.items()}
     sections = {name: details(rows) for name, rows in of_group.items()}

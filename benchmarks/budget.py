@@ -1,4 +1,4 @@
-"""`decide` where proof is out of reach: posteriors like CAL500's, 174 labels of which about 26 are on."""
+"""`decide` where a proof is out of reach: posteriors like CAL500's, with 174 labels, about 26 of them on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BUDGETS = (1_000, 5_000, 20_000)
 
 
 def cal500_like(seed: int = 0) -> tuple[Chain, np.ndarray]:
-    """Return a chain and rows whose labels are nearly all in doubt: weak inputs, many weak parents."""
+    """Return a chain and rows in which nearly all labels are uncertain: weak inputs, many weak parents."""
     rng = np.random.default_rng(seed)
     share = rng.beta(0.8, 0.8 * (LABELS - LABELS_ON) / LABELS_ON, size=LABELS).clip(0.01, 0.9)
     links = []
@@ -37,7 +37,7 @@ def cal500_like(seed: int = 0) -> tuple[Chain, np.ndarray]:
 
 
 def measure(n_runs: int) -> Iterator[Measurement]:
-    """Time to the end of each budget, and the bound it leaves."""
+    """Measure the time that each budget takes, and the bound that it gives."""
     chain, X = cal500_like()
     drawn, _ = chain.sample(X, np.random.default_rng(0).random((1, 1000, LABELS)))
     n_on = drawn.sum(axis=2).mean()
@@ -51,7 +51,7 @@ def measure(n_runs: int) -> Iterator[Measurement]:
         correct = (decision.upper_bound < 0).all() and (decision.upper_bound <= tightest + 1e-9).all()
         tightest = decision.upper_bound
         note = (
-            f"{n_on:.0f} labels on in the mean, best log-probability {decision.log_proba.mean():.2f}, "
+            f"a mean of {n_on:.0f} labels on, best log-probability {decision.log_proba.mean():.2f}, "
             f"upper bound {decision.upper_bound.mean():.2f}, {decision.certified.mean():.0%} certified"
         )
         what = f"decide, max_nodes={budget:,}"

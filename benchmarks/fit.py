@@ -32,7 +32,7 @@ from montechain.links.linear import FittedLinearLink
 WIDE = ("genbase", "medical", "enron")
 TARGET, WIDE_TARGET = 5.0, 3.0
 TOO_LONG = 10.0
-"""Seconds above which a comparison that has no target is left out."""
+"""Maximum seconds of a comparison without a target; longer ones are skipped."""
 
 
 def objective(chain: Chain, X: Any, Y: np.ndarray) -> float:
@@ -50,7 +50,7 @@ def objective(chain: Chain, X: Any, Y: np.ndarray) -> float:
 
 
 def measure(n_runs: int, data: Sequence[str] = SETS, *, only_targets: bool = False) -> Iterator[Measurement]:
-    """Fit both on the same training part, labels in their given order; `only_targets` leaves out what has none."""
+    """Fit both on the same training part, labels in their given order; `only_targets` skips those without a target."""
     for name in data:
         X, Y = trainable_split(name)[:2]
         ours = ChainClassifier(order=None, random_state=0, n_jobs=THREADS)
@@ -91,7 +91,7 @@ def measure(n_runs: int, data: Sequence[str] = SETS, *, only_targets: bool = Fal
 
 
 def _independent(name: str, solver: str, n_runs: int) -> Measurement:
-    """Independent classifiers on both sides: no label sees another."""
+    """Compare independent classifiers: labels without parents."""
     X, Y = trainable_split(name)[:2]
     peer = MultiOutputClassifier(LogisticRegression(solver=solver, max_iter=MAX_ITER))
     ours = ChainClassifier(order=None, parents="none", random_state=0, n_jobs=THREADS)

@@ -83,7 +83,7 @@ def _inputs(n_rows: int, n_features: int, density: float, rng: np.random.Generat
 
 
 def _relevant_shares(classes: tuple[int, ...], cardinality: float | None, tail: float) -> np.ndarray:
-    """Return how often each label is relevant: all classes alike, or so that the sum is the cardinality."""
+    """Return how often each label is relevant: all classes equally often, or such that the sum is the cardinality."""
     if cardinality is None:
         return 1 - 1 / np.array(classes)
     common = np.arange(1, len(classes) + 1) ** -float(tail)
@@ -95,7 +95,7 @@ def _relevant_shares(classes: tuple[int, ...], cardinality: float | None, tail: 
 
 
 def _intercept(truth: ChainTruth, shares: np.ndarray, X: Any, rng: np.random.Generator) -> np.ndarray:
-    """Return the intercepts with which each label is relevant as often as wanted, its relevant classes alike."""
+    """Return intercepts that make each label relevant as often as wanted, with equally common relevant classes."""
     intercept = np.zeros_like(truth.intercept)
     labels = np.zeros((X.shape[0], len(truth.order)), dtype=np.int64)
     for label, scores in truth.walk(X, labels):
@@ -116,5 +116,5 @@ def _offsets(scores: np.ndarray, shares: np.ndarray) -> np.ndarray:
             break
         curvature = np.diag(proba.mean(axis=0)) - proba.T @ proba / len(proba)
         step = np.linalg.solve(curvature + 1e-9 * np.eye(len(shares)), excess)
-        offsets -= step / max(1.0, float(np.abs(step).max()))  # far away the curve is flat and a full step too long
+        offsets -= step / max(1.0, float(np.abs(step).max()))  # a full step may be far too long
     return offsets

@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parent.parent / "docs" / "figures"
 ITERATIONS = 10
 SERIES = ("fit", "order search", "predict")
 ROWS_ASKED = 1_000
-"""Rows that are predicted, but for the growth with the rows themselves."""
+"""Number of rows to predict, except where the number of rows grows."""
 WARM_UP_ROWS = 500
 LEGEND = f"""One thread; dense inputs; every label sees all before it.
 fit: one chain, logistic links.
@@ -136,11 +136,11 @@ def _times(sweep: Sweep, value: float, n_runs: int) -> dict[str, float]:
     parameters = sweep.fixed | {sweep.name: float(value) if is_share else int(value)}
     X, Y, _ = make_rare_labels(**parameters)
     model = ChainClassifier(order=None, random_state=0)
-    model.fit(X[:WARM_UP_ROWS], Y[:WARM_UP_ROWS]).predict(X[:10])  # compiles what there is to compile
+    model.fit(X[:WARM_UP_ROWS], Y[:WARM_UP_ROWS]).predict(X[:10])  # compiles the kernels
     asked = X if sweep.name == "n_rows" else X[:ROWS_ASKED]
 
     def best(work: Any) -> float:
-        """Return the least of several times, which is the one that others disturbed least."""
+        """Return the shortest of several times: the one least disturbed by other processes."""
         taken = [seconds(work)]
         while len(taken) < n_runs and sum(taken) < 1.0:
             taken.append(seconds(work))
@@ -172,7 +172,7 @@ def draw(curves: Sequence[Curve], path: Path) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "montechain"  # the same figure for the same numbers
+    matplotlib.rcParams["svg.hashsalt"] = "montechain"  # equal numbers give an identical file
     import matplotlib.pyplot as plt
 
     sweeps = list(dict.fromkeys(curve.sweep.name for curve in curves))

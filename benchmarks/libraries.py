@@ -1,6 +1,6 @@
 """Time a row against other libraries with probabilistic chains, and against a plain one in numpy; the same links.
 
-These peers are slow, so that few rows must do. A library that is not installed is passed over with a note.
+These peers are slow, so they get only a few rows. A library that is not installed is skipped with a note.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def measure(n_runs: int) -> Iterator[Measurement]:
     yield _compare("exact predict a row", "yeast", "naive PCC in numpy", _naive, 100, exact, n_runs)
     row = _compare("exact predict a row", "music", "scikit-multilearn-ng PCC", _multilearn, 5, exact, n_runs)
     if row.peer is not None:
-        growth = (2**14 * 14) / (2**6 * 6)  # it asks every link for every vector, one at a time
+        growth = (2**14 * 14) / (2**6 * 6)  # it evaluates every link for every vector, one at a time
         row = replace(row, note=f"{row.note}; its 14 labels of Yeast would take about {growth * row.peer:.0f} s a row")
     yield row
 
@@ -75,7 +75,7 @@ def _compare(
 
 
 def _river(kind: str, name: str, **choices: Any) -> Callable[[Any], np.ndarray]:
-    """Return river's chain with scikit-learn's coefficients in the place of those that it would learn by SGD."""
+    """Return river's chain with scikit-learn's coefficients instead of those that it would learn by SGD."""
     from river import linear_model, multioutput, utils
 
     model = getattr(multioutput, kind)(linear_model.LogisticRegression(), **choices)

@@ -31,12 +31,12 @@ from montechain.links._solver import LogisticProblems
 
 PACKAGE = str(Path(montechain.__file__).parent)
 TOP = 4
-"""Functions named in the profile, those with most time of their own."""
+"""Number of functions listed in the profile: those that take the most time themselves."""
 
 
 @dataclass(frozen=True)
 class Rates:
-    """What one thread does in a second: floating point operations of GEMM, exponentials, bytes read or written."""
+    """Rates of one thread, per second: floating-point operations of GEMM, exponentials, bytes read or written."""
 
     flops: float
     exponentials: float
@@ -59,7 +59,7 @@ def machine(precision: Any = np.float64) -> Rates:
 
 
 def measure(n_runs: int, data: Sequence[str] = SETS) -> Iterator[Measurement]:
-    """Give the rates, then for each data set the fit and the prediction; the limit stands in the column of the peer."""
+    """Yield the rates, then the fit and the prediction of each data set; the limit is in the column of the peer."""
     for which, precision in (("double", np.float64), ("single", np.float32)):
         rates = machine(precision)
         yield Measurement(f"GEMM, {which} precision", "1000 × 1000", rates.flops / 1e9, unit="GFLOP/s")
@@ -124,7 +124,7 @@ def _row(
 
 
 def _least_of_fit(X: Any, Y: np.ndarray, n_iter: np.ndarray, precision: Any) -> tuple[float, float, float]:
-    """Return flops, bytes and exponentials of a chain of which link k takes ``n_iter[k]`` iterations."""
+    """Return flops, bytes and exponentials of a chain in which link k takes ``n_iter[k]`` iterations."""
     n_rows, n_features = X.shape
     if n_features > n_rows:  # rotated into as many inputs as there are rows
         of_inputs = float(n_rows * n_rows)
@@ -148,8 +148,8 @@ def _n_bytes(X: Any) -> int:
 
 
 def where_time_goes(work: Any) -> str:
-    """Return the functions with most time of their own; kernels count for the function that calls them."""
-    work()  # compiles what there is to compile
+    """Return the functions that take the most time themselves; kernels count as part of their caller."""
+    work()  # compiles the kernels
     profile = cProfile.Profile()
     profile.runcall(work)
     of_function: dict[str, float] = {}

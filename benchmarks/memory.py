@@ -30,7 +30,7 @@ DENSITY = 0.03
 
 
 def measure(n_runs: int) -> Iterator[Measurement]:
-    """Each in a process of its own, because a peak is never forgotten."""
+    """Measure each in a separate process, because a peak is never reset."""
     for kind, (what, n_rows, n_features, n_labels, target) in CASES.items():
         command = [sys.executable, "-m", "benchmarks.memory", kind]
         result = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
@@ -61,7 +61,7 @@ def _beyond(work: Any) -> tuple[float, float]:
 
 
 def _status(entry: str) -> float | None:
-    """Return an entry of the kernel's own account of this process, in bytes; None where there is none."""
+    """Return an entry of this process's status in /proc, in bytes; None if there is none."""
     path = Path("/proc/self/status")
     if not path.exists():
         return None
@@ -85,7 +85,7 @@ def _size(array: Any) -> float:
 
 
 def _labels(X: Any, n_labels: int, strength: float, threshold: float, rng: np.random.Generator) -> np.ndarray:
-    """Draw labels of which each leans on the one before it."""
+    """Draw labels, each depending on the one before it."""
     n_rows, n_features = X.shape
     weights = rng.normal(size=(n_features, n_labels)) / np.sqrt(n_features * (DENSITY if sp.issparse(X) else 1.0))
     Y = np.zeros((n_rows, n_labels), dtype=np.int64)
@@ -108,10 +108,10 @@ def _fit(kind: str, n_rows: int, n_features: int, n_labels: int) -> dict[str, An
         X = sp.csr_array((np.ones(len(indices)), indices, np.arange(n_rows + 1) * n_each), shape=(n_rows, n_features))
         X.sum_duplicates()
     Y = _labels(X, n_labels, 2.0, 1.0, rng)
-    # Two threads, because each has scratch space of its own.
+    # Two threads, because each has its own scratch space.
     model = ChainClassifier(order=None, random_state=0, n_jobs=FIT_THREADS).fit(
         X[:500], Y[:500]
-    )  # compiles what there is to compile
+    )  # compiles the kernels
     beyond, taken = _beyond(lambda: model.fit(X, Y))
     links = sum(
         link.coef.nbytes + link.intercept.nbytes + sum(effects.nbytes for effects in link.parent_effects)
@@ -121,9 +121,9 @@ def _fit(kind: str, n_rows: int, n_features: int, n_labels: int) -> dict[str, An
 
 
 def _predict(kind: str, n_rows: int, n_features: int, n_labels: int) -> dict[str, Any]:
-    """Most labels are clear, and every row is settled; or nearly all are in doubt, and every row ends its budget.
+    """Predict rows whose labels are mostly certain, or so uncertain that every row uses up its budget.
 
-    That is of 1,000 nodes: the default of 20,000 would take hours.
+    The budget is 1,000 nodes, because the default of 20,000 would take hours.
     """
     from montechain import BranchAndBound, ChainClassifier
 

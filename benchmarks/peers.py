@@ -28,9 +28,9 @@ SOLVERS = ("lbfgs", "newton-cholesky", "newton-cg")
 slow on inputs that are not scaled."""
 OTHER_OBJECTIVE = "liblinear"
 WIDEST_CHOLESKY = 700
-"""Inputs above which newton-cholesky is not tried: it factorises their Gram matrix at each iteration."""
+"""Maximum number of inputs for newton-cholesky, which factorises their Gram matrix in each iteration."""
 LINKS_TRIED = 6
-"""Number of links, spread evenly over the chain, by whose time a solver is chosen."""
+"""Number of links, spread evenly over the chain, that are timed to choose a solver."""
 
 
 @cache
@@ -51,7 +51,7 @@ def _generated_split() -> Split:
 
 @cache
 def solver_seconds(name: str) -> dict[str, float]:
-    """Return about how long scikit-learn's solvers take for the whole chain, judged by a few of its links."""
+    """Return estimates of how long scikit-learn's solvers take for the whole chain, based on a few links."""
     X, Y = trainable_split(name)[:2]
     n_labels = Y.shape[1]
     positions = np.unique(np.linspace(0, n_labels - 1, LINKS_TRIED).astype(int))
@@ -62,7 +62,7 @@ def solver_seconds(name: str) -> dict[str, float]:
             continue
 
         taken = [_fit_some(solver, inputs, Y[:, positions])]
-        while sum(taken) < 1.0 and len(taken) < 3:  # or noise would choose
+        while sum(taken) < 1.0 and len(taken) < 3:  # otherwise noise would decide
             taken.append(_fit_some(solver, inputs, Y[:, positions]))
         estimated[solver] = min(taken) * n_labels / len(positions)
     return estimated
@@ -87,7 +87,7 @@ def peer_chain(solver: str = "lbfgs") -> ClassifierChain:
 
 
 def fit_quietly(model: Any, X: Any, Y: np.ndarray) -> Any:
-    """Fit a model of scikit-learn's, which may stop unconverged: its objective will tell."""
+    """Fit a scikit-learn model. It may stop before it has converged, which its objective will show."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(X, Y)

@@ -53,7 +53,7 @@ def measure(n_runs: int, data: Sequence[str] = SETS) -> Iterator[Measurement]:
 
 
 def measure_latency(n_runs: int, data: Sequence[str] = SETS) -> Iterator[Measurement]:
-    """One row at a time: nearly all of it is what surrounds the search."""
+    """Measure one row at a time, where nearly all of the time is overhead around the search."""
     for name in data:
         split, peer = trainable_split(name), fitted_peer(name)
         row = split.X_test[:1]

@@ -16,7 +16,7 @@ from benchmarks.timing import interleaved
 DATA = ("yeast", "scene", "tmc2007")
 ERROR = 0.01
 VECTORS = 2**27
-"""Label vectors gone through for the exact marginals of a data set: they bound the number of rows that are checked."""
+"""Maximum number of label vectors enumerated to check a data set, which limits the number of rows checked."""
 
 
 def measure(n_runs: int, data: Sequence[str] = DATA) -> Iterator[Measurement]:

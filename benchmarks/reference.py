@@ -1,4 +1,4 @@
-"""Slow and obvious: everything about a chain of binary labels by going through all label vectors, in numpy."""
+"""Slow and obvious: enumerate all label vectors of a chain of binary labels, in numpy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from montechain.links.linear import FittedLinearLink
 
 
 class Enumerated:
-    """A chain of binary labels, in its given order, of which all vectors can be held in memory.
+    """A chain of binary labels, in the given order, small enough to hold all vectors in memory.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a measurement is, and the tables made of many."""
+"""Measurements, and the tables made from them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Measurement:
     against : str
         Who the peer is.
     target : float or None
-        The ratio wanted, if one is; without a peer, what `ours` itself must not exceed.
+        The ratio to reach, if any; without a peer, the maximum of `ours` itself.
     at_least : bool
         Whether the ratio, peer / ours, must reach the target; otherwise ours / peer must not exceed it.
     correct : bool
@@ -64,14 +64,14 @@ class Measurement:
 
     @property
     def reached(self) -> bool | None:
-        """Whether the target was reached with correct results; None where there is no target."""
+        """Whether the target was reached with correct results; None without a target."""
         if self.target is None:
             return None if self.correct else False
         value = self.ours if self.ratio is None else self.ratio
         return bool(self.correct and (value >= self.target if self.at_least else value <= self.target))
 
     def as_dict(self) -> dict[str, Any]:
-        """All fields, with what follows from them."""
+        """All fields, and the values derived from them."""
         return asdict(self) | {"correct": bool(self.correct), "ratio": self.ratio, "reached": self.reached}
 
     @classmethod
@@ -105,7 +105,7 @@ class Measurement:
 
 
 def quantity(value: float, unit: str) -> str:
-    """Return a number with its unit; seconds in what reads best, bytes in megabytes."""
+    """Return a number with its unit; seconds in a readable unit, bytes in megabytes."""
     if unit == "s":
         for factor, name in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
             if value * factor >= 1.0 or name == "µs":
@@ -147,7 +147,7 @@ def details(rows: Iterable[Measurement]) -> str:
 
 
 def summary(rows: Iterable[Measurement]) -> str:
-    """Return one line for each thing that has a target, over all data: how far it is reached, and where it is not."""
+    """Return one line per target, over all data sets: how far it is reached, and where it is missed."""
     by_target: dict[tuple[str, str], list[Measurement]] = {}
     for row in rows:
         if row.target is not None:
@@ -172,7 +172,7 @@ def summary(rows: Iterable[Measurement]) -> str:
 
 
 def fill(path: Path, sections: dict[str, str]) -> None:
-    """Replace what stands between ``<!-- name -->`` and ``<!-- /name -->`` in a Markdown file."""
+    """Replace the text between ``<!-- name -->`` and ``<!-- /name -->`` in a Markdown file."""
     text = path.read_text(encoding="utf8")
     for name, content in sections.items():
         before, start, rest = text.partition(f"<!-- {name} -->\n")

@@ -56,7 +56,7 @@ def population(n_runs: int, data: Sequence[str] = ("scene", "yeast", "enron", "r
     """PtMsCC (50 iterations, 10 orders) against one chain of scikit-learn's with its fastest solver."""
     for name in data:
         X, Y = trainable_split(name)[:2]
-        # Ten orders in any case: the search of the paper may stand at fewer, which would cost less.
+        # Always ten orders: the paper's search may visit fewer, which would cost less.
         search = OrderSearch("tempered_swap", n_iterations=N_ITERATIONS, keep=10)
         model = ChainPopulationClassifier(order=search, combine="algorithm-4", random_state=0)
         solver = best_solver(name)

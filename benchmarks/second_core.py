@@ -1,6 +1,6 @@
-"""What a second core brings: the same work with `n_jobs=1` and `n_jobs=2`, and the same results to the last bit.
+"""What a second core gains: the same work with `n_jobs=1` and `n_jobs=2`, with results identical to the last bit.
 
-BLAS has one thread in both, so that what is measured is our own division of the work.
+BLAS has one thread in both, so this measures our own division of the work.
 """
 
 from __future__ import annotations

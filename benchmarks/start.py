@@ -14,20 +14,20 @@ from benchmarks.report import Measurement
 
 IMPORT_TARGET = 0.3
 IMPORTED_BEFORE = {
-    # What a user of scikit-learn's chain has imported in any case.
+    # What a user of scikit-learn's chain has already imported.
     "scikit-learn's chain, numba": "import sklearn.multioutput, sklearn.linear_model, numba",
-    # scikit-learn itself loads hardly anything before a part of it is asked for.
+    # scikit-learn itself loads hardly anything until one of its parts is used.
     "bare sklearn, numba": "import sklearn, numba",
 }
 COMPILE_TARGETS = {"fit and predict": 5.0, "predict_proba": 3.0, "MonteCarlo": 2.0, "sparse fit": 3.0}
-"""Seconds of CPU time that numba may compile in a new process, each step on top of those before it."""
+"""Maximum CPU seconds of compilation in a new process, each step on top of those before it."""
 DEMO_TARGET = 15.0
-"""Seconds of CPU time that the whole demonstration may take from an empty cache."""
+"""Maximum CPU seconds of the whole demonstration from an empty cache."""
 STATEMENTS = ("import montechain", "from montechain import ChainClassifier")
 
 
 def measure(n_runs: int) -> Iterator[Measurement]:
-    """Each in processes of their own."""
+    """Measure each in separate processes."""
     for statement in STATEMENTS:
         for after, before in IMPORTED_BEFORE.items():
             timed = f"start = time.perf_counter(); {statement}; print(time.perf_counter() - start)"
@@ -51,7 +51,7 @@ def measure(n_runs: int) -> Iterator[Measurement]:
 
 
 def _demo_seconds(cache: str) -> float:
-    """Return the CPU time of the demonstration in a process of its own."""
+    """Return the CPU time of the demonstration in a separate process."""
     before = os.times()
     _run("-m", "montechain", "demo", NUMBA_CACHE_DIR=cache)
     after = os.times()
@@ -66,7 +66,7 @@ def _run(*arguments: str, **variables: str) -> str:
 
 
 def _compiled() -> dict[str, dict[str, float]]:
-    """Return, for each step of a new user, the CPU time that numba compiled and how many functions."""
+    """Return the CPU time of compilation and the number of functions for each step that a new user takes."""
     import numpy as np
     import scipy.sparse as sp
     from numba.core import event

@@ -1,4 +1,4 @@
-"""How two ways of doing the same work are timed against each other."""
+"""Time two ways of doing the same work against each other."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 TURN_SECONDS = 0.02
-"""Work that takes less is repeated within a turn until it has taken about this long."""
+"""Minimum seconds of a turn: shorter work is repeated."""
 LEAST_SECONDS = 1.0
-"""Work that is done in a moment is timed more often, until the runs together have taken this long."""
+"""Minimum total seconds: short work gets more turns."""
 LONG_SECONDS = 5.0
-"""A peer that takes longer than this is run once; it compiles nothing at its first call."""
+"""Peers that take longer than this run only once, which is fair because they do not compile anything."""
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -38,11 +38,11 @@ def median_seconds(work: Callable[[], Any], n_runs: int) -> float:
 
 
 def interleaved(peer: Callable[[], Any], ours: Callable[[], Any], n_runs: int) -> tuple[float, float]:
-    """Return the median seconds of both, run in turn, so that a slow spell of the machine meets both.
+    """Return the median seconds of both, run in turn, so that a slow phase of the machine affects both.
 
     Both are run once beforehand, untimed: kernels compile at their first call. Then each has `n_runs` turns or more. A
-    turn of work that is done in a moment is several runs in a row, as with `timeit`: otherwise each side would find the
-    caches full of what the other left there.
+    turn of short work is several runs in a row, as with `timeit`; otherwise each side would start with the other's data
+    in the caches.
     """
     ours()
     first = seconds(peer)

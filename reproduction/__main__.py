@@ -28,7 +28,7 @@ INTERRUPTED = 130
 
 
 def main(
-    quick: Annotated[bool, typer.Option("--quick/--full", help="Small data sets, or the size of the paper.")] = True,
+    quick: Annotated[bool, typer.Option("--quick/--full", help="Small data sets, or the sizes of the paper.")] = True,
     only: Annotated[
         str | None, typer.Option(metavar="A,B", help=f"Studies to run: {', '.join(one.name for one in FULL)}.")
     ] = None,
@@ -39,10 +39,10 @@ def main(
         Path | None, typer.Option(metavar="FOLDER", envvar="MONTECHAIN_DATA", help="Folder of the data sets.")
     ] = None,
     estimator: Annotated[str, typer.Option(help="Base classifier: svm, as in the paper, or logistic.")] = "svm",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="For one method on one fold.")] = None,
-    n_jobs: Annotated[int | None, typer.Option("--jobs", help="Methods and folds at a time, in processes.")] = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Run again what failed in an earlier run.")] = False,
+    n_jobs: Annotated[int | None, typer.Option("--jobs", help="Methods and folds to run in parallel.")] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Retry what failed in an earlier run.")] = False,
 ) -> None:
     """Run the paper's studies again and write a report that sets our figures beside the published ones.
 
@@ -75,9 +75,9 @@ def reproduce(studies: tuple[Study, ...], setting: Setting, folder: Path, **runn
     studies : tuple of Study
     setting : Setting
     folder : Path
-        Finished jobs are kept in its folder ``units``, searches that are under way in ``unfinished``.
+        Finished jobs are kept in its folder ``units``, unfinished searches in ``unfinished``.
     **running
-        For `run_jobs`: the time limit, how many at a time, and whether to retry.
+        For `run_jobs`: the time limit, the number of processes, and whether to retry.
     """
     store = ResultStore(folder / "units")
     if setting.unfinished is not None:
@@ -109,7 +109,7 @@ def reproduce(studies: tuple[Study, ...], setting: Setting, folder: Path, **runn
 
 
 def _about(options: list[str], complete: bool) -> dict[str, Any]:
-    """Return what a reader needs to do the same; no names of machines, people or folders."""
+    """Return what a reader needs to repeat the run; no names of machines, people or folders."""
     cores, memory = os.cpu_count(), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     versions = {"montechain": montechain.__version__, "python": platform.python_version()}
     versions |= {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba", "pandas")}

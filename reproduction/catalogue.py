@@ -58,20 +58,20 @@ class StoredFile:
     sha256: str
 
     def find(self, folder: Path) -> Path | None:
-        """Return where the file is, compressed or not; None if it is absent."""
+        """Return the path of the file, compressed or not; None if it is missing."""
         plain = self.path.removesuffix(".gz")
         names = [self.path, plain, f"{plain}.gz", f"{plain}.bz2"]
         return next((folder / name for name in names if (folder / name).is_file()), None)
 
     def get(self, folder: Path, *, verify: bool) -> Path:
-        """Return where the file is; an error if it is absent or, with `verify`, its content is another."""
+        """Return the path of the file; raise an error if it is missing or, with `verify`, has the wrong content."""
         path = self.find(folder)
         if path is None:
             message = f"there is no such file. Store {self.source}, from GitHub, as {self.path}, compressed or not."
             raise DataError(message, path=folder / self.path)
         if verify and (found := hashlib.sha256(read_bytes(path)).hexdigest()) != self.sha256:
             raise DataError(
-                f"is not the file in the catalogue: the sha256 of its content is {found}, and {self.sha256} was "
+                f"is not the file in the catalogue: the sha256 of its content is {found}, but {self.sha256} was "
                 f"expected. Fetch it again ({self.source}, on GitHub), or read it as it is with `verify=False`.",
                 path=path,
             )
@@ -195,13 +195,13 @@ def load_dataset(name: str, *, data: str | Path | None = None, verify: bool = Tr
     entry = _catalogue().get(name)
     if entry is None:
         close = nearest(str(name), DATASETS) or "."
-        raise ValueError(f"there is no data set {name!r}{close} The names are {', '.join(DATASETS)}.")
+        raise ValueError(f"data set {name!r} is not known{close} The names are {', '.join(DATASETS)}.")
     if entry.found is None:
         note = entry.note[0].lower() + entry.note[1:]
         raise DataError(f"{entry.title} cannot be loaded: {note} See {entry.citation}.")
     folder = data if data is not None else os.environ.get(FOLDER_VARIABLE) or None
     if folder is None or not Path(folder).is_dir():
-        problem = "no data folder is named" if folder is None else f"there is no folder {str(folder)!r}"
+        problem = "no data folder is set" if folder is None else f"the folder {str(folder)!r} does not exist"
         layout = "; ".join(f"{file.path} from {file.source}" for file in entry.files)
         raise DataError(
             f"the data set {entry.name!r} is read from files, and {problem}. Set the environment variable "
@@ -228,7 +228,7 @@ def _join(parts: list[Dataset]) -> Dataset:
 
 
 def print_datasets(data: str | Path | None = None) -> None:
-    """Print the catalogue: the figures of the files beside those in the paper, and which files are absent."""
+    """Print the catalogue: the figures of the files beside those in the paper, and which files are missing."""
     rows = []
     for entry in list_datasets(data):
         found = entry.found.shown() if entry.found and entry.present else ["–"] * 5

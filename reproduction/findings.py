@@ -14,7 +14,7 @@ from reproduction.tables import BASELINE, TOLERANCE, Findings, Table, greater_is
 __all__ = ["all_cells", "differences", "key_figures", "measure_title", "number", "signed", "summary"]
 
 PAPER_TABLES = ("accuracy", "time", "official", "payoffs")
-"""Tables that the paper has; the others would count some of its figures twice."""
+"""Tables that are in the paper; the others would count some of its figures twice."""
 TITLES = {
     "exact_match": "Exact match", "hamming_score": "Hamming score", "exact_match_loss": "0/1 loss",
     "hamming_loss": "Hamming loss", "running_time_s": "Running time (s)", "build_time_s": "Build time (s)",
@@ -91,7 +91,7 @@ def differences(findings: Findings) -> list[dict[str, Any]]:
 
 
 def key_figures(findings: Findings) -> list[tuple[str, str]]:
-    """Return the few figures that a reader sees first, each with its meaning."""
+    """Return the key figures at the top of the report, each with its meaning."""
     cells = all_cells(findings.tables)
     if cells.empty:
         return []
@@ -177,7 +177,7 @@ def _names(datasets: Sequence[str]) -> str:
 
 
 def _beside_meka(cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells to hold against MEKA's: those with its label order, the file's, if there are any."""
+    """Return the cells to compare with MEKA's: those with its label order, that of the file, if there are any."""
     beside = cells[(cells["status"] == "ok") & cells["meka"].notna() & cells["measure"].map(is_share)]
     natural = beside[beside["table"] == "natural_order"]
     return natural if len(natural) else beside

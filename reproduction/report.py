@@ -1,4 +1,4 @@
-"""The report: one HTML page that needs nothing else, and the same tables as Markdown."""
+"""The report: one self-contained HTML page, and the same tables as Markdown."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def render(findings: Findings, template: str) -> str:
         keys=key_figures(findings), summary=summary(findings), differences=differences(findings), tolerance=TOLERANCE,
         figures=_figures(findings) if template.endswith("html") else {}, style=Markup(_file("page.css")),
         script=Markup(script), script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        # "<" would let a name end the element that the JSON stands in.
+        # A "<" in a name could close the element that holds the JSON.
         examples=Markup(json.dumps(findings.examples, ensure_ascii=False).replace("<", "\\u003c")),
     )  # fmt: skip
 
@@ -78,7 +78,7 @@ def grids(table: Table) -> list[dict[str, Any]]:
 
 def _grid(title: str, cells: pd.DataFrame, down: str, across: str) -> dict[str, Any]:
     names = {place: list(dict.fromkeys(cells[place])) for place in (down, across)}
-    # The paper's figures have as many decimals as it prints.
+    # Show the paper's figures with as many decimals as printed.
     digits = max(
         (len(f"{value:.4f}".rstrip("0").partition(".")[2]) for value in cells["published"].dropna()), default=0
     )
@@ -156,7 +156,7 @@ def _draw_search(steps: pd.DataFrame, payoffs: dict[str, str], title: str) -> An
     left = plt.subplots(figsize=(5.5, 3.6), layout="constrained")[1]
     for axes, (payoff, name), colour, style in zip((left, left.twinx()), payoffs.items(), COLOURS, "-:", strict=True):
         for place, (_, own) in enumerate(steps.groupby("restart")):
-            # A logarithmic axis has no place for iteration 0, so everything moves on by one.
+            # A logarithmic axis cannot show iteration 0, so all iterations are shifted by one.
             alpha = 0.35 if place else 1.0
             axes.step(own["iteration"] + 1, own[payoff], style, where="post", color=colour, linewidth=1.4, alpha=alpha)
             accepted = own[own["accepted"].astype(bool)]

@@ -17,7 +17,7 @@ from montechain._files import atomic_write
 __all__ = ["TOLERANCE", "Findings", "Table", "complete_cells", "greater_is_better", "is_share", "is_time", "ranks"]
 
 TOLERANCE = 0.03
-"""Differences up to this one count as agreement."""
+"""Maximum difference that counts as agreement."""
 BASELINE = "Majority"
 """A baseline beside the methods; it has no rank and is never the best."""
 DEFAULTS: dict[str, Any] = {
@@ -26,7 +26,7 @@ DEFAULTS: dict[str, Any] = {
     "meka": np.nan, "meka_protocol": "", "difference": np.nan, "rank": np.nan, "certified": np.nan,
     "comparable": True, "note": "",
 }  # fmt: skip
-"""The columns of `Table.cells`, and what stands for a value that is not there."""
+"""The columns of `Table.cells`, and their placeholders for missing values."""
 
 
 @dataclass(frozen=True)

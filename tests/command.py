@@ -1,6 +1,6 @@
-"""The real command, in a process of its own: with pipes, or in a terminal.
+"""Run the real command in a separate process: with pipes, or in a terminal.
 
-``python command.py`` runs commands again and again without loading the libraries again: it reads one JSON line per
+``python command.py`` is a server that runs many commands but loads the libraries only once. It reads one JSON line per
 request, with the arguments, the folder, the environment and three files, and answers with the exit code.
 """
 
@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,11 +44,11 @@ def environment(**changes: str) -> dict[str, str]:
 
 
 def run(command: str, *more: object, folder: Path, code: int | None = 0) -> Answer:
-    """Run ``montechain`` in a folder; standard output and error are no terminals.
+    """Run ``montechain`` in a folder; standard output and error are files.
 
-    `more` are arguments that are taken as they are. `code` is the exit code it must have; None for any.
+    `more` are further arguments, passed unchanged. `code` is the expected exit code; None for any.
 
-    Each run is a process of its own, forked from one that has loaded the libraries: see `run_from_nothing`.
+    Each run is a new process, forked from one that has already loaded the libraries; see also `run_from_nothing`.
     """
     arguments = [*shlex.split(command), *map(str, more)]
     with tempfile.TemporaryDirectory() as place:
@@ -80,21 +80,16 @@ def _server() -> subprocess.Popen:
     return server
 
 
-def _take_ctrl_c() -> None:
-    """Do not ignore Ctrl-C, as programs do that are started in the background."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 def run_in_terminal(command: str, *, folder: Path, interrupt_at: str | None = None) -> tuple[int, str]:
-    """Run the command in a terminal of its own and return its exit code and all that appeared there.
+    """Run the command in a new terminal, and return its exit code and everything it showed.
 
-    `interrupt_at`: press Ctrl-C when a text that matches this pattern has appeared.
+    `interrupt_at`: press Ctrl-C once a text that matches this pattern has appeared.
     """
     controller, terminal = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "montechain", *shlex.split(command)], cwd=folder, start_new_session=True,
         env=environment(TERM="xterm-256color"), stdin=terminal, stdout=terminal, stderr=terminal,
-        preexec_fn=_take_ctrl_c,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),  # ignored in the background
     )  # fmt: skip
     os.close(terminal)
     shown, deadline = b"", time.monotonic() + 240.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-# Before numpy is imported: workers of pytest-xdist share the cores, so each of them keeps to one.
+# Before numpy is imported: pytest-xdist workers share the cores, so each of them uses only one.
 if "PYTEST_XDIST_WORKER" in os.environ:
     for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(_name, "1")
@@ -13,8 +13,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 import pytest
 from hypothesis import settings
 
-# Kernels compile at their first call, so a deadline per example would measure the compiler. On a continuous
-# integration machine (CI is set) hypothesis' own profile for it also makes the examples reproducible.
+# Kernels compile at their first call, so a deadline per example would measure the compiler. If CI is set, hypothesis'
+# own profile for continuous integration also makes the examples reproducible.
 settings.register_profile(
     "montechain", parent=settings.get_profile("ci" if os.environ.get("CI") else "default"), deadline=None
 )

@@ -90,8 +90,8 @@ def random_table_chain(rng, n_classes, n_rows, concentration=0.7):
     return TableChain(n_classes, tables), np.arange(n_rows, dtype=float)[:, None]
 
 
-class GenericView(ChainBase):
-    """A chain whose scores are hidden, so that strategies take the path for links of any kind."""
+class GenericChain(ChainBase):
+    """The same chain with its scores hidden, so that strategies take the path for links of any kind."""
 
     def __init__(self, chain):
         self.chain = chain
@@ -102,9 +102,7 @@ class GenericView(ChainBase):
         return self.chain.conditional(X, prefix)
 
 
-def as_generic(chain):
-    """Return the same chain with its scores hidden."""
-    return GenericView(chain)
+as_generic = GenericChain
 
 
 def random_given(rng, n_rows, n_classes, share=0.4):

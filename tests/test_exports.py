@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,15 +12,13 @@ from pathlib import Path
 import pytest
 
 import montechain
-
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(montechain.__file__).parents[1])}
-ENVIRONMENT.pop("NUMBA_DISABLE_JIT", None)
+from command import environment
 
 
 def printed_by(code: str) -> str:
     """Return what a new process prints."""
-    command = [sys.executable, "-c", code]
-    return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=True).stdout
+    command, variables = [sys.executable, "-c", code], environment(NUMBA_DISABLE_JIT="0")
+    return subprocess.run(command, env=variables, capture_output=True, text=True, check=True).stdout
 
 
 def test_public_names_exist_once_and_are_documented():
@@ -44,6 +41,7 @@ def test_names_are_loaded_from_where_type_checkers_look():
     loaded = {**montechain._MODULE_OF, "metrics": "montechain"}
     assert for_checkers == loaded
     assert set(loaded) == set(montechain.__all__)
+    assert Path(montechain.__file__).with_name("py.typed").exists()
 
 
 def test_a_name_that_is_not_there():
@@ -85,7 +83,3 @@ import montechain.cli.app
 print(*sorted({"numpy", "numba", "sklearn", "pandas", "scipy", "skops"} & set(sys.modules)))
 """
     assert printed_by(code).split() == []
-
-
-def test_types_are_published():
-    assert (Path(montechain.__file__).parent / "py.typed").exists()

@@ -22,7 +22,7 @@ def blas_threads() -> list[int]:
 
 @pytest.fixture(autouse=True)
 def two_blas_threads():
-    """Give BLAS two threads, even on a machine with one core, and see that they are there afterwards."""
+    """Give BLAS two threads, even on a machine with one core, and check that it has them afterwards."""
     with threadpool_limits(limits=2, user_api="blas"):
         before = blas_threads()
         yield
@@ -47,17 +47,14 @@ def test_results_are_in_the_order_of_the_tasks(n_jobs):
     assert run_in_threads(slow_first, [], n_jobs) == []
 
 
-def test_as_many_threads_work_at_a_time_as_are_asked_for():
+def test_as_many_threads_work_at_a_time_as_requested_here_or_from_joblib():
     assert set(run_in_threads(lambda _: threading.get_ident(), range(5), 1)) == {threading.get_ident()}
-    meeting = threading.Barrier(3, timeout=10.0)
-    assert len(set(run_in_threads(lambda _: (meeting.wait(), threading.get_ident())[1], range(3), 3))) == 3
-
-
-def test_the_number_of_jobs_may_come_from_joblib():
     with joblib.parallel_config(backend="threading", n_jobs=2):
-        meeting = threading.Barrier(2, timeout=10.0)
-        run_in_threads(lambda _: meeting.wait(), range(2), None)
         assert count_threads(None) == 2
+        for n_jobs, n_threads in ((3, 3), (None, 2)):
+            meeting = threading.Barrier(n_threads, timeout=10.0)
+            found = run_in_threads(lambda _, m=meeting: (m.wait(), threading.get_ident())[1], range(n_threads), n_jobs)
+            assert len(set(found)) == n_threads
 
 
 def test_threads_do_not_start_threads():
@@ -88,7 +85,7 @@ def test_the_first_task_that_fails_is_the_error(n_jobs):
 
 
 def test_an_interrupt_ends_all_threads():
-    # Where tests run in the background, Ctrl-C may be ignored.
+    # Ctrl-C may be ignored where tests run in the background.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     started = threading.active_count()
     begun = []
@@ -105,7 +102,7 @@ def test_an_interrupt_ends_all_threads():
     finally:
         signal.signal(signal.SIGINT, before)
     assert len(begun) < 100
-    # A thread that was just being started is not waited for, but finds nothing to do.
+    # A thread that is just starting is not waited for, but finds nothing to do.
     end = time.monotonic() + 10.0
     while threading.active_count() > started and time.monotonic() < end:
         time.sleep(0.01)
@@ -149,13 +146,13 @@ def test_the_last_thread_to_leave_takes_the_limit_away():
     leave.set()
     other.join()
     assert set(blas_threads()) == {2}
-    # And others can limit it afterwards.
+    # Others can limit it afterwards.
     with threadpool_limits(limits=1, user_api="blas"):
         assert set(blas_threads()) == {1}
 
 
 @pytest.mark.parametrize("n_jobs", [0, "two", 1.5, True])
-def test_a_number_of_jobs_that_is_none_says_what_to_type(n_jobs):
+def test_an_invalid_number_of_jobs_says_what_to_type(n_jobs):
     with pytest.raises(ValueError, match=r"`n_jobs=.*` must be a whole number other than 0, or None: n_jobs=2"):
         count_threads(n_jobs)
     X = np.random.default_rng(0).normal(size=(40, 3))

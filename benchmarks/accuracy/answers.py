@@ -1,4 +1,4 @@
-"""What a method answers about the test rows, and how good that is."""
+"""Predictions of a method for the test rows, and their scores."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ LARGEST_SET = 40
 N_BINS = 10
 """Bins of equal width for the calibration error."""
 FIRST_GUESS = 10.0
-"""Seconds after which the cost of the rest is estimated."""
+"""Seconds after which the remaining cost is estimated."""
 
 
 class TooCostly(Exception):
-    """A method would take more CPU time than it may."""
+    """A method would exceed its limit of CPU time."""
 
 
 class Clock:
-    """CPU seconds of fitting and predicting; `check` gives up early if the limit will not do."""
+    """CPU seconds of fitting and predicting; `check` gives up early if the limit will not be enough."""
 
     def __init__(self, limit: float = np.inf):
         self.limit = limit
@@ -162,7 +162,7 @@ def measure(answers: Answers, task: Task) -> dict[str, dict[str, float]]:
     equal = {loss: (vectors == Y) & known for loss, vectors in answers.vectors.items()}
     per_row: dict[str, np.ndarray] = {
         "exact_match": (equal["exact_match"] | ~known).all(axis=1)[rows],
-        # So scaled that the mean is the share of all known cells.
+        # Scaled so that the mean is the share of all known cells.
         "hamming": equal["hamming"][rows].sum(axis=1) / known[rows].sum(axis=1).mean(),
     }
     if "f1" in answers.vectors and task.is_binary:
@@ -176,7 +176,7 @@ def measure(answers: Answers, task: Task) -> dict[str, dict[str, float]]:
 
 
 def calibration_bins(answers: Answers, task: Task) -> dict[str, list[float]]:
-    """Return rows, summed confidence and hits for bins of confidence, which can be added up over splits."""
+    """Return the number of rows, total confidence and hits per bin of confidence; these can be summed over splits."""
     known = task.Y_test != UNKNOWN
     rows = known.any(axis=1)
     hits = ((answers.vectors["exact_match"] == task.Y_test) | ~known).all(axis=1)[rows]

@@ -92,7 +92,7 @@ def _wanted(sets: list[str], methods: list[str], n_seeds: int | None) -> Iterato
 
 
 def _present(name: str) -> Iterator[Task]:
-    """Yield the parts of a data set, none if it belongs to a package that is not installed."""
+    """Yield the parts of a data set, or nothing if its package is not installed."""
     try:
         yield from tasks(name)
     except ModuleNotFoundError as error:
@@ -110,7 +110,7 @@ def _too_costly_before(store: Path, task: Task, method: str, limit: float) -> di
 
 def _in_process(task: Task, method: str, seed: int, limit: float | None) -> dict[str, Any]:
     """Return the result of one method, or why there is none."""
-    context = multiprocessing.get_context("fork")  # the data are there already
+    context = multiprocessing.get_context("fork")  # the data are already loaded
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(sender, task, method, seed, limit))
     process.start()

@@ -72,7 +72,7 @@ def _row_keys(X: Any) -> list[bytes]:
 
 
 def tasks(name: str) -> Iterator[Task]:
-    """Yield the parts of a data set: one official split, or five folds if it has none or the name wants them."""
+    """Yield the parts of a data set: its official split, or five folds if it has none or the name asks for folds."""
     own = name.removesuffix(FOLDED)
     dataset = _table(name) if name in TABLES else load_digits_facts() if own == "digits" else load_dataset(own)
     classes = [sorted(own) for own in dataset.classes]
@@ -177,7 +177,7 @@ TABLES: dict[str, Callable[[], tuple[pd.DataFrame, list[str]]]] = {
     "weather": _weather,
     "flights": _flights,
 }
-"""How each real table is read. vega_datasets downloads its movies and flights, so they are not here."""
+"""How to read each real table. vega_datasets downloads its movies and flights, so they are not included."""
 
 SMALLER = ("digits", "music", "scene", "solar_flare", "bridges")
 LARGER = ("yeast", "genbase", "medical", "enron", "thyroid", "mediamill", "tmc2007", "reuters")
@@ -189,7 +189,7 @@ FOLDED_SETS = ("music", "scene", "yeast", "genbase", "medical", "enron")
 
 
 def default_seeds(task: Task) -> int:
-    """Return for how many seeds a method that uses chance is run: ten for small sets with published splits."""
+    """Return the number of seeds for a randomised method: ten for small sets with published splits."""
     if task.name in TABLES or task.name.endswith(FOLDED):
         return 1
     n_rows = len(task.Y_train) + len(task.Y_test)

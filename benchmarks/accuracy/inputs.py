@@ -19,7 +19,7 @@ from skrub import DatetimeEncoder, StringEncoder
 from benchmarks.accuracy.data import Task
 
 MOST_CATEGORIES = 100
-"""Words with more distinct values than this are text."""
+"""Columns of words with more distinct values than this are treated as text."""
 N_COMPONENTS = 30
 
 
@@ -33,7 +33,7 @@ class Inputs:
 
 
 def encode(task: Task, form: str) -> Inputs:
-    """Encode the inputs of both parts as "scaled", "one-hot" or "native", by what the training part shows."""
+    """Encode the inputs of both parts as "scaled", "one-hot" or "native", based on the training part."""
     if sp.issparse(task.X_train):
         if form == "native":
             return Inputs(task.X_train.toarray(), task.X_test.toarray())
@@ -44,7 +44,7 @@ def encode(task: Task, form: str) -> Inputs:
         encoder, categories = _frame_encoder(task.X_train, native=form == "native")
         if form == "native":
             train, test = (np.asarray(part, dtype=float) for part in _transformed(encoder, task))
-            # Two categories are a number: boosting would smooth them as it does rare ones.
+            # Treat two categories as a number: boosting would smooth them like rare categories.
             several = task.X_train[categories].nunique().to_numpy() > 2
             return Inputs(train, test, np.pad(several, (0, train.shape[1] - len(several))) if several.any() else None)
         if form == "scaled":

@@ -58,7 +58,7 @@ def _codes(decision: Any) -> np.ndarray:
 
 
 def _log_truth(model: TableClassifier, task: Task) -> np.ndarray:
-    """Return log p of the true vectors; a class that the model does not know has the smallest probability."""
+    """Return log p of the true vectors; classes that the model has not seen get the smallest probability."""
     log_truth = np.full(len(task.Y_test), LOWEST_LOG)
     complete = (task.Y_test != UNKNOWN).all(axis=1)
     in_train = [np.isin(truth, codes) for truth, codes in zip(task.Y_test.T, task.Y_train.T, strict=True)]

@@ -1,6 +1,6 @@
 """What people would use otherwise: independent models, chains, label powersets and ML-kNN, on scikit-learn.
 
-LightGBM and CatBoost join them where they are installed.
+LightGBM and CatBoost are included if they are installed.
 Each peer gets inputs in the form that suits it, and answers for each loss as well as its probabilities allow.
 """
 
@@ -28,7 +28,7 @@ from benchmarks.accuracy.inputs import Inputs, encode
 
 N_TREES = 300
 TREE_BYTES = 5e8
-"""Approximate memory that the leaves of a batch of trees may take; the batch is used, then dropped."""
+"""Approximate maximum memory for the leaves of a batch of trees; each batch is used, then dropped."""
 N_NEIGHBOURS = 10
 
 
@@ -133,7 +133,7 @@ def independent(base: Base) -> Callable[[Task, int, Clock], Answers]:
 
 
 def filled(Y: np.ndarray) -> np.ndarray:
-    """Return codes with the commonest class in unknown cells."""
+    """Return codes with unknown cells filled in by the most common class."""
     modes = [np.bincount(column[column != UNKNOWN]).argmax() for column in Y.T]
     return np.where(Y == UNKNOWN, modes, Y)
 
@@ -190,7 +190,7 @@ def powerset(base: Base) -> Callable[[Task, int, Clock], Answers]:
         for share, model in _fitted(base, inputs, ids.ravel(), 8 * len(vectors), seed, clock):
             with clock("predict"):
                 proba = proba + share * model.predict_proba(inputs.test)
-        # Good and Turing: label vectors that occur once tell how often a new one will come.
+        # Good-Turing: the share of label vectors that occur once estimates how often a new one will occur.
         unseen = (np.sum(counts == 1) + 0.5) / (len(ids) + 1)
         priors = [frequencies(task.Y_train[:, j], k) for j, k in enumerate(task.n_classes)]
         return from_seen_vectors(np.asarray(proba), vectors, unseen, priors, task)
@@ -257,7 +257,7 @@ def ml_knn(task: Task, seed: int, clock: Clock) -> Answers:
 
 @dataclass(frozen=True)
 class Method:
-    """How a method answers, whether it uses chance, and whether it takes binary labels or real tables only."""
+    """A method: how it predicts, whether it is randomised, and whether it takes only binary labels or real tables."""
 
     run: Callable[[Task, int, Clock], Answers]
     uses_chance: bool = True

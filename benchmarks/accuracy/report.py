@@ -74,7 +74,7 @@ class Results:
 
 
 def verdict(metric: str, ours: Score, peer: Score) -> str:
-    """Return "above" where ours is better by the digits shown, else whether it is within one standard error of ours."""
+    """Return "above" if ours is better to the digits shown, else whether the peer is within one standard error."""
     lead = round(ours.mean, DIGITS) - round(peer.mean, DIGITS)
     lead = -lead if metric == "log_loss" else lead
     return VERDICTS[0] if lead > 0 else VERDICTS[1] if lead >= -ours.error else VERDICTS[2]
@@ -171,7 +171,7 @@ def _beside_study(results: Results, study: Path) -> str:
                 line = [name, METRICS[metric], f"{values.max():.3f} ({values.idxmax()})", f"{values.median():.3f}"]
                 rows.append([*line, f"{own.mean:.3f}", f"{1 + (values > own.mean).sum()} of {len(values) + 1}"])
     shown = table(["set", "metric", "best of the study", "its median", f"ours ({results.ours})", "our rank"], rows)
-    note = "The study used other training and test parts: orientation, not a comparison."
+    note = "The study used other training and test parts, so this is for orientation only."
     return f"## Beside the study of 2022\n\n{shown}\n\n{note}"
 
 

@@ -37,7 +37,7 @@ def regret(n_rows: int, kind: str) -> Row:
     """Return how far expected scores are below the best possible ones, after learning from some rows."""
     X, Y, X_test, Y_test, truth = _parts(SIZES[-1], 15, 2)
     X, Y = X[:n_rows], Y[:n_rows]
-    seen = (lambda x: x) if kind == "linear" else np.cbrt  # the model sees distorted inputs, which say as much
+    seen = (lambda x: x) if kind == "linear" else np.cbrt  # the model sees distorted but equivalent inputs
     start = time.process_time()
     model = AutoChainClassifier(random_state=0, n_jobs=1).fit(seen(X), Y)
     seconds = time.process_time() - start
@@ -57,7 +57,7 @@ def regret(n_rows: int, kind: str) -> Row:
 
 
 def large(n_rows: int) -> Row:
-    """Return the cost of a large table with 30 inputs and 5 targets, and what it gains."""
+    """Return the cost and the scores of fitting a large table with 30 inputs and 5 targets."""
     X, Y, X_test, Y_test, truth = _parts(n_rows, 30, (2, 3, 2, 4, 2))
     start = time.process_time()
     model = AutoChainClassifier(random_state=0, n_jobs=1).fit(np.cbrt(X), Y)
@@ -72,7 +72,7 @@ def large(n_rows: int) -> Row:
 
 
 def limit(seconds: float, n_rows: int) -> Row:
-    """Return how long a fit takes that may take some seconds."""
+    """Return how long a fit takes with a time limit."""
     X, Y, X_test, Y_test, _ = _parts(n_rows, 30, (2, 3, 2, 4, 2))
     AutoChainClassifier(random_state=0, n_jobs=1).fit(X[:100], Y[:100])  # compiles
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What the paper printed and what MEKA reaches today, as tables, with remarks on figures that do not compare."""
+"""The figures printed in the paper and those of MEKA today, as tables, with remarks on figures that do not compare."""
 
 from __future__ import annotations
 

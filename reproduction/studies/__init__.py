@@ -1,4 +1,4 @@
-"""The studies of the paper: what is run, and which tables and figures come out of it."""
+"""The studies of the paper: what to run, and which tables and figures to make of it."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def choose_studies(names: Iterable[str] = (), *, quick: bool = False) -> tuple[S
     >>> choose_studies(["acuracy"])
     Traceback (most recent call last):
         ...
-    ValueError: there is no study 'acuracy'. Choose from examples, accuracy, times, official, natural_order, ...
+    ValueError: study 'acuracy' is not known. Choose from examples, accuracy, times, official, natural_order, ...
     """
     known = {study.name: study for study in (QUICK if quick else FULL)}
     wanted = list(names)
     for name in wanted:
         if name not in known:
-            raise ValueError(f"there is no study {name!r}. Choose from {', '.join(known)}.")
+            raise ValueError(f"study {name!r} is not known. Choose from {', '.join(known)}.")
     return tuple(study for name, study in known.items() if not wanted or name in wanted)

@@ -149,7 +149,7 @@ class Accuracy(MethodStudy):
         statistics = {}
         for measure in SCORES:
             own = cells[(cells["measure"] == measure) & cells["method"].isin(self.methods)]
-            # A data set that has not been run says nothing; one on which a method did not finish does.
+            # Leave out data sets that were not run, but not those on which a method did not finish.
             own = own[~own["dataset"].isin(own.loc[own["status"] == "missing", "dataset"])]
             scores = own.pivot(index="dataset", columns="method", values="ours")
             statistics[measure] = significance(scores.reindex(index=self.datasets, columns=self.methods), measure)

@@ -31,10 +31,10 @@ ON = ("truth", "prediction")
 PRINTED_OPTIMA = {"J_EM": (3, 5, 0, 1, 4, 2), "J_EM_prod": (4, 5, 1, 2, 3, 0)}
 """The best orders by exhaustive search, according to the paper's text."""
 FEW_LABELS = 10
-"""Up to this many labels, searches share one evaluator and all links are fitted from scratch."""
+"""Maximum number of labels for which searches share one evaluator and all links are fitted from scratch."""
 CHECKPOINT_SECONDS = 5.0
 N_SHOWN = 400
-"""About this many steps of a search are shown, besides those that were accepted."""
+"""Approximate number of steps of a search to show, besides the accepted ones."""
 
 
 @dataclass(frozen=True)
@@ -126,10 +126,10 @@ class AllOrdersWork:
 
 
 def evaluator_for(dataset: Dataset, estimator: str, payoffs: Sequence[str], on: str, seed: int) -> OrderEvaluator:
-    """Return what judges the orders of a data set by all of its rows.
+    """Return an evaluator that judges the orders of a data set on all of its rows.
 
-    Searches over few labels meet the same links again and again, so they share one evaluator. Over many labels
-    hardly any link is met twice, and links that are fitted together are fitted faster.
+    Searches over few labels meet the same links again and again, so they share one evaluator. With many labels,
+    links rarely recur, and fitting them together is faster.
     """
     key = (fingerprint(dataset), estimator, tuple(payoffs), on, seed)
     if key in _SHARED:
@@ -165,7 +165,7 @@ def _trace(figure: str, own: Search, estimator: str, steps: list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class PayoffTraces(Study):
-    """Long searches in which each payoff is maximised while the other is watched.
+    """Long searches that maximise each payoff while recording the other.
 
     They use logistic regression whatever the other studies use: with SVMs an order costs several times as much.
     """
@@ -289,7 +289,7 @@ class MusicOrders(Study):
 
 
 def _optima(orders: pd.DataFrame, on: str) -> str:
-    """Return where the paper's best orders stand among all orders, in words."""
+    """Describe how the paper's best orders rank among all orders."""
     by_order = {tuple(row["order"]): row for row in orders.to_dict("records")}
     said = []
     for payoff, printed in PRINTED_OPTIMA.items():
@@ -297,7 +297,7 @@ def _optima(orders: pd.DataFrame, on: str) -> str:
         place = 1 + int((orders[payoff] > by_order[printed][payoff] + 1e-9).sum())
         said.append(
             f"our best order by {payoff} is {' '.join(map(str, best))}, and the paper's, "
-            f"{' '.join(map(str, printed))}, comes in place {place} of {len(orders)}"
+            f"{' '.join(map(str, printed))}, ranks {place} of {len(orders)}"
         )
     steps = published_trace().drop_duplicates("order", keep="last")
     ours = pd.Series([by_order[order]["J_EM"] for order in steps["order"]])

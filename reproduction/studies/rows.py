@@ -23,7 +23,7 @@ PAIRS = {
     "sampling": "MCC (T_y = 100) and PCC by branch and bound",
 }
 MAX_NODES = 60
-"""About this many nodes of a tree are shown."""
+"""Approximate number of nodes of a tree to show."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def explored_tree(chain: Any, x: Any, max_nodes: int = MAX_NODES) -> list[list[A
     chain : Chain
     x : array, CSR array or data frame of one row
     max_nodes : int, default=60
-        About this many are returned; those that lead to the best vector always are.
+        Approximate number of nodes to return; those that lead to the best vector are always included.
 
     Returns
     -------

@@ -56,7 +56,7 @@ def no_folder(monkeypatch):
 
 @pytest.fixture
 def other_flares(tmp_path):
-    """A folder with another file in the place of Solar Flare's."""
+    """Return a folder with a different file in place of Solar Flare's."""
     (tmp_path / "solar_flare").mkdir()
     (tmp_path / "solar_flare" / "solar_flare.arff").write_text(FLARES, encoding="utf-8")
     return tmp_path
@@ -102,39 +102,39 @@ def test_listing_with_a_folder(other_flares, monkeypatch, capsys):
     assert "absent: music/music.arff.gz" in printed
 
 
-def test_an_unknown_name(no_folder):
-    with pytest.raises(ValueError, match=r"no data set 'Yaest'; did you mean 'yeast'\? The names are solar_flare"):
-        load_dataset("Yaest")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Yaest", r"data set 'Yaest' is not known; did you mean 'yeast'\? The names are solar_flare"),
+        ("parkinsons", r"Parkinson's cannot be loaded: not public.*Borchani et al. 2012"),
+        ("solar_flare", "data/solar_flare.arff.* as solar_flare/solar_flare.arff, compressed or not"),
+    ],
+)
+def test_what_cannot_be_loaded(name, message, tmp_path):
+    with pytest.raises(ValueError if name == "Yaest" else DataError, match=message) as caught:
+        load_dataset(name, data=tmp_path)
+    if name == "solar_flare":
+        assert caught.value.path == tmp_path / "solar_flare" / "solar_flare.arff"
 
 
 def test_an_unset_or_absent_folder(no_folder, tmp_path, monkeypatch):
     message = (
-        r"no data folder is named.*environment variable MONTECHAIN_DATA.*--data.*one folder per data set.*"
+        r"no data folder is set.*environment variable MONTECHAIN_DATA.*--data.*one folder per data set.*"
         r"compressed or not.*music/music.arff.gz from tsoumakas/mulan .*data/multi-label/emotions/emotions.arff; "
         r".*music/music.xml"
     )
     with pytest.raises(DataError, match=message):
         load_dataset("music")
-    absent = tmp_path / "nowhere"
-    monkeypatch.setenv("MONTECHAIN_DATA", str(absent))
-    with pytest.raises(
-        DataError, match=r"there is no folder .*nowhere'\. Set the environment variable MONTECHAIN_DATA"
-    ):
+    monkeypatch.setenv("MONTECHAIN_DATA", str(tmp_path / "nowhere"))
+    with pytest.raises(DataError, match=r"the folder .*nowhere' does not exist\. Set the environment variable"):
         load_dataset("music")
-
-
-def test_an_absent_file(tmp_path):
-    message = "data/solar_flare.arff.* as solar_flare/solar_flare.arff, compressed or not"
-    with pytest.raises(DataError, match=message) as caught:
-        load_dataset("solar_flare", data=tmp_path)
-    assert caught.value.path == tmp_path / "solar_flare" / "solar_flare.arff"
 
 
 def test_another_file_is_refused_unless_it_is_wanted(other_flares):
     path = other_flares / "solar_flare" / "solar_flare.arff"
     found = hashlib.sha256(path.read_bytes()).hexdigest()
     with pytest.raises(
-        DataError, match=f"the sha256 of its content is {found}, and 75e8af9c7cd7.* was expected.*`verify=False`"
+        DataError, match=f"the sha256 of its content is {found}, but 75e8af9c7cd7.* was expected.*`verify=False`"
     ) as c:
         load_dataset("solar_flare", data=other_flares)
     assert c.value.path == path
@@ -158,8 +158,3 @@ def test_how_a_file_is_packed_does_not_matter(suffix, tmp_path):
     with pytest.raises(DataError, match="is not the file in the catalogue"):
         file.get(tmp_path, verify=True)
     assert file.get(tmp_path, verify=False) == path
-
-
-def test_parkinsons_is_not_public(tmp_path):
-    with pytest.raises(DataError, match=r"Parkinson's cannot be loaded: not public.*Borchani et al. 2012"):
-        load_dataset("parkinsons", data=tmp_path)

@@ -16,6 +16,7 @@ import pytest
 
 from montechain.errors import DataError
 from montechain.evaluation import jobs
+from random_chains import log_proba_table, random_table_chain
 from reproduction.__main__ import reproduce
 from reproduction.studies import FULL, QUICK, Setting, choose_studies
 from reproduction.studies.methods import _mean
@@ -216,38 +217,20 @@ def last_step(file: Path) -> int:
 def test_studies_are_chosen_by_name_and_data_must_be_somewhere(tmp_path):
     assert [study.name for study in QUICK] == [study.name for study in FULL]
     assert [study.name for study in choose_studies(["official", "examples"])] == ["examples", "official"]
-    with pytest.raises(ValueError, match=r"no study 'offical'. Choose from examples, accuracy"):
+    with pytest.raises(ValueError, match=r"study 'offical' is not known. Choose from examples, accuracy"):
         choose_studies(["offical"])
     with pytest.raises(DataError, match=r"none of the data sets is available .*--data"):
         reproduce(QUICK, Setting(tmp_path), tmp_path)
 
 
-class Chain:
-    """A chain whose conditional probabilities are drawn at random."""
-
-    def __init__(self, n_classes, seed):
-        rng = np.random.default_rng(seed)
-        self.n_labels = len(n_classes)
-        self.table = {
-            prefix: np.log(rng.dirichlet(np.ones(n_classes[k])))
-            for k in range(len(n_classes))
-            for prefix in itertools.product(*map(range, n_classes[:k]))
-        }
-
-    def conditional(self, X, prefix):
-        return np.array([self.table[tuple(row)] for row in prefix.tolist()])
-
-
 @pytest.mark.parametrize("n_classes", [(2, 3, 2), (4,), (2,) * 7, (3, 3, 3, 3)])
 @pytest.mark.parametrize("seed", range(5))
 def test_the_tree_leads_to_the_most_probable_vector(n_classes, seed):
-    chain = Chain(n_classes, seed)
-    joint = {
-        vector: float(np.exp(sum(chain.table[vector[:k]][code] for k, code in enumerate(vector))))
-        for vector in itertools.product(*map(range, n_classes))
-    }
+    chain, x = random_table_chain(np.random.default_rng(seed), n_classes, n_rows=1)
+    vectors, log_proba = log_proba_table(chain, x)
+    joint = dict(zip(map(tuple, vectors.tolist()), np.exp(log_proba[0]).tolist(), strict=True))
     best = max(joint, key=joint.__getitem__)
-    tree = explored_tree(chain, None)
+    tree = explored_tree(chain, x)
     nodes = {tuple(prefix): proba for prefix, proba, _ in tree}
     assert [tuple(prefix) for prefix, _, on_path in tree if on_path] == [best[: k + 1] for k in range(len(best))]
     assert len(nodes) == len(tree) <= MAX_NODES + sum(n_classes) + max(n_classes)
