@@ -151,9 +151,9 @@ def test_evaluate_beside_the_commonest_answer_and_from_a_store(folder, tmp_path)
         "--method CDN",
         "--method RF-PCT",
         "--method ECC --estimator svm",
-        "--order 'search(n_iterations=3)' --loss hamming",
-        "--order type,span,material --inference 'beam(width=2)' --parents 1",
-        "--chains 3 --estimator 'random_forest(n_estimators=5)' --inference greedy",
+        "--order search --iterations 3 --loss hamming",
+        "--order type,span,material --inference beam --parents 1",
+        "--chains 3 --estimator random_forest --inference greedy",
     ],
 )
 def test_every_kind_of_model_makes_the_journey(folder, tmp_path, choices):

@@ -16,15 +16,11 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from montechain._columns import DATE
+from montechain._columns import DATE, MOSTLY_NUMBERS, describe_strays
 from montechain.errors import DataError
 
 MISSING_VALUES = ("?", "NA", "N/A", "<NA>", "NaN", "nan", "None", "null", "NULL")
 """Cells that mean "unknown", besides an empty one."""
-SHOWN_STRAYS = 5
-"""Maximum number of stray cells that a note lists."""
-MOST_STRAYS = 0.05
-"""Maximum share of words in a column of numbers."""
 
 NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?)", re.ASCII | re.IGNORECASE)
 WHOLE = re.compile(r"[+-]?\d{1,19}", re.ASCII)
@@ -55,18 +51,14 @@ class ColumnTyper:
     kinds: dict[str, str] = field(default_factory=dict)
     missing_values: Collection[str] = ()
     decimal: str = "."
-    thousands: str | None = None
     stray: str = "missing"
     path: str | Path | None = None
     line_of: Callable[[int], int] = field(default=lambda row: row + 1)
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        for parameter, value in (("decimal", self.decimal), ("thousands", self.thousands or "'")):
-            if not isinstance(value, str) or len(value) != 1 or value.isalnum() or value in "+-":
-                raise ValueError(f"`{parameter}={value!r}` must be one sign, such as {parameter}=','.")
-        if self.decimal == self.thousands:
-            raise ValueError(f"`decimal` and `thousands` are both {self.decimal!r}; they must differ.")
+        if self.decimal not in (".", ","):
+            raise ValueError(f"`decimal={self.decimal!r}` must be a point or a comma, as in decimal=','.")
         if self.stray not in ("missing", "error"):
             raise ValueError(f"`stray={self.stray!r}` must be 'missing' or 'error'.")
 
@@ -116,20 +108,21 @@ class ColumnTyper:
 
     def _numbers(self, words: list[str], codes: np.ndarray, name: str, kind: str) -> Any:
         """Return numbers if all cells but a few strays are such; None for a column of something else."""
-        plain = self._plain(words)
+        # Point and comma change places, so that 1.5 is not a number where 1,5 is one.
+        plain = words if self.decimal == "." else [word.translate({44: ".", 46: ","}) for word in words]
         is_number = np.array([NUMBER.fullmatch(word) is not None for word in plain])
         strays = np.flatnonzero(~np.append(is_number, True)[codes])
         if kind != "number":
             odd = [word for word, number in zip(words, is_number, strict=True) if not number]
-            if odd and self.thousands is None and all(map(NUMBER_WITH_COMMA.fullmatch, odd)):
+            if odd and all(map(NUMBER_WITH_COMMA.fullmatch, odd)):
                 self._refuse(
-                    f"column {name!r} holds numbers with a comma, such as {odd[0]!r}. Say what it means with "
-                    'thousands="," or decimal="," (on the command line: --thousands , or --decimal ,), or keep the '
-                    f"cells as written with nominal=[{name!r}].",
+                    f"column {name!r} holds numbers with a comma, such as {odd[0]!r}. If it is the decimal mark, say "
+                    'decimal="," (on the command line: --decimal ,). Remove what separates thousands from '
+                    f"the file. To keep the cells as written, say nominal=[{name!r}].",
                     int(strays[0]),
                 )
             is_code = any(CODE.match(word) for word, number in zip(plain, is_number, strict=True) if number)
-            if is_code or len(strays) > (0 if kind == "label" else MOST_STRAYS * (codes >= 0).sum()):
+            if is_code or len(strays) > (0 if kind == "label" else (1 - MOSTLY_NUMBERS) * (codes >= 0).sum()):
                 return None
         if len(strays):
             self._note_strays(strays, codes, words, name)
@@ -138,17 +131,6 @@ class ColumnTyper:
                 return np.array([*map(int, plain)], dtype=np.int64)[codes]
         values = [float(word) if number else np.nan for word, number in zip(plain, is_number, strict=True)]
         return self._finite(np.array([*values, np.nan])[codes], name)
-
-    def _plain(self, words: list[str]) -> list[str]:
-        """Return the words with numbers written as in Python."""
-        if self.thousands is not None:
-            mark, fraction = re.escape(self.thousands), re.escape(self.decimal)
-            grouped = re.compile(rf"[+-]?[1-9]\d{{0,2}}(?:{mark}\d{{3}})+(?:{fraction}\d*)?")
-            words = [word.replace(self.thousands, "") if grouped.fullmatch(word) else word for word in words]
-        if self.decimal == ".":
-            return words
-        # The two signs change places, so that 1.5 is not a number where 1,5 is one.
-        return [word.translate({ord(self.decimal): ".", ord("."): self.decimal}) for word in words]
 
     def _finite(self, numbers: np.ndarray, name: str) -> np.ndarray:
         for row in np.flatnonzero(np.isinf(numbers))[:1]:
@@ -160,13 +142,9 @@ class ColumnTyper:
         return numbers
 
     def _note_strays(self, strays: np.ndarray, codes: np.ndarray, words: list[str], name: str) -> None:
-        rows, n_known = strays[:SHOWN_STRAYS].tolist(), int((codes >= 0).sum())
-        found = f"column {name!r}: {n_known - len(strays)} of {n_known} values are numbers"
-        cells = [repr(words[codes[row]][:40]) for row in rows]
+        held = [(f"line {self.line_of(row)}", words[codes[row]]) for row in strays.tolist()]
+        note = describe_strays(name, held, int((codes >= 0).sum()))
         if self.stray == "error":
-            more = f", and {len(strays) - 1} more like it" if len(strays) > 1 else ""
-            what_to_do = "Correct or empty the cell, or treat such cells as missing with stray='missing'."
-            self._refuse(f"{found}; this one holds {cells[0]}{more}. {what_to_do}", rows[0])
-        held = ", ".join(f"line {self.line_of(row)} holds {cell}" for row, cell in zip(rows, cells, strict=True))
-        more = f", and {len(strays) - len(rows)} more are like them" if len(strays) > len(rows) else ""
-        self.notes.append(f"{found}; {held}{more}. What is not a number is treated as missing.")
+            what_to_do = "Correct or empty such cells, or treat them as missing with stray='missing'."
+            self._refuse(f"{note} {what_to_do}", int(strays[0]))
+        self.notes.append(f"{note} What is not a number is treated as missing.")

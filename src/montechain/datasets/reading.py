@@ -41,7 +41,6 @@ def read_dataset(
     missing_values: Collection[str] = MISSING_VALUES,
     encoding: str = "utf-8",
     decimal: str = ".",
-    thousands: str | None = None,
     partial: bool = False,
 ) -> Dataset:
     r"""Read a data set from a file or a data frame.
@@ -87,9 +86,8 @@ def read_dataset(
         it.
     encoding : str, default="utf-8"
         Of a text file. A byte order mark is ignored.
-    decimal, thousands : str
-        How numbers are written: ``decimal=","`` for 1,5 and ``thousands=","`` for 1,234. Numbers with a comma are
-        refused unless one of the two is given.
+    decimal : {".", ","}, default="."
+        The decimal mark: ``decimal=","`` for 1,5. Numbers with a comma are refused otherwise.
     partial : bool, default=False
         For a source to be predicted: named columns that are absent are ignored, labels without a known value are
         left out, and every row is kept.
@@ -132,8 +130,8 @@ def read_dataset(
         )
     if found in ("excel", "parquet", "feather"):
         return _from_frame(frame_columns(read_frame(path, found, header, missing_values), path), selection)
-    typer = ColumnTyper(dict.fromkeys(numeric, "number"), missing_values, decimal, thousands, stray, path)
-    table = open_text(path, found, delimiter, header, encoding, missing_values, decimal, thousands)
+    typer = ColumnTyper(dict.fromkeys(numeric, "number"), missing_values, decimal, stray, path)
+    table = open_text(path, found, delimiter, header, encoding, missing_values, decimal)
     labels, inputs = selection.split(table.names)
     if typed is not None:
         typer.kinds |= {name: "nominal" for name in table.names if name not in typed}

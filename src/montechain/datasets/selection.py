@@ -48,6 +48,7 @@ class Selection:
 
     def split(self, names: list[str], relation: str | None = None) -> tuple[list[str], list[str]]:
         """Return the names of the labels and of the inputs, or refuse names that do not fit the table."""
+        self._choose("tags", names)  # before the targets, so that a misspelt name is told as a tag
         labels = choose_targets(self._present(self.targets, names), names, path=self.path, relation=relation)
         dropped = self._choose("drop", names, labels)
         self._choose("text", names, labels)

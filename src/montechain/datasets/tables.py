@@ -57,7 +57,6 @@ def open_text(
     encoding: str,
     missing: Collection[str],
     decimal: str,
-    thousands: str | None,
 ) -> RawTable:
     """Return the table of a CSV or TSV file; `read_dataset` describes the parameters.
 
@@ -81,7 +80,7 @@ def open_text(
 
     def by_pandas(as_written: Collection[str]) -> pd.DataFrame | None:
         has_codes = re.search(rf"[{re.escape(delimiter)}\n][ +-]*0\d", f"\n{text}")  # such as 007
-        if len(names) == 1 or '"' in text or has_codes or thousands or any(map(NUMBER.fullmatch, missing)):
+        if len(names) == 1 or '"' in text or has_codes or any(map(NUMBER.fullmatch, missing)):
             return None
         with suppress(pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, OverflowError, UnicodeError):
             frame = pd.read_csv(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from montechain._compilation import watch_compilation
-from montechain._messages import nearest
 from montechain.datasets import Dataset
 from montechain.estimators import ChainClassifier
 from montechain.metrics import SCORERS
@@ -43,22 +42,6 @@ MEASURES: dict[str, Measure] = {
     "predict_seconds": Measure("wall-clock time of predicting all test rows", greater_is_better=False),
 }
 """Every measure by name."""
-
-
-def check_measures(measures: Iterable[str] | None) -> list[str]:
-    """Return the requested measures in the order of `MEASURES`; all of them for None.
-
-    >>> check_measures(["jaccard", "exact_match"])
-    ['exact_match', 'jaccard']
-    """
-    wanted = list(MEASURES if measures is None else [measures] if isinstance(measures, str) else measures)
-    for name in wanted:
-        if name not in MEASURES:
-            known = ", ".join(map(repr, MEASURES))
-            raise ValueError(f"there is no measure {name!r}{nearest(str(name), MEASURES) or '.'} There are {known}.")
-    if not wanted:
-        raise ValueError("`measures` is empty: name at least one, e.g. measures=['exact_match'].")
-    return [name for name in MEASURES if name in wanted]
 
 
 def measure_fold(model: Any, dataset: Dataset, parts: tuple[Any, Any]) -> dict[str, Any]:
