@@ -40,7 +40,6 @@ def folder(tmp_path_factory):
         (f"fit bridge.csv -t {TARGETS} -o x.mchain", DATA, "bridges.csv"),
         (f"fit q.csv -t {TARGETS} -o x.mchain", DATA, "q.csv: there is no such file. "),
         ("fit music -o x.mchain", DATA, "music: there is no such file. "),
-        ("fit openml:music -o x.mchain", DATA, "fetch_openml"),
         (f"fit bridges.csv -t {TARGETS} --method PMCC -o x.mchain", MISUSE, "'PMsCC'"),
         (f"{FIT} --inference baem -o x.mchain", MISUSE, "'beam'"),
         (f"{FIT} --loss haming -o x.mchain", MISUSE, "'hamming'"),

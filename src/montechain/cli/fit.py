@@ -142,13 +142,9 @@ def _step(name: str, seconds_left: float | None) -> str:
 
 def _record(table: Any, dataset: mc.Dataset, source: str, columns: options.Columns) -> dict[str, Any]:
     """Return what the model file says about the training data."""
-    X, Y = dataset.X, dataset.Y
+    Y = dataset.Y
     identifiers = [column.name for column in table.encoder_.columns_ if column.kind == "identifier"]
     left_out = [*split_names(columns.drop), *identifiers]
-
-    def of_type(kind: str) -> list[str]:
-        return [str(name) for name in X.select_dtypes(kind)] if hasattr(X, "select_dtypes") else []
-
     return {
         "source": Path(source).name,
         "sha256": hashlib.sha256(Path(source).read_bytes()).hexdigest() if Path(source).is_file() else None,
@@ -159,10 +155,6 @@ def _record(table: Any, dataset: mc.Dataset, source: str, columns: options.Colum
             for name, kinds in zip(Y, dataset.classes, strict=True)
         },
         "unknown_cells": int(Y.isna().to_numpy().sum()),
-        # In another file these columns might hold nothing but digits.
-        "nominal": of_type("category"),
-        "numeric": of_type("number"),
-        "text": split_names(columns.text),
         "dropped": left_out,
         "fitted": datetime.now(UTC).isoformat(timespec="seconds"),
     }

@@ -54,16 +54,13 @@ def find_format(path: str | Path, format: str | None = None) -> str:
             if packing and name in NEEDS:
                 raise DataError(f"{name.capitalize()} files are already compressed; unpack this one first.", path=path)
             return name
-    if str(path).startswith("openml:"):
-        fetch = "frame = sklearn.datasets.fetch_openml(name, as_frame=True).frame"
-        raise DataError(f"in Python, use {fetch} and read_dataset(frame, targets=[...]).", path=path)
     check_input_path(path)
     known = ", ".join(suffix for endings in SUFFIXES.values() for suffix in endings)
     what = f"the suffix {suffix!r} is not a known format" if suffix else "the name has no suffix that tells the format"
     instead = next((f" {hint}" for endings, hint in INSTEAD.items() if suffix in endings), "")
     raise DataError(
         f"{what}.{instead} Known suffixes: {known}; text files may also end in .gz or .bz2. Otherwise name the format: "
-        'format="csv" (on the command line: --format csv).',
+        'format="csv".',
         path=path,
     )
 
@@ -121,7 +118,7 @@ def read_text(path: str | Path, encoding: str = "utf-8") -> str:
         guess = "utf-16" if content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "latin-1"
         raise DataError(
             f"byte 0x{content[place]:02x} is not {encoding}. Name the encoding of the file, for example "
-            f"encoding={guess!r} (on the command line: --encoding {guess}).",
+            f"encoding={guess!r}.",
             path=path,
             line=1 + before.count(b"\n"),
         ) from error
