@@ -22,19 +22,16 @@ def import_library(name: str) -> Any:
     return importlib.import_module(name)
 
 
-def is_frame(X: Any, *, lazy: bool = False) -> bool:
-    """Return whether `X` is a data frame that narwhals knows (pandas, polars, pyarrow, ...), or a lazy one if `lazy`.
+def is_frame(X: Any) -> bool:
+    """Return whether `X` is a data frame that narwhals knows (pandas, polars, pyarrow, ...), and not a lazy one.
 
     >>> import polars as pl
     >>> frame = pl.DataFrame({"a": [1]})
-    >>> is_frame(frame), is_frame(frame.lazy()), is_frame(frame.lazy(), lazy=True), is_frame([[1]])
-    (True, False, True, False)
+    >>> is_frame(frame), is_frame(frame.lazy()), is_frame([[1]])
+    (True, False, False)
     """
-    if isinstance(X, np.ndarray):  # the common case, told in no time
-        return False
-    if nw.dependencies.is_into_dataframe(X):
-        return True
-    return lazy and isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame)
+    # An array is the common case, told in no time.
+    return not isinstance(X, np.ndarray) and nw.dependencies.is_into_dataframe(X)
 
 
 def column_names(frame: Any) -> list[Any]:

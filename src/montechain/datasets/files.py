@@ -26,12 +26,6 @@ SUFFIXES = {
     "feather": (".feather", ".arrow"),
 }
 """Formats that can be read, with their file suffixes."""
-INSTEAD = {
-    (".xls", ".ods", ".xlsb"): "Save the workbook as .xlsx or .csv first.",
-    (".libsvm", ".svm", ".svmlight"): "In Python, use X, y = sklearn.datasets.load_svmlight_file(path, "
-    "multilabel=True) and fit(X, [set(row) for row in y]).",
-}
-"""What to do with files of other formats."""
 COMPRESSIONS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 NEEDS = {"parquet": ("pyarrow", "parquet"), "feather": ("pyarrow", "parquet"), "excel": ("openpyxl", "excel")}
 """The library that a format needs, and the extra that installs it."""
@@ -57,9 +51,8 @@ def find_format(path: str | Path, format: str | None = None) -> str:
     check_input_path(path)
     known = ", ".join(suffix for endings in SUFFIXES.values() for suffix in endings)
     what = f"the suffix {suffix!r} is not a known format" if suffix else "the name has no suffix that tells the format"
-    instead = next((f" {hint}" for endings, hint in INSTEAD.items() if suffix in endings), "")
     raise DataError(
-        f"{what}.{instead} Known suffixes: {known}; text files may also end in .gz or .bz2. Otherwise name the format: "
+        f"{what}. Known suffixes: {known}; text files may also end in .gz or .bz2. Otherwise name the format: "
         'format="csv".',
         path=path,
     )

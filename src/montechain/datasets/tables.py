@@ -17,7 +17,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
 
-import narwhals.stable.v1 as nw
 import numpy as np
 import pandas as pd
 from pandas.api import types
@@ -225,13 +224,11 @@ class TextTable:
 
 def frame_columns(frame: Any, path: Path | None = None) -> dict[str, Callable[[], pd.Series]]:
     """Return functions that return the columns of a frame of any library, by name; its index is left out."""
-    if not is_frame(frame, lazy=True):
-        kind = type(frame).__name__
-        raise TypeError(
-            f"`source` is a {kind}; it must be the path of a file or a data frame (pandas, polars, pyarrow, ...)."
-        )
     if not is_frame(frame):
-        frame = nw.from_native(frame).collect().to_native()
+        raise TypeError(
+            f"`source` is a {type(frame).__name__}; it must be the path of a file or a data frame (pandas, polars, "
+            "pyarrow, ...). Call collect() on a lazy frame."
+        )
     own = column_names(frame)
     names = [str(name) for name in own]
     if not names or not len(frame):
