@@ -173,7 +173,7 @@ def test_dates_of_a_frame_are_dates_as_inputs_and_words_as_labels():
 
 def test_what_is_asked_wrongly(tmp_path):
     path = write(tmp_path, ".csv")
-    message = r"songs.csv: a table does not say which.*targets=\['loud', 'mood'\].*--targets loud,mood.*'id', 'tempo'"
+    message = r"songs.csv: a table does not say which.*targets=\['loud', 'mood'\].*'id', 'tempo'"
     with pytest.raises(DataError, match=message):
         read_dataset(path)
     for options, complaint in [

@@ -189,8 +189,8 @@ class TextTable:
             if odd and all(map(NUMBER_WITH_COMMA.fullmatch, odd)):
                 self._refuse(
                     f"column {name!r} holds numbers with a comma, such as {odd[0]!r}. If it is the decimal mark, say "
-                    'decimal=",". Remove what separates thousands from '
-                    f"the file. To keep the cells as written, say nominal=[{name!r}].",
+                    f'decimal=",". Remove what separates thousands from the file. To keep the cells as written, say '
+                    f"nominal=[{name!r}].",
                     int(strays[0]),
                 )
             is_code = any(CODE.match(word) for word, number in zip(plain, is_number, strict=True) if number)
