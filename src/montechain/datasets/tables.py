@@ -189,7 +189,7 @@ class TextTable:
             if odd and all(map(NUMBER_WITH_COMMA.fullmatch, odd)):
                 self._refuse(
                     f"column {name!r} holds numbers with a comma, such as {odd[0]!r}. If it is the decimal mark, say "
-                    f'decimal=",". Remove what separates thousands from the file. To keep the cells as written, say '
+                    'decimal=",". Remove what separates thousands from the file. To keep the cells as written, say '
                     f"nominal=[{name!r}].",
                     int(strays[0]),
                 )
