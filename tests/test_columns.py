@@ -93,9 +93,9 @@ def test_stray_words_among_numbers_are_missing_with_a_note(strays, dtype):
     X = pd.DataFrame({"mass": pd.Series(numbers, dtype=object).astype(dtype)})
     encoder = TableEncoder().fit(X)
     assert encoder.columns_[0].kind == "number"
-    said = f"{342 - len(rows)} of 342 values of column 'mass' are numbers; row 7 holds 'heavy'"
+    said = f"column 'mass': {342 - len(rows)} of 342 values are numbers; row 7 holds 'heavy'"
     assert encoder.notes_[0].startswith(said)
-    assert ("and 2 more rows" in encoder.notes_[0]) == (len(rows) == 5)
+    assert all(f"row {row} holds" in encoder.notes_[0] for row in rows)
     expected = TableEncoder().fit(clean.to_frame("mass"))
     np.testing.assert_array_equal(encoder.fit_transform(X), expected.transform(clean.to_frame("mass")))
     with pytest.warns(UserWarning, match=r"but now row 7 holds 'heavy': .* Words in this column count as missing"):
@@ -142,11 +142,10 @@ def test_dates_of_every_kind():
             "moment": [noon, datetime.datetime(2024, 4, 1)],
             "zoned": pd.to_datetime([noon.replace(tzinfo=zone), noon.replace(tzinfo=zone)]),
             "span": [datetime.timedelta(hours=36), pd.NaT],
-            "clock": [datetime.time(6), datetime.time(18)],
         }
     )
     n = (day - datetime.date(1970, 1, 1)).days
-    expected = [[n, n + 0.5, n + 10 / 24, 1.5, 0.25], [np.nan, n + 1, n + 10 / 24, np.nan, 0.75]]
+    expected = [[n, n + 0.5, n + 10 / 24, 1.5], [np.nan, n + 1, n + 10 / 24, np.nan]]
     encoder = TableEncoder(missing="keep", **PLAIN).fit(X)
     days = [encoder.get_feature_names_out().tolist().index(name) for name in X]
     np.testing.assert_allclose(encoder.transform(X)[:, days], expected, rtol=1e-12)
@@ -157,7 +156,7 @@ def test_dates_of_every_kind():
     np.testing.assert_allclose(of_polars, encoder.transform(X), rtol=1e-12)
     written = X.assign(date=["2024-03-31", None], moment=["2024-03-31T12:00", "2024-04-01"])
     np.testing.assert_allclose(encoder.transform(written), encoder.transform(X), rtol=1e-12)
-    with pytest.raises(ValueError, match=r"column 'span' of `X` held durations .* but now row 0 holds 'long'"):
+    with pytest.raises(ValueError, match=r"column 'span' of `X` held numbers .* but now row 0 holds 'long'"):
         encoder.transform(X.assign(span=["long", None]))
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.accuracy.report import table
+from benchmarks.generated import make_known_chain
 from montechain import AutoChainClassifier
 from montechain._files import atomic_write
-from montechain.datasets import make_chain_data
 
 N_TEST = 2000
 SIZES = (250, 1000, 4000, 16_000)
@@ -28,7 +28,7 @@ Row = dict[str, Any]
 
 def _parts(n_rows: int, n_features: int, n_classes: Any) -> tuple[Any, np.ndarray, Any, np.ndarray, Any]:
     """Return training rows, test rows and the truth."""
-    data, truth = make_chain_data(n_rows + N_TEST, n_features, 5, n_classes, dependence=2.0, random_state=0)
+    data, truth = make_known_chain(n_rows + N_TEST, n_features, 5, n_classes, dependence=2.0, random_state=0)
     X, Y = data.X.to_numpy(), data.Y.to_numpy()
     return X[:n_rows], Y[:n_rows], X[n_rows:], Y[n_rows:], truth
 

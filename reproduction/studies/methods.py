@@ -36,7 +36,7 @@ class Run(NamedTuple):
     """Methods on the folds of one data set."""
 
     dataset: str
-    methods: Mapping[str, Any] | Sequence[str]
+    methods: Mapping[str, Any]
     folds: Any
     n_folds: int
 
@@ -60,9 +60,7 @@ class MethodStudy(Study):
             job
             for run in self.runs(setting)
             if not setting.why_missing(run.dataset)
-            for job in fold_jobs(
-                setting.load(run.dataset), run.methods, folds=run.folds, seed=setting.seed, estimator=setting.estimator
-            )
+            for job in fold_jobs(setting.load(run.dataset), run.methods, folds=run.folds, seed=setting.seed)
         ]
 
     def cells(
@@ -142,7 +140,8 @@ class Accuracy(MethodStudy):
 
     def runs(self, setting: Setting) -> list[Run]:  # noqa: D102
         folds = LabelStratifiedKFold(self.n_folds, random_state=setting.seed)
-        return [Run(name, (*self.methods, BASELINE), folds, self.n_folds) for name in self.datasets]
+        methods = {name: make_method(name, setting.estimator) for name in (*self.methods, BASELINE)}
+        return [Run(name, methods, folds, self.n_folds) for name in self.datasets]
 
     def collect(self, setting: Setting, done: Any) -> Findings:  # noqa: D102
         cells = self.cells(setting, done, "accuracy_5fold_cv", published("accuracy_5fold_cv"), _meka_scores())

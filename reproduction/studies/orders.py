@@ -10,13 +10,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
+import joblib
 import numpy as np
 import pandas as pd
 
 from montechain import AllOrders, Dataset, Swap, TableEncoder
 from montechain._files import atomic_write
 from montechain.evaluation import Job, fingerprint
-from montechain.evaluation.jobs import digest
 from montechain.links import check_estimator
 from montechain.ordering import OrderEvaluator, search
 from montechain.targets import TargetCodec
@@ -58,7 +58,7 @@ class Search:
         data = setting.load(self.dataset)
         identity = {"study": "search", "data": fingerprint(data), "estimator": estimator, "seed": setting.seed}
         identity |= asdict(self) | {"start": self.start and list(self.start), "record": list(self.record)}
-        name = f"{digest(identity)}.json"
+        name = f"{joblib.hash(identity)}.json"
         checkpoint = None if setting.unfinished is None else setting.unfinished / name
         return Job(identity, SearchWork(data, self, estimator, setting.seed, checkpoint).run)
 

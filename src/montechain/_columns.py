@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,13 +25,14 @@ SPELLINGS = {"0": "False", "1": "True", "false": "False", "true": "True"}
 """Other ways to write them."""
 MOSTLY_NUMBERS = 0.95
 """Share of numbers from which the other words of a column count as stray."""
+SHOWN_STRAYS = 5
+"""Maximum number of stray cells that a note lists."""
 MANY_VALUES = 50
 """A column with more distinct values than this may be an identifier."""
 N_COMPONENTS = 30
 """Maximum number of columns that describe how words are spelled."""
 MAX_WORDS = 5000
 """Maximum number of distinct words to learn the spelling from, the most frequent first."""
-TIMES = (datetime.time, datetime.timedelta, np.timedelta64)
 DATES = (datetime.date, np.datetime64)
 DATE = re.compile(r"\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})(?!\d)")
 NUMBERS, BINARY, NOMINAL, DESCRIBED = range(4)
@@ -42,7 +44,7 @@ NUMBERS, BINARY, NOMINAL, DESCRIBED = range(4)
 class Column:
     """What a column of a table holds.
 
-    `kind` is "number", "date", "duration", "nominal", "words" (nominal with many categories), "text", or one of those
+    `kind` is "number", "date", "nominal", "words" (nominal with many categories), "text", or one of those
     that are not used: "dropped", "identifier", "empty". `categories` have a 0/1 column of their own each, but for a
     single column if there are only two, or one, of which `reference` is the commoner. `format` is that of dates written
     as strings, `cycles` are the calendar cycles that vary in a column of dates. `repaired` says that words among the
@@ -64,7 +66,7 @@ class Column:
         """The block of the encoded table that its columns belong to."""
         if self.kind == "nominal":
             return NOMINAL if self.reference is None else BINARY
-        return NUMBERS if self.kind in ("number", "date", "duration") else DESCRIBED
+        return NUMBERS if self.kind in ("number", "date") else DESCRIBED
 
     def outputs(self, name: str) -> list[str]:
         """Return names for what `encode` returns, if the column itself has this name."""
@@ -95,7 +97,7 @@ class Column:
             words = [SPELLINGS.get(word.lower(), word) for word in words]
         elif self.kind == "nominal" and words and dtypes.is_any_real_numeric_dtype(cells.dtype):
             held, advice = f"words such as {self.categories[0]!r}", "give words, or None where a value is missing"
-            if np.isnan(_as_numbers(pd.Series(self.categories))).all():
+            if np.isnan(as_numbers(pd.Series(self.categories))).all():
                 raise self._wrong(cells, cells.notna(), held, advice)
         code_of = {category: code for code, category in enumerate(self.categories)}
         # -1: missing, or a category without a column
@@ -123,7 +125,7 @@ class Column:
         )
 
     def _numbers(self, cells: pd.Series) -> np.ndarray:
-        numbers = _as_numbers(cells)
+        numbers = as_numbers(cells)
         strays = np.isnan(numbers) & cells.notna().to_numpy()
         if strays.any() and not self.repaired:
             error = self._wrong(cells, strays, "numbers", "give numbers, or NaN where a value is missing")
@@ -137,16 +139,13 @@ class Column:
         return numbers
 
     def _days(self, cells: pd.Series) -> np.ndarray:
-        """Return dates as days since 1970-01-01 (UTC), and durations and times of day as days; NaN where missing."""
-        given, (known, kind) = cells, (DATES, "M") if self.kind == "date" else (TIMES[1:], "m")
-        if cells.dtype.kind != kind:
-            cells = cells.astype(object).map(lambda cell: cell if isinstance(cell, known) else str(cell), "ignore")
-        if self.kind == "duration":
-            since = pd.to_timedelta(cells, errors="coerce")
-        else:
-            since = pd.to_datetime(cells, format=self.format, errors="coerce", utc=True) - pd.Timestamp(0, tz="UTC")
+        """Return dates as days since 1970-01-01 (UTC), NaN where missing."""
+        given = cells
+        if cells.dtype.kind != "M":
+            cells = cells.astype(object).map(lambda cell: cell if isinstance(cell, DATES) else str(cell), "ignore")
+        since = pd.to_datetime(cells, format=self.format, errors="coerce", utc=True) - pd.Timestamp(0, tz="UTC")
         if (bad := since.isna() & given.notna()).any():
-            raise self._wrong(given, bad, f"{self.kind}s", "give dates, or strings such as '2024-03-31'")
+            raise self._wrong(given, bad, "dates", "give dates, or strings such as '2024-03-31'")
         return (since / pd.Timedelta(days=1)).to_numpy(np.float64)
 
 
@@ -177,8 +176,10 @@ def to_words(cells: pd.Series) -> tuple[np.ndarray, list[str]]:
     return np.asarray(codes, dtype=np.int64), words
 
 
-def _as_numbers(cells: pd.Series) -> np.ndarray:
-    """Return cells as numbers, NaN where they are missing or words."""
+def as_numbers(cells: pd.Series) -> np.ndarray:
+    """Return cells as numbers, durations as days; NaN where they are missing or words."""
+    if cells.dtype.kind == "m":
+        return (cells / pd.Timedelta(days=1)).to_numpy(np.float64)
     if not dtypes.is_numeric_dtype(cells.dtype):
         cells = pd.to_numeric(cells.astype(object).map(str, "ignore"), errors="coerce")
     return cells.to_numpy(np.float64, na_value=np.nan)
@@ -200,7 +201,7 @@ def cycles(days: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def learn_kind(cells: pd.Series, name: Any, place: int) -> Column:
-    """Return a column of numbers, dates, durations or nominal values, without its categories, or an empty one.
+    """Return a column of numbers, dates or nominal values, without its categories, or an empty one.
 
     >>> column = learn_kind(pd.Series(["31/12/2024", "01/02/2025", None]), "when", 0)
     >>> column.kind, column.format, column.cycles
@@ -209,7 +210,7 @@ def learn_kind(cells: pd.Series, name: Any, place: int) -> Column:
     kind, date_format = _kind_of(cells, name)
     column = Column(name, place, kind, format=date_format)
     if kind == "number":
-        return replace(column, repaired=bool((np.isnan(_as_numbers(cells)) & cells.notna()).any()))
+        return replace(column, repaired=bool((np.isnan(as_numbers(cells)) & cells.notna()).any()))
     if kind == "date":
         shares = cycles(column._days(cells))
         varying = tuple(cycle for cycle, share in shares.items() if np.nanmax(share) > np.nanmin(share))
@@ -224,22 +225,21 @@ def _kind_of(cells: pd.Series, name: Any) -> tuple[str, str]:
         return "empty", ""
     if dtypes.is_bool_dtype(dtype) or isinstance(dtype, pd.CategoricalDtype):
         return "nominal", ""
-    if dtypes.is_numeric_dtype(dtype):
+    if dtypes.is_numeric_dtype(dtype) or dtype.kind == "m":
         return "number", ""
-    if dtype.kind in "mM":
-        return "duration" if dtype.kind == "m" else "date", "ISO8601"
+    if dtype.kind == "M":
+        return "date", "ISO8601"
     kinds = {str} if isinstance(dtype, pd.StringDtype) else set(map(type, present))
     if nested := [kind for kind in kinds if issubclass(kind, list | dict | set | np.ndarray)]:
         raise TypeError(
             f"column {name!r} of `X` holds values of type {nested[0].__name__}, not single numbers or words: encode it "
             f"first, or leave it out with drop=[{name!r}]."
         )
-    for kind, allowed in (("duration", TIMES), ("date", DATES)):
-        if all(issubclass(one, allowed) for one in kinds):
-            return kind, "ISO8601"
+    if all(issubclass(one, DATES) for one in kinds):
+        return "date", "ISO8601"
     if kinds == {str} and (formats := _date_formats(present.drop_duplicates())):
         return "date", formats[0]
-    share = 1 - np.isnan(_as_numbers(present)).mean()
+    share = 1 - np.isnan(as_numbers(present)).mean()
     padded = present.astype(str).str.match(r"0\d").any()  # codes such as "02139", which would lose their zeros
     is_number = (share == 1 and kinds != {str}) or (MOSTLY_NUMBERS <= share < 1 and not padded)
     return "number" if is_number else "nominal", ""
@@ -317,9 +317,12 @@ def identifier(column: Column, cells: pd.Series) -> str:
     return f"{present.nunique()} different values in {len(present)} rows"
 
 
-def describe_strays(column: Column, cells: pd.Series) -> str:
-    """Return which rows of a column of numbers hold words."""
-    rows, known = np.flatnonzero(np.isnan(_as_numbers(cells)) & cells.notna()), int(cells.notna().sum())
-    examples = ", ".join(f"row {row} holds {cells.iloc[row]!r}" for row in rows[:3])
-    more = f", and {len(rows) - 3} more rows hold words" if len(rows) > 3 else ""
-    return f"{known - len(rows)} of {known} values of column {column.name!r} are numbers; {examples}{more}."
+def describe_strays(name: Any, held: Sequence[tuple[str, Any]], n_known: int) -> str:
+    """Return which places of a column of numbers hold words, given all these places and their cells.
+
+    >>> describe_strays("weight", [("row 3", "heavy")], 20)
+    "column 'weight': 19 of 20 values are numbers; row 3 holds 'heavy'."
+    """
+    listed = ", ".join(f"{place} holds {str(cell)[:40]!r}" for place, cell in held[:SHOWN_STRAYS])
+    more = f", and {len(held) - SHOWN_STRAYS} more are like them" if len(held) > SHOWN_STRAYS else ""
+    return f"column {name!r}: {n_known - len(held)} of {n_known} values are numbers; {listed}{more}."

@@ -9,6 +9,7 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 LIBRARIES = ("pandas", "polars", "pyarrow")
 """Modules of the libraries whose frames are built. No others are imported, whatever a model file says."""
@@ -21,19 +22,16 @@ def import_library(name: str) -> Any:
     return importlib.import_module(name)
 
 
-def is_frame(X: Any, *, lazy: bool = False) -> bool:
-    """Return whether `X` is a data frame that narwhals knows (pandas, polars, pyarrow, ...), or a lazy one if `lazy`.
+def is_frame(X: Any) -> bool:
+    """Return whether `X` is a data frame that narwhals knows (pandas, polars, pyarrow, ...), and not a lazy one.
 
     >>> import polars as pl
     >>> frame = pl.DataFrame({"a": [1]})
-    >>> is_frame(frame), is_frame(frame.lazy()), is_frame(frame.lazy(), lazy=True), is_frame([[1]])
-    (True, False, True, False)
+    >>> is_frame(frame), is_frame(frame.lazy()), is_frame([[1]])
+    (True, False, False)
     """
-    if isinstance(X, np.ndarray):  # the common case, told in no time
-        return False
-    if nw.dependencies.is_into_dataframe(X):
-        return True
-    return lazy and isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame)
+    # Arrays come first: they are the common case, and narwhals takes longer.
+    return not isinstance(X, np.ndarray) and nw.dependencies.is_into_dataframe(X)
 
 
 def column_names(frame: Any) -> list[Any]:
@@ -74,6 +72,26 @@ def read(native: Any) -> dict[str, Any] | None:
         dtypes.append(own.dtype if hasattr(own, "dtype") else own.type)
     library = nw.get_native_namespace(native).__name__
     return {"columns": columns, "known": known, "is_1d": is_1d, "names": names, "library": library, "dtypes": dtypes}
+
+
+def as_array(Y: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return Y as an array of one or two dimensions, and which cells are masked."""
+    if Y is None:
+        raise ValueError(f"{name} is None. Expected array-like (array or non-string sequence), got None.")
+    if hasattr(Y, "collect_schema"):
+        raise ValueError(f"{name} is a lazy frame: pass {name}.collect().")
+    if sp.issparse(Y):
+        array = Y.toarray()
+    elif isinstance(Y, list | tuple):
+        array = np.array(Y, dtype=object)  # np.asarray(Y) would turn [1, "red"] into two strings
+    else:
+        array = np.asarray(Y)  # np.matrix becomes an ordinary array; a dict, a set or a str a scalar
+    if array.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} has type {array.dtype}.")
+    if array.ndim not in (1, 2):
+        got = type(Y).__name__ if array.ndim == 0 else f"{array.ndim} dimensions: {array.shape}"
+        raise ValueError(f"{name} must be an array of shape (n_rows, n_labels) or (n_rows,), got {got}.")
+    return array, np.ma.getmaskarray(Y) if isinstance(Y, np.ma.MaskedArray) else np.zeros(array.shape, dtype=bool)
 
 
 def as_pandas(frame: Any, names: list[Any]) -> list[pd.Series]:

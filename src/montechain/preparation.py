@@ -55,7 +55,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     - Numbers: clip outliers, fill missing values with the median, standardise. All three are learned from the
       training rows. A constant column becomes zero. Where nearly all cells are numbers, a stray word counts as missing.
     - Dates: days since 1970-01-01, and the position in the year, month, week and day as points on circles, each only
-      if it varies. Durations and times of day: days.
+      if it varies. Durations: days.
     - Words, categoricals and booleans: a 0/1 column for each category, those of a categorical whether they occur or
       not. Two categories make one column, which marks the rarer one. A missing cell or a category that did not occur
       at `fit` is zero in all columns.
@@ -279,7 +279,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 return self._left_out(column, "empty", "has no word of two letters or more")
             return Column(name, place, "text", vectorizer=vectorizer.fit(np.array([*texts, ""], dtype=object)[codes]))
         if column.repaired:
-            self.notes_.append(f"{_columns.describe_strays(column, cells)} The words count as missing.")
+            rows = np.flatnonzero(np.isnan(_columns.as_numbers(cells)) & cells.notna()).tolist()
+            held = [(f"row {row}", cells.iloc[row]) for row in rows]
+            note = _columns.describe_strays(name, held, int(cells.notna().sum()))
+            self.notes_.append(f"{note} What is not a number is treated as missing.")
         if date := _columns.ambiguous_date(column, cells):
             self.notes_.append(
                 f"column {name!r} holds dates such as {date!r}, and no cell tells whether the day or the month comes "

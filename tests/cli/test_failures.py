@@ -40,13 +40,13 @@ def folder(tmp_path_factory):
         (f"fit bridge.csv -t {TARGETS} -o x.mchain", DATA, "bridges.csv"),
         (f"fit q.csv -t {TARGETS} -o x.mchain", DATA, "q.csv: there is no such file. "),
         ("fit music -o x.mchain", DATA, "music: there is no such file. "),
-        ("fit openml:music -o x.mchain", DATA, "fetch_openml"),
         (f"fit bridges.csv -t {TARGETS} --method PMCC -o x.mchain", MISUSE, "'PMsCC'"),
         (f"{FIT} --inference baem -o x.mchain", MISUSE, "'beam'"),
-        (f"{FIT} -i 'beam(widht=3)' -o x.mchain", MISUSE, "'width'"),
-        (f"{FIT} -i 'beam(width=' -o x.mchain", MISUSE, "beam(width=10)"),
         (f"{FIT} --loss haming -o x.mchain", MISUSE, "'hamming'"),
         (f"{FIT} --order span,typ -o x.mchain", MISUSE, "'type'"),
+        (f"{FIT} --order serach -o x.mchain", MISUSE, "'search'"),
+        (f"{FIT} --iterations 5 -o x.mchain", MISUSE, "--order search"),
+        ("fit bridges.csv --tags spam -o x.mchain", DATA, "`--tags`: there is no column 'spam'; did you mean 'span'?"),
         (f"{FIT} -e lojistic -o x.mchain", MISUSE, "'logistic'"),
         ("predict nothing.mchain bridges.csv", MODEL, "nothing.mchain"),
         ("predict bridges.csv bridges.csv", MODEL, "bridges.csv"),
@@ -56,6 +56,7 @@ def folder(tmp_path_factory):
         (f"{PREDICT} -o no/such/out.csv", OUTPUT, "no/such/out.csv"),
         (f"{PREDICT} --top-k 0", MISUSE, "--top-k"),
         (f"{EVALUATE} --methods CC,MCCC", MISUSE, "'MCC'"),
+        (f"{EVALUATE} --loss haming", MISUSE, "'hamming'"),
         (f"{EVALUATE} --methods ,", MISUSE, "--methods"),
         (f"{EVALUATE} --cv many", MISUSE, "--cv"),
         (f"{EVALUATE} --cv 1", MISUSE, "--cv 5"),
@@ -161,7 +162,7 @@ class TestTerminal:
         [
             (f"{EVALUATE} --methods IC,CDN", ["evaluating", "/15"], []),  # two methods and the baseline, five folds
             (f"--quiet {EVALUATE} --methods IC", ["IC"], ["evaluating"]),
-            (f"{FIT} --order 'search(n_iterations=400)' -o long.mchain", ["order search", "━", "\x1b["], []),
+            (f"{FIT} --order search --iterations 400 -o long.mchain", ["order search", "━", "\x1b["], []),
         ],
     )
     def test_bars_and_colours_unless_quiet(self, folder, command, seen, unseen):
@@ -171,7 +172,7 @@ class TestTerminal:
         assert not any(text in shown for text in unseen)
 
     def test_control_c_keeps_the_best_order_of_a_search(self, folder):
-        command = f"{FIT} --order 'search(n_iterations=1000000)' -o kept.mchain"
+        command = f"{FIT} --order search --iterations 1000000 -o kept.mchain"
         code, shown = run_in_terminal(command, folder=folder, interrupt_at=r"payoff \d")
         assert code == 0, shown
         assert "interrupted after" in shown

@@ -151,9 +151,9 @@ def test_evaluate_beside_the_commonest_answer_and_from_a_store(folder, tmp_path)
         "--method CDN",
         "--method RF-PCT",
         "--method ECC --estimator svm",
-        "--order 'search(n_iterations=3)' --loss hamming",
-        "--order type,span,material --inference 'beam(width=2)' --parents 1",
-        "--chains 3 --estimator 'random_forest(n_estimators=5)' --inference greedy",
+        "--order search --iterations 3 --loss hamming",
+        "--order type,span,material --inference beam --parents 1",
+        "--chains 3 --estimator random_forest --inference greedy",
     ],
 )
 def test_every_kind_of_model_makes_the_journey(folder, tmp_path, choices):
@@ -168,7 +168,7 @@ def test_every_kind_of_model_makes_the_journey(folder, tmp_path, choices):
 
 
 def test_dense_and_sparse_arff_files(tmp_path):
-    data = make_chain_data(120, 6, 3, random_state=0)[0]
+    data = make_chain_data(120, 6, 3, random_state=0)
     lines = [f"@attribute {name} numeric" for name in data.feature_names]
     lines += [f"@attribute {name} {{0,1}}" for name in data.label_names]
     rows = data.to_frame().to_csv(header=False, index=False)
@@ -254,7 +254,7 @@ class TestAwkwardFiles:
         assert load(place / "e.mchain").encoder_.columns_[1].kind == "number"
 
     def test_models_of_python_match_columns_by_name(self, place):
-        data = make_chain_data(60, 3, 2, random_state=0)[0]
+        data = make_chain_data(60, 3, 2, random_state=0)
         save(ChainClassifier(random_state=0).fit(data.X, data.Y), place / "own.mchain")
         write_table(data.to_frame().iloc[:, ::-1], place / "reversed.csv")
         write_table(data.to_frame(), place / "straight.csv")

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from montechain.datasets import read_arff, read_dataset
-from montechain.datasets.selection import read_mulan_labels
+from montechain.datasets.dataset import read_mulan_labels
 from montechain.errors import DataError
 from mutations import mutate
 

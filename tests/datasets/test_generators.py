@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+from benchmarks.generated import make_known_chain
 from montechain import BranchAndBound, ChainClassifier
 from montechain.chain import Chain, PrefixTree
 from montechain.datasets import make_chain_data
@@ -80,7 +81,7 @@ shapes = st.lists(st.integers(2, 4), min_size=1, max_size=4)
 
 @given(n_classes=shapes, seed=st.integers(0, 2**32 - 1))
 def test_log_joint_is_the_product_along_the_chain_and_sums_to_one(n_classes, seed):
-    dataset, truth = make_chain_data(6, 3, len(n_classes), n_classes, random_state=seed)
+    dataset, truth = make_known_chain(6, 3, len(n_classes), n_classes, random_state=seed)
     X, Y = dataset.X.to_numpy(), dataset.Y.to_numpy()
     slow = [slow_log_joint(truth, x, y) for x, y in zip(X, Y, strict=True)]
     np.testing.assert_allclose(truth.log_joint(dataset.X, dataset.Y), slow, atol=1e-9)
@@ -89,7 +90,7 @@ def test_log_joint_is_the_product_along_the_chain_and_sums_to_one(n_classes, see
 
 @given(n_classes=shapes, seed=st.integers(0, 2**32 - 1))
 def test_the_distribution_and_the_scores_are_those_of_the_whole_table(n_classes, seed):
-    dataset, truth = make_chain_data(5, 3, len(n_classes), n_classes, dependence=2, random_state=seed)
+    dataset, truth = make_known_chain(5, 3, len(n_classes), n_classes, dependence=2, random_state=seed)
     vectors, log_proba = table_of(truth, dataset.X)
     proba = np.exp(log_proba)
     order = [vectors.tolist().index(vector) for vector in truth.distribution(dataset.X)[0].tolist()]
@@ -105,7 +106,7 @@ def test_the_distribution_and_the_scores_are_those_of_the_whole_table(n_classes,
 
 @pytest.mark.parametrize("n_classes", [(2, 2, 2), (3, 2, 4)])
 def test_draws_follow_the_truth(n_classes):
-    dataset, truth = make_chain_data(3, 4, 3, n_classes, dependence=2, random_state=1)
+    dataset, truth = make_known_chain(3, 4, 3, n_classes, dependence=2, random_state=1)
     for row in range(3):
         x = dataset.X.iloc[[row] * 20_000]
         drawn = np.ravel_multi_index(truth.sample(x, np.random.default_rng(row)).T, n_classes)
@@ -121,7 +122,7 @@ def test_draws_follow_the_truth(n_classes):
 
 
 def test_a_data_set_is_a_draw_from_its_truth():
-    dataset, truth = make_chain_data(20_000, 10, 5, [2, 3, 2, 4, 2], random_state=3)
+    dataset, truth = make_known_chain(20_000, 10, 5, [2, 3, 2, 4, 2], random_state=3)
     scores = truth.bayes_scores(dataset.X)
     Y = dataset.Y.to_numpy()
     losses = -truth.log_joint(dataset.X, Y)
@@ -132,7 +133,7 @@ def test_a_data_set_is_a_draw_from_its_truth():
 
 
 def test_the_truth_is_a_chain_and_branch_and_bound_finds_its_best():
-    dataset, truth = make_chain_data(60, 8, 7, [2, 3, 2, 2, 4, 2, 2], dependence=1.5, random_state=0)
+    dataset, truth = make_known_chain(60, 8, 7, [2, 3, 2, 2, 4, 2, 2], dependence=1.5, random_state=0)
     chain, by_position = as_chain(truth), list(truth.order)
     np.testing.assert_allclose(
         chain.log_joint(dataset.X, dataset.Y.to_numpy()[:, by_position]), truth.log_joint(dataset.X, dataset.Y)
@@ -144,7 +145,7 @@ def test_the_truth_is_a_chain_and_branch_and_bound_finds_its_best():
 
 
 def test_without_dependence_labels_are_independent_given_the_inputs():
-    dataset, truth = make_chain_data(50, 5, 4, [2, 3, 2, 2], dependence=0, random_state=0)
+    dataset, truth = make_known_chain(50, 5, 4, [2, 3, 2, 2], dependence=0, random_state=0)
     assert not truth.effects.any()
     vectors, table = truth.distribution(dataset.X)
     product = np.zeros_like(table)
@@ -158,7 +159,7 @@ def test_without_dependence_labels_are_independent_given_the_inputs():
 @pytest.mark.parametrize(("n_classes", "seed"), [(2, 0), (3, 1)])
 def test_a_chain_classifier_comes_near_the_bayes_score_and_does_not_exceed_it(n_classes, seed):
     n_train, n_test = 8_000, 5_000
-    dataset, truth = make_chain_data(n_train + n_test, 10, 4, n_classes, dependence=1.5, random_state=seed)
+    dataset, truth = make_known_chain(n_train + n_test, 10, 4, n_classes, dependence=1.5, random_state=seed)
     train, test = dataset.take(range(n_train)), dataset.take(range(n_train, n_train + n_test))
     bayes = truth.bayes_scores(test.X)
     scores = {}
@@ -175,7 +176,7 @@ def test_a_chain_classifier_comes_near_the_bayes_score_and_does_not_exceed_it(n_
 
 @pytest.mark.parametrize(("n_classes", "least"), [(2, 0.45), (3, 0.15)])
 def test_all_classes_are_common(n_classes, least):
-    shares = [make_chain_data(2_000, 10, 5, n_classes, random_state=seed)[0].Y for seed in range(10)]
+    shares = [make_chain_data(2_000, 10, 5, n_classes, random_state=seed).Y for seed in range(10)]
     shares = np.concatenate([[Y.eq(c).mean() for c in range(n_classes)] for Y in shares], axis=1)
     assert shares.min() > least
     np.testing.assert_allclose(shares.mean(axis=1), 1 / n_classes, atol=0.08)
@@ -183,7 +184,7 @@ def test_all_classes_are_common(n_classes, least):
 
 def test_the_same_seed_gives_the_same_data_and_more_rows_continue_them():
     def invent(n_rows, seed):
-        dataset, _ = make_chain_data(n_rows, 6, 5, 3, random_state=seed)
+        dataset = make_chain_data(n_rows, 6, 5, 3, random_state=seed)
         return dataset.X.to_numpy(), dataset.Y.to_numpy()
 
     X, Y = invent(200, 7)
@@ -209,10 +210,10 @@ def test_bad_arguments(arguments, message):
 
 
 def test_bad_arguments_of_the_truth():
-    dataset, truth = make_chain_data(30, 10, 40, random_state=0)
+    dataset, truth = make_known_chain(30, 10, 40, random_state=0)
     with pytest.raises(ValueError, match=r"40 labels have too many combinations .* 30 rows"):
         truth.bayes_scores(dataset.X)
-    dataset, truth = make_chain_data(10, 3, 3, random_state=0)
+    dataset, truth = make_known_chain(10, 3, 3, random_state=0)
     with pytest.raises(ValueError, match=r"`Y` has the shape \(10, 2\); \(10, 3\) was expected"):
         truth.log_joint(dataset.X, dataset.Y.iloc[:, :2])
     with pytest.raises(ValueError, match=r"`Y` holds 2 .* label 1"):

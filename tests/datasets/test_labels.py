@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from montechain.datasets.dataset import label_table
+from montechain.datasets.dataset import choose_targets, label_table, read_mulan_labels
 from montechain.datasets.files import SUFFIXES, file_stem
-from montechain.datasets.selection import choose_targets, read_mulan_labels
 from montechain.errors import DataError
 
 COLUMNS = ["age", "mood", "pulse", "sleep", "diet"]

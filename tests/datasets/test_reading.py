@@ -81,7 +81,7 @@ def test_the_same_data_from_every_format(ending, tmp_path):
     assert read_dataset(path, targets=-2, drop=["id"], name="tunes").name == "tunes"
 
 
-@pytest.mark.parametrize("frame", [FRAME, pl.from_pandas(FRAME), pl.from_pandas(FRAME).lazy()])
+@pytest.mark.parametrize("frame", [FRAME, pl.from_pandas(FRAME)])
 def test_the_same_data_from_frames(frame):
     for targets in (["mood", "loud"], [3, 4], [-1, -2], -2):  # labels are in the order of the table
         check(read_dataset(frame, targets=targets, drop=["id"], text=["title"]))
@@ -114,15 +114,11 @@ def test_sparse_files_that_lack_some_targets(tmp_path):
     np.testing.assert_array_equal(data.X.toarray(), [[1.5, 0], [0, 1], [0, 0]])
 
 
-def test_formats_that_other_libraries_read(tmp_path):
+def test_unknown_formats(tmp_path):
     path = tmp_path / "songs.svm"
     path.write_text("1,3 1:0.5\n3 2:1\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"'\.svm' is not a known format.*load_svmlight_file\(path, multilabel=True\)"):
+    with pytest.raises(DataError, match=r"'\.svm' is not a known format.*Known suffixes: \.arff, .*format=\"csv\""):
         read_dataset(path)
-    with pytest.raises(
-        DataError, match=r"openml:emotions/3: in Python, use .*fetch_openml.*read_dataset\(frame, targets"
-    ):
-        read_dataset("openml:emotions/3")
 
 
 def test_a_format_that_the_name_does_not_tell(tmp_path):
@@ -177,7 +173,7 @@ def test_dates_of_a_frame_are_dates_as_inputs_and_words_as_labels():
 
 def test_what_is_asked_wrongly(tmp_path):
     path = write(tmp_path, ".csv")
-    message = r"songs.csv: a table does not say which.*targets=\['loud', 'mood'\].*--targets loud,mood.*'id', 'tempo'"
+    message = r"songs.csv: a table does not say which.*targets=\['loud', 'mood'\].*'id', 'tempo'"
     with pytest.raises(DataError, match=message):
         read_dataset(path)
     for options, complaint in [

@@ -18,10 +18,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montechain.datasets.columns import MISSING_VALUES
 from montechain.datasets.files import SUFFIXES
 from montechain.datasets.reading import read_dataset
-from montechain.datasets.tables import sniff_delimiter
+from montechain.datasets.tables import MISSING_VALUES, sniff_delimiter
 from montechain.errors import DataError
 
 

@@ -12,8 +12,8 @@ import pytest
 import scipy.sparse as sp
 
 from montechain.datasets.arff import read_arff
+from montechain.datasets.dataset import read_mulan_labels
 from montechain.datasets.reading import read_dataset
-from montechain.datasets.selection import read_mulan_labels
 from reproduction.catalogue import DATASETS, list_datasets, load_dataset
 from tests.datasets.arff_text import cells
 from tests.reproduction.test_catalogue import COUNTED, COUNTED_PARTS

@@ -10,8 +10,9 @@ import typer
 
 import montechain as mc
 from montechain._files import protect_files
+from montechain._messages import by_name
 from montechain.cli import options, output
-from montechain.cli.options import parse_choice, split_names
+from montechain.cli.options import choose_estimator, split_names
 from montechain.cli.tables import read_training_table, with_tags_as_targets
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ def evaluate(
     from montechain.datasets import write_table
     from montechain.datasets.files import check_table_path
     from montechain.evaluation import evaluate as run
+    from montechain.losses import LOSSES, Loss
+    from montechain.methods import find_method
 
     inputs = [file, columns.targets or ""]
     if store is not None:
@@ -80,10 +83,14 @@ def evaluate(
     if not names:
         raise ValueError("`--methods` is empty: name at least one, as in --methods CC,MCC.")
     names = names if BASELINE in names else [BASELINE, *names]
+    base = choose_estimator(estimator)
+    if loss is not None:
+        by_name("loss", loss, Loss, LOSSES, "leave it out")
+    compared = {find_method(name).name: mc.make_method(name, base, loss=loss) for name in names}
     dataset = with_tags_as_targets(read_training_table(file, columns, reading), columns)
     rows: list[pd.DataFrame] = []
     complete = True
-    with output.progress("evaluating", cv * len(names)) as advance:
+    with output.progress("evaluating", cv * len(compared)) as advance:
 
         def on_result(result: pd.DataFrame) -> None:
             rows.append(result)
@@ -91,8 +98,7 @@ def evaluate(
 
         try:
             run(
-                dataset, names, folds=cv, seed=seed, on_result=on_result, store=store, retry=retry,
-                estimator=parse_choice(estimator, "--estimator"), loss=parse_choice(loss, "--loss"),
+                dataset, compared, folds=cv, seed=seed, on_result=on_result, store=store, retry=retry,
                 encoder=mc.TableEncoder(text=split_names(columns.text)) if columns.text else None,
                 time_limit=time_limit, n_jobs=n_jobs,
             )  # fmt: skip

@@ -16,17 +16,17 @@ import typer
 import montechain as mc
 from montechain._files import check_output_path, protect_files
 from montechain.cli import options, output
-from montechain.cli.options import parse_choice, parse_order, split_names
+from montechain.cli.options import choose_estimator, choose_order, split_names
 from montechain.cli.tables import read_training_table, with_tags_as_targets
 
 N_SHOWN = 20
 """Maximum number of targets in the report."""
-ORDER_HELP = "Order of the targets: random (the default), given, their names, or e.g. 'search(n_iterations=200)'."
+ORDER_HELP = "Order of the targets: random (the default), given, their names, search, all_orders, beam_order."
 PARENTS_HELP = "Earlier targets that a target depends on: all (the default), none, tree, or the number of the best."
 TIME_HELP = "Seconds that learning may take, roughly; for the default model only."
 INFERENCE_HELP = (
     "How to find the best answer: branch_and_bound (the default), greedy, beam, monte_carlo, exhaustive, "
-    "epsilon_approximate; with arguments as in 'beam(width=10)'."
+    "epsilon_approximate."
 )
 
 
@@ -39,6 +39,7 @@ def fit(
     method: Annotated[str | None, typer.Option("--method", "-m", help="A method of `montechain methods`.")] = None,
     estimator: options.Estimator = None,
     order: Annotated[str | None, typer.Option(help=ORDER_HELP)] = None,
+    iterations: Annotated[int | None, typer.Option(min=0, help="Steps of `--order search`.")] = None,
     parents: Annotated[str | None, typer.Option(help=PARENTS_HELP)] = None,
     inference: Annotated[str | None, typer.Option("--inference", "-i", help=INFERENCE_HELP)] = None,
     loss: options.Loss = None,
@@ -58,7 +59,7 @@ def fit(
     Examples:
       montechain fit bridges.csv --targets type,material,span --drop id -o bridges.mchain
       montechain fit songs.arff --method MsCC --estimator svm -o songs.mchain
-      montechain fit songs.arff --order 'search(n_iterations=100)' --loss hamming -o songs.mchain
+      montechain fit songs.arff --order search --iterations 200 --loss hamming -o songs.mchain
     """  # noqa: D301
     from montechain._compilation import watch_compilation
 
@@ -67,16 +68,17 @@ def fit(
     dataset = read_training_table(file, columns, reading)
     choices = {
         "parents": int(parents) if parents and parents.isdigit() else parents,
-        "inference": parse_choice(inference, "--inference"),
-        "loss": parse_choice(loss, "--loss"),
+        "inference": inference,
+        "loss": loss,
         "n_chains": chains,
         "n_jobs": jobs,
         "time_limit": time_limit,
     }
     chosen = {name: choice for name, choice in choices.items() if choice is not None}
-    if order is not None:  # None means "as given" in Python
-        chosen["order"] = parse_order(order, with_tags_as_targets(dataset, columns).label_names)
-    classifier = _choose_classifier(method, parse_choice(estimator, "--estimator"), random_state=seed, **chosen)
+    if order is not None or iterations is not None:  # None means "as given" in Python
+        targets = with_tags_as_targets(dataset, columns).label_names
+        chosen["order"] = choose_order(order or "", targets, iterations)
+    classifier = _choose_classifier(method, choose_estimator(estimator), random_state=seed, **chosen)
     text = split_names(columns.text)
     tags: Any = {"tags": split_names(columns.tags), "separator": columns.separator or ";"} if columns.tags else {}
     table = mc.TableClassifier(classifier, encoder=mc.TableEncoder(text=text) if text else None, **tags)
@@ -140,13 +142,9 @@ def _step(name: str, seconds_left: float | None) -> str:
 
 def _record(table: Any, dataset: mc.Dataset, source: str, columns: options.Columns) -> dict[str, Any]:
     """Return what the model file says about the training data."""
-    X, Y = dataset.X, dataset.Y
+    Y = dataset.Y
     identifiers = [column.name for column in table.encoder_.columns_ if column.kind == "identifier"]
     left_out = [*split_names(columns.drop), *identifiers]
-
-    def of_type(kind: str) -> list[str]:
-        return [str(name) for name in X.select_dtypes(kind)] if hasattr(X, "select_dtypes") else []
-
     return {
         "source": Path(source).name,
         "sha256": hashlib.sha256(Path(source).read_bytes()).hexdigest() if Path(source).is_file() else None,
@@ -157,10 +155,6 @@ def _record(table: Any, dataset: mc.Dataset, source: str, columns: options.Colum
             for name, kinds in zip(Y, dataset.classes, strict=True)
         },
         "unknown_cells": int(Y.isna().to_numpy().sum()),
-        # In another file these columns might hold nothing but digits.
-        "nominal": of_type("category"),
-        "numeric": of_type("number"),
-        "text": split_names(columns.text),
         "dropped": left_out,
         "fitted": datetime.now(UTC).isoformat(timespec="seconds"),
     }

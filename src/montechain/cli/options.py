@@ -1,8 +1,7 @@
-"""Options that several commands share, and choices as they are typed: ``beam``, ``search(n_iterations=100)``."""
+"""Options that several commands share, and what their values mean."""
 
 from __future__ import annotations
 
-import ast
 import csv
 import inspect
 import re
@@ -26,7 +25,7 @@ TABLE_HELP = "A CSV, TSV, Excel, Parquet, Feather or ARFF file."
 TARGETS_HELP = "Columns to predict: names joined by commas, first:N, last:N, or a Mulan .xml file; ARFF may name them."
 ESTIMATOR_HELP = (
     "What learns each target of a chain: logistic, svm, random_forest, extra_trees, hist_gradient_boosting, lightgbm, "
-    "xgboost, catboost; with arguments as in 'logistic(C=10)'."
+    "xgboost, catboost."
 )
 TAGS_HELP = "Targets whose cells hold any number of tags, as in 'rock;calm'; an empty cell has none."
 LOSS_HELP = "What to minimise: exact_match (the default), hamming, f1, jaccard."
@@ -60,7 +59,6 @@ class Reading:
     encoding: Annotated[str, typer.Option(help="Text encoding of the file, such as latin-1.")] = "utf-8"
     header: Annotated[bool | None, flag(help="Whether the first line of a CSV file names the columns.")] = None
     decimal: Annotated[str, typer.Option(help="Decimal mark of a CSV file, such as a comma.")] = "."
-    thousands: Annotated[str | None, typer.Option(help="Thousands separator of a CSV file.")] = None
     stray: Annotated[str | None, typer.Option(metavar="WHAT", help=STRAY_HELP)] = None
     format: Annotated[
         str | None, typer.Option(help="csv, tsv, excel, parquet, arff, ... if the name does not tell.")
@@ -116,16 +114,7 @@ def parse_targets(text: str | None) -> Any:
     return text if text.lower().endswith(".xml") else split_names(text)
 
 
-CHOICES = {
-    option: {name: f"montechain.{name.title().replace('_', '')}" for name in known.split()}
-    for option, known in {
-        "--inference": "branch_and_bound greedy beam monte_carlo exhaustive epsilon_approximate",
-        "--loss": "exact_match hamming f1 jaccard",
-        "--order": "all_orders beam_order",
-    }.items()
-}
-CHOICES["--order"]["search"] = "montechain.OrderSearch"
-CHOICES["--estimator"] = {
+ESTIMATORS = {
     "logistic": "montechain.LogisticLink",
     "svm": "montechain.SVMLink",
     "random_forest": "sklearn.ensemble.RandomForestClassifier",
@@ -135,77 +124,55 @@ CHOICES["--estimator"] = {
     "xgboost": "xgboost.XGBClassifier",
     "catboost": "catboost.CatBoostClassifier",
 }
-"""The classes that an option may name."""
+"""The classes that `--estimator` may name."""
 QUIET: dict[str, dict[str, Any]] = {
     "lightgbm": {"verbose": -1},
     "catboost": {"verbose": False, "allow_writing_files": False},
 }
 """What keeps an estimator from printing."""
+ORDERS = {"search": "OrderSearch", "all_orders": "AllOrders", "beam_order": "BeamOrder"}
+"""The strategies that `--order` may name."""
 
 
-def parse_choice(text: str | None, option: str) -> Any:
-    """Return an instance of the class that is named, with the arguments in brackets; None for None.
+def choose_estimator(name: str | None) -> Any:
+    """Return an estimator with its default parameters; None for None.
 
-    Arguments are literals: nothing is executed.
-
-    >>> parse_choice("beam(width=3)", "--inference")
-    Beam(width=3)
-    >>> parse_choice("haming", "--loss")
+    >>> choose_estimator("lojistic")
     Traceback (most recent call last):
         ...
-    ValueError: `--loss haming` is not known; did you mean 'hamming'? Allowed: exact_match, hamming, f1, jaccard.
+    ValueError: `--estimator lojistic` is not known; did you mean 'logistic'? Allowed: logistic, svm, ...
     """
-    if text is None:
+    if name is None:
         return None
-    name, arguments = _split_call(text, option)
-    allowed = CHOICES[option]
-    if name not in allowed:
-        hint = nearest(name, allowed) or "."
-        raise ValueError(f"`{option} {text}` is not known{hint} Allowed: {', '.join(allowed)}.")
-    module, _, class_name = allowed[name].rpartition(".")
+    if name not in ESTIMATORS:
+        hint = nearest(name, ESTIMATORS) or "."
+        raise ValueError(f"`--estimator {name}` is not known{hint} Allowed: {', '.join(ESTIMATORS)}.")
+    module, _, class_name = ESTIMATORS[name].rpartition(".")
     try:
         kind = getattr(import_module(module), class_name)
     except ImportError:
-        raise ValueError(f"`{option} {name}` needs {module}: pip install {module}") from None
-    parameters = inspect.signature(kind).parameters
-    takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
-    for argument in arguments:
-        if argument not in parameters and not takes_any:
-            raise ValueError(
-                f"`{option} {text}`: {name} has no parameter {argument!r}{nearest(argument, parameters) or '.'} "
-                f"Its parameters: {', '.join(parameters) or 'none'}."
-            )
-    return kind(**{**QUIET.get(name, {}), **arguments})
+        raise ValueError(f"`--estimator {name}` needs {module}: pip install {module}") from None
+    return kind(**QUIET.get(name, {}))
 
 
-def parse_order(text: str, targets: list[str]) -> Any:
+def choose_order(text: str, targets: list[str], n_iterations: int | None = None) -> Any:
     """Return an order of the targets: given, random, names joined by commas, or a search.
 
-    >>> parse_order("loops,parity", ["parity", "loops"])
+    >>> choose_order("loops,parity", ["parity", "loops"])
     ['loops', 'parity']
     """
+    if n_iterations is not None and text != "search":
+        raise ValueError("`--iterations` is for `--order search`: leave it out, or add --order search.")
     if text in ("given", "random"):
         return None if text == "given" else text
     unknown = [name for name in split_names(text) if name not in targets]
-    if not unknown:
-        return split_names(text)
-    if "," in text and "(" not in text:
+    if unknown and text in ORDERS:
+        strategy = getattr(import_module("montechain"), ORDERS[text])
+        return strategy() if n_iterations is None else strategy(n_iterations=n_iterations)
+    if unknown:
+        hint = nearest(unknown[0], [*targets, *ORDERS]) or "."
         raise ValueError(
-            f"`--order {text}` names {unknown[0]!r}, which is not a target{nearest(unknown[0], targets) or '.'} "
-            f"The targets are {', '.join(targets)}."
+            f"`--order {text}` names {unknown[0]!r}, which is not a target{hint} Allowed: given, random, "
+            f"{', '.join(ORDERS)}, or the targets {', '.join(targets)} in any order."
         )
-    return parse_choice(text, "--order")
-
-
-def _split_call(text: str, option: str) -> tuple[str, dict[str, Any]]:
-    """Return the name and the arguments of ``name(key=value, ...)``; hyphens in a name count as underscores."""
-    name, bracket, rest = text.partition("(")
-    try:
-        node = ast.parse(name.replace("-", "_") + bracket + rest, mode="eval").body
-        if isinstance(node, ast.Name):
-            return node.id, {}
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
-            return node.func.id, {str(word.arg): ast.literal_eval(word.value) for word in node.keywords if word.arg}
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        pass
-    raise ValueError(f"`{option} {text}` cannot be read: write a name, or a name with arguments, as in beam(width=10).")
+    return split_names(text)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH = 200
 """Width of a table that is not printed to a terminal."""
-SAME = "decimal delimiter drop encoding estimator format header inference loss nominal order parents stray targets text"
-OPTIONS = {name: f"--{name}" for name in [*SAME.split(), "thousands"]}
+SAME = "decimal delimiter drop encoding estimator format header inference loss nominal order parents stray tags"
+OPTIONS = {name: f"--{name}" for name in [*SAME.split(), "targets", "text"]}
 OPTIONS |= {"folds": "--cv", "n_chains": "--chains", "n_jobs": "--jobs", "n_splits": "--cv", "random_state": "--seed"}
 OPTIONS |= {"time_limit": "--time-limit"}
 """Parameters of the library, and the options that set them."""
@@ -31,7 +31,6 @@ NAMES = "|".join(OPTIONS)
 ASSIGNMENT = re.compile(rf"(?<![\w(.])({NAMES})=(\[[^\]]*\]|'[^']*'|\"[^\"]*\"|-?\d+|True|False)")
 EXAMPLE_CALL = re.compile(rf"\b[A-Z]\w+\((({NAMES})=[^(),]+)\)")
 PARAMETER = re.compile(rf"`({NAMES})`")
-ASIDE = re.compile(r" \(on the command line: [^)]*\)")
 
 
 def has_option(*options: str) -> bool:
@@ -165,14 +164,14 @@ def _note_compilation() -> None:
 def in_options(message: str) -> str:
     """Return a message with parameters of Python written as options.
 
-    >>> in_options("Leave it out with drop=['id'], or say header=False (on the command line: --no-header).")
+    >>> in_options("Leave it out with drop=['id'], or say header=False.")
     'Leave it out with --drop id, or say --no-header.'
     >>> in_options("`targets`: there is no column 'a b'. Try targets=-2, or targets=['a c', 'd'].")
     "`--targets`: there is no column 'a b'. Try --targets last:2, or --targets 'a c,d'."
     >>> in_options("`n_chains=0` must be positive, e.g. ChainPopulationClassifier(n_chains=10).")
     '`--chains 0` must be positive, e.g. --chains 10.'
     """
-    message = EXAMPLE_CALL.sub(r"\1", ASIDE.sub("", message))
+    message = EXAMPLE_CALL.sub(r"\1", message)
     message = ASSIGNMENT.sub(lambda match: _option(match[1], match[2]), message)
     return PARAMETER.sub(lambda match: f"`{OPTIONS[match[1]]}`", message)
 

@@ -66,6 +66,11 @@ class Model:
         """Return one of the lists of columns that `montechain fit` recorded."""
         return self.about.get(key, [])
 
+    def inputs_of(self, *kinds: str) -> list[str]:
+        """Return the names of the inputs that the encoder takes for one of these kinds."""
+        encoder = getattr(self.classifier, "encoder_", None)
+        return [str(column.name) for column in getattr(encoder, "columns_", ()) if column.kind in kinds]
+
     @property
     def target_names(self) -> list[str]:
         """Names of the targets."""
@@ -119,7 +124,7 @@ def open_model(path: Path) -> Model:
 def _is_sound(about: Any) -> bool:
     """Return whether a record could be one of `montechain fit`: nothing vouches for this part of a file."""
     try:
-        lists = [about.get(key, []) for key in ("inputs", "nominal", "numeric", "text", "dropped")]
+        lists = [about.get(key, []) for key in ("inputs", "dropped")]
         lists += about.get("targets", {}).values()
         return all(isinstance(own, list) and all(isinstance(text, str) for text in own) for own in lists)
     except AttributeError:
@@ -166,8 +171,9 @@ def _read_known_columns(file: str, model: Model, targets: list[str], reading: di
     """Read a file with the columns taken for what they were when the model was fitted."""
     import pandas as pd
 
-    kinds: Any = {key: model.recorded(key) for key in ("text", "nominal", "numeric")}
-    kinds["nominal"] = [*kinds["nominal"], *model.word_targets]
+    # In this file, columns of words might hold nothing but digits.
+    kinds: Any = {"text": model.inputs_of("text"), "numeric": model.inputs_of("number")}
+    kinds["nominal"] = [*model.inputs_of("nominal", "words"), *model.word_targets]
     kinds["tags"] = [name for name in getattr(model.classifier, "tags_", {}) if name in targets]
     typed = [*model.input_names, *targets] if model.input_names else None
     dataset = mc.read_dataset(file, targets=targets, partial=True, typed=typed, **kinds, **reading)

@@ -2,9 +2,8 @@
 
 from montechain.datasets.arff import read_arff
 from montechain.datasets.dataset import Dataset, Split
-from montechain.datasets.digits import load_digits_facts
 from montechain.datasets.files import write_table
-from montechain.datasets.generators import make_chain_data
+from montechain.datasets.generators import load_digits_facts, make_chain_data
 from montechain.datasets.reading import read_dataset
 
 __all__ = [

@@ -1,12 +1,15 @@
-"""The shape of every data set, and how columns become labels with classes."""
+"""The shape of every data set: which columns are labels or inputs, and how columns become labels with classes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -14,7 +17,8 @@ import scipy.sparse as sp
 from pandas.api import types
 
 from montechain._messages import nearest
-from montechain.datasets.columns import DATES_AS_LABELS
+from montechain.datasets.files import file_stem, read_bytes
+from montechain.datasets.tables import DATES_AS_LABELS
 from montechain.errors import DataError
 
 MANY = 100
@@ -144,3 +148,184 @@ def _label(series: pd.Series, name: Any, path: str | Path | None) -> tuple[Any, 
     integers = values.astype(np.int64)
     label = pd.arrays.IntegerArray(integers, unknown) if unknown.any() else integers
     return label, classes.astype(np.int64).tolist()
+
+
+Targets: TypeAlias = str | Path | int | Sequence[str | int] | None
+"""How labels can be named: see `read_dataset`."""
+
+LARGEST_LABEL_LIST = 1 << 24
+"""Maximum size of a label list, in bytes."""
+SHOWN = 12
+"""Maximum number of columns listed in an error."""
+
+_MEKA_OPTION = re.compile(r"(?:^|[\s:])-C\s+(-?\d{1,9})(?!\S)", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The columns that are labels, left out, text, words or tags, as `read_dataset` takes them.
+
+    `path` is the file, for messages; `name` that of the data set.
+    """
+
+    targets: Targets
+    drop: Collection[str | int]
+    text: Collection[str]
+    nominal: Collection[str]
+    tags: Collection[str]
+    partial: bool
+    path: Path | None
+    name: str
+
+    def split(self, names: list[str], relation: str | None = None) -> tuple[list[str], list[str]]:
+        """Return the names of the labels and of the inputs, or refuse names that do not fit the table."""
+        self._choose("tags", names)  # before the targets, so that a misspelt name is told as a tag
+        labels = choose_targets(self._present(self.targets, names), names, path=self.path, relation=relation)
+        dropped = self._choose("drop", names, labels)
+        self._choose("text", names, labels)
+        self._choose("nominal", names)
+        self._choose("tags", labels)
+        inputs = [column for column in names if column not in {*labels, *dropped}]
+        if not inputs:
+            raise DataError("no column is left as an input: all are labels or dropped.", path=self.path)
+        return labels, inputs
+
+    def dataset(self, X: Any, labels: pd.DataFrame, feature_names: list[str], notes: Collection[str] = ()) -> Dataset:
+        """Return inputs and labels as a data set.
+
+        Rows without a single known label are left out, since nothing can be learned from them; a note says how many.
+        Of a partial table, labels without a known value are left out instead.
+        """
+        known = labels.notna().to_numpy(dtype=bool)
+        rows, notes = known.any(axis=1), [*notes]
+        if self.partial:
+            labels = labels.loc[:, known.any(axis=0)]
+        elif not labels.empty and not rows.all():
+            X = X[rows].reset_index(drop=True) if isinstance(X, pd.DataFrame) else X[np.flatnonzero(rows)]
+            labels, lost = labels[rows].reset_index(drop=True), int((~rows).sum())
+            verb, whose = ("is", "its") if lost == 1 else ("are", "their")
+            notes.append(f"{lost} of {len(rows)} rows {verb} left out: all of {whose} labels are unknown.")
+        Y, classes = label_table(labels, path=self.path)
+        return Dataset(X, Y, feature_names, classes, self.name, notes)
+
+    def _choose(self, parameter: str, names: list[str], labels: Collection[str] = ()) -> list[str]:
+        """Return the names of the columns of one parameter, none of which may be one of `labels`."""
+        given = self._present(getattr(self, parameter), names)
+        chosen = [_find(column, names, parameter, self.path) for column in given]
+        if label := next((name for name in chosen if name in labels), None):
+            raise ValueError(f"`{parameter}` names the column {label!r}, which is one of the targets.")
+        return chosen
+
+    def _present(self, given: Any, names: list[str]) -> Any:
+        """Return a list of columns, for a partial table without the names that it does not have."""
+        if not self.partial or isinstance(given, str | Path) or not isinstance(given, Iterable):
+            return given
+        return [column for column in given if not isinstance(column, str) or column in names]
+
+
+def choose_targets(
+    targets: Targets, names: Sequence[str], *, path: str | Path | None = None, relation: str | None = None
+) -> list[str]:
+    """Return the names of the labels, in the order of the table; `relation` is that of an ARFF file.
+
+    >>> columns = ["age", "mood", "pulse", "sleep"]
+    >>> choose_targets(["sleep", "mood"], columns), choose_targets(-2, columns)
+    (['mood', 'sleep'], ['pulse', 'sleep'])
+    >>> choose_targets(None, columns, relation="patients: -C 2")
+    ['age', 'mood']
+    """
+    names = list(names)
+    if targets is None:
+        return _declared_targets(names, path, relation)
+    if isinstance(targets, Path) or (isinstance(targets, str) and targets.lower().endswith(".xml")):
+        labels = read_mulan_labels(targets)
+        if absent := next((label for label in labels if label not in names), None):
+            hint = nearest(absent, names) or "."
+            raise DataError(f"names the label {absent!r}, but the data file has no such column{hint}", path=targets)
+        return [name for name in names if name in set(labels)]
+    if isinstance(targets, Integral) and not isinstance(targets, bool):
+        n = int(targets)
+        if n == 0 or abs(n) > len(names):
+            raise DataError(
+                f"`targets={n}` means the {'last' if n < 0 else 'first'} {abs(n)} columns, but there are {len(names)}. "
+                "Try targets=1, or targets=-1 for the last column.",
+                path=path,
+            )
+        return names[:n] if n > 0 else names[n:]
+    if not isinstance(targets, str | Sequence | np.ndarray | pd.Index):
+        raise TypeError(
+            f"`targets={targets!r}` must be names or positions of columns, a number of columns, or an .xml file, "
+            "e.g. targets=['mood', 'sleep'] or targets=-2."
+        )
+    chosen = [_find(target, names, "targets", path) for target in ([targets] if isinstance(targets, str) else targets)]
+    if twice := next((name for name in chosen if chosen.count(name) > 1), None):
+        raise ValueError(f"`targets` names the column {twice!r} twice.")
+    return [name for name in names if name in set(chosen)]
+
+
+def _find(column: Any, names: Sequence[str], parameter: str, path: str | Path | None) -> str:
+    """Return the name of a column that is given by name or position."""
+    if isinstance(column, Integral) and not isinstance(column, bool):
+        if -len(names) <= int(column) < len(names):
+            return names[int(column)]
+        raise DataError(f"`{parameter}`: there is no column {column}; columns are 0 to {len(names) - 1}.", path=path)
+    if column not in names:
+        hint = nearest(column, names) or f". Columns are {_shown(names)}."
+        raise DataError(f"`{parameter}`: there is no column {column!r}{hint}", path=path)
+    return column
+
+
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:SHOWN])) + (", …" if len(names) > SHOWN else "")
+
+
+def _declared_targets(names: list[str], path: str | Path | None, relation: str | None) -> list[str]:
+    """Return the labels that a list beside an ARFF file, or MEKA's option in its relation, names.
+
+    The list has the file's name, or that without ``-train`` or ``-test``. It comes first, because filters copy the
+    option into files that it does not fit.
+    """
+    some = names[-2:]
+    example = (
+        f"Name them, e.g. targets=[{', '.join(map(repr, some))}], or say targets=-{len(some)} for the last "
+        f"{len(some)}. The columns are {_shown(names)}."
+    )
+    if relation is None:
+        raise DataError(f"a table does not say which of its columns are labels. {example}", path=path)
+    stem = "" if path is None else file_stem(path)
+    for beside in (stem, re.sub(r"-(train|test)$", "", stem, flags=re.IGNORECASE)):
+        if path is not None and (xml := Path(path).with_name(f"{beside}.xml")).is_file():
+            return choose_targets(xml, names)
+    if option := _MEKA_OPTION.search(relation):
+        n = int(option.group(1))
+        if n == 0 or abs(n) >= len(names):
+            message = f"the relation says -C {n}, but there are {len(names)} columns. Name the labels: targets=[…]."
+            raise DataError(message, path=path)
+        return choose_targets(n, names)
+    raise DataError(
+        "nothing says which columns are labels: there is no .xml file of the same name beside it, and no -C in the "
+        f"relation. {example}",
+        path=path,
+    )
+
+
+def read_mulan_labels(path: str | Path) -> list[str]:
+    """Read the names of the labels from a Mulan label list, an XML file, with or without Mulan's namespace."""
+    content = read_bytes(path, LARGEST_LABEL_LIST + 1)
+    if len(content) > LARGEST_LABEL_LIST or b"<!DOCTYPE" in content.replace(b"\0", b""):  # entities can be harmful
+        raise DataError("is too large for a list of labels, or has a document type declaration: remove it.", path=path)
+    try:
+        root = ElementTree.fromstring(content)
+    except ElementTree.ParseError as error:
+        raise DataError(f"is not well-formed XML: {error}.", path=path, line=error.position[0]) from error
+    except (LookupError, ValueError) as error:
+        raise DataError(f"has an encoding that cannot be read: {error}.", path=path) from error
+    tags = [element.tag.rpartition("}")[2] for element in root.iter()]
+    labels = [element.get("name", "") for element in root.iter()][1:]
+    if tags != ["labels", *["label"] * len(labels)] or not labels:
+        raise DataError('this is not a Mulan label list: it must hold <labels>, and in it <label name="…">.', path=path)
+    if "" in labels:
+        raise DataError('a <label> has no name="…".', path=path)
+    if twice := next((label for label, count in Counter(labels).items() if count > 1), None):
+        raise DataError(f"the label {twice!r} is named twice.", path=path)
+    return labels

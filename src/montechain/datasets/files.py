@@ -26,12 +26,6 @@ SUFFIXES = {
     "feather": (".feather", ".arrow"),
 }
 """Formats that can be read, with their file suffixes."""
-INSTEAD = {
-    (".xls", ".ods", ".xlsb"): "Save the workbook as .xlsx or .csv first.",
-    (".libsvm", ".svm", ".svmlight"): "In Python, use X, y = sklearn.datasets.load_svmlight_file(path, "
-    "multilabel=True) and fit(X, [set(row) for row in y]).",
-}
-"""What to do with files of other formats."""
 COMPRESSIONS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 NEEDS = {"parquet": ("pyarrow", "parquet"), "feather": ("pyarrow", "parquet"), "excel": ("openpyxl", "excel")}
 """The library that a format needs, and the extra that installs it."""
@@ -54,16 +48,12 @@ def find_format(path: str | Path, format: str | None = None) -> str:
             if packing and name in NEEDS:
                 raise DataError(f"{name.capitalize()} files are already compressed; unpack this one first.", path=path)
             return name
-    if str(path).startswith("openml:"):
-        fetch = "frame = sklearn.datasets.fetch_openml(name, as_frame=True).frame"
-        raise DataError(f"in Python, use {fetch} and read_dataset(frame, targets=[...]).", path=path)
     check_input_path(path)
     known = ", ".join(suffix for endings in SUFFIXES.values() for suffix in endings)
     what = f"the suffix {suffix!r} is not a known format" if suffix else "the name has no suffix that tells the format"
-    instead = next((f" {hint}" for endings, hint in INSTEAD.items() if suffix in endings), "")
     raise DataError(
-        f"{what}.{instead} Known suffixes: {known}; text files may also end in .gz or .bz2. Otherwise name the format: "
-        'format="csv" (on the command line: --format csv).',
+        f"{what}. Known suffixes: {known}; text files may also end in .gz or .bz2. Otherwise name the format: "
+        'format="csv".',
         path=path,
     )
 
@@ -121,7 +111,7 @@ def read_text(path: str | Path, encoding: str = "utf-8") -> str:
         guess = "utf-16" if content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "latin-1"
         raise DataError(
             f"byte 0x{content[place]:02x} is not {encoding}. Name the encoding of the file, for example "
-            f"encoding={guess!r} (on the command line: --encoding {guess}).",
+            f"encoding={guess!r}.",
             path=path,
             line=1 + before.count(b"\n"),
         ) from error

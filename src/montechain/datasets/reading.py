@@ -13,14 +13,10 @@ import scipy.sparse as sp
 
 from montechain._columns import to_words
 from montechain.datasets.arff import ArffTable, read_arff
-from montechain.datasets.columns import MISSING_VALUES, ColumnTyper
-from montechain.datasets.dataset import Dataset
+from montechain.datasets.dataset import Dataset, Selection, Targets
 from montechain.datasets.files import file_stem, find_format
-from montechain.datasets.selection import Selection, Targets
-from montechain.datasets.tables import frame_columns, open_text, read_frame
+from montechain.datasets.tables import MISSING_VALUES, TextTable, frame_columns, read_frame
 from montechain.errors import DataError
-
-AS_WRITTEN = ("nominal", "text", "tags")
 
 
 def read_dataset(
@@ -41,7 +37,6 @@ def read_dataset(
     missing_values: Collection[str] = MISSING_VALUES,
     encoding: str = "utf-8",
     decimal: str = ".",
-    thousands: str | None = None,
     partial: bool = False,
 ) -> Dataset:
     r"""Read a data set from a file or a data frame.
@@ -87,9 +82,8 @@ def read_dataset(
         it.
     encoding : str, default="utf-8"
         Of a text file. A byte order mark is ignored.
-    decimal, thousands : str
-        How numbers are written: ``decimal=","`` for 1,5 and ``thousands=","`` for 1,234. Numbers with a comma are
-        refused unless one of the two is given.
+    decimal : {".", ","}, default="."
+        The decimal mark: ``decimal=","`` for 1,5. Numbers with a comma are refused otherwise.
     partial : bool, default=False
         For a source to be predicted: named columns that are absent are ignored, labels without a known value are
         left out, and every row is kept.
@@ -132,18 +126,15 @@ def read_dataset(
         )
     if found in ("excel", "parquet", "feather"):
         return _from_frame(frame_columns(read_frame(path, found, header, missing_values), path), selection)
-    typer = ColumnTyper(dict.fromkeys(numeric, "number"), missing_values, decimal, thousands, stray, path)
-    table = open_text(path, found, delimiter, header, encoding, missing_values, decimal, thousands)
+    table = TextTable(path, found, delimiter, header, encoding, missing_values, decimal, stray)
     labels, inputs = selection.split(table.names)
+    kinds = dict.fromkeys(numeric, "number")
     if typed is not None:
-        typer.kinds |= {name: "nominal" for name in table.names if name not in typed}
-    typer.kinds |= dict.fromkeys(labels, "label") | dict.fromkeys(nominal, "nominal")
-    typer.kinds |= dict.fromkeys(text, "text") | dict.fromkeys(tags, "tags")
-    typer.line_of = table.line_of
-    used = [*inputs, *labels]
-    cells = table.read(used, [name for name in table.names if typer.kinds.get(name) in AS_WRITTEN])
-    frame = pd.DataFrame({name: typer.column(cells[name], name) for name in used})
-    return selection.dataset(frame[inputs], frame[labels], inputs, typer.notes)
+        kinds |= {name: "nominal" for name in table.names if name not in typed}
+    kinds |= dict.fromkeys(labels, "label") | dict.fromkeys(nominal, "nominal")
+    kinds |= dict.fromkeys(text, "text") | dict.fromkeys(tags, "tags")
+    frame = table.read([*inputs, *labels], kinds)
+    return selection.dataset(frame[inputs], frame[labels], inputs, table.notes)
 
 
 def _from_frame(

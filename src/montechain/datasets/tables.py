@@ -1,4 +1,8 @@
-"""Tables before they are typed: the text of CSV and TSV files; the columns of other files and of data frames."""
+"""Tables of text, and the columns of other files and of data frames.
+
+A CSV or TSV file is read as text, and each column goes once through the typing pass, which finds numbers, dates, words
+or text. Notes say, in plain sentences, what was found that you may want to know about.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +12,32 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-import narwhals.stable.v1 as nw
+import numpy as np
 import pandas as pd
+from pandas.api import types
 
+from montechain._columns import DATE, MOSTLY_NUMBERS, describe_strays
 from montechain._frames import as_pandas, column_names, is_frame
-from montechain.datasets.columns import NUMBER
 from montechain.datasets.files import read_bytes, read_text, require_library
 from montechain.errors import DataError
 
+MISSING_VALUES = ("?", "NA", "N/A", "<NA>", "NaN", "nan", "None", "null", "NULL")
+"""Cells that mean "unknown", besides an empty one."""
+
+NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?)", re.ASCII | re.IGNORECASE)
+WHOLE = re.compile(r"[+-]?\d{1,19}", re.ASCII)
+CODE = re.compile(r"[+-]?0\d", re.ASCII)
+NUMBER_WITH_COMMA = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d*,\d+)")
+DATES_AS_LABELS = (
+    "the target {name!r} holds dates, such as {word!r}. Targets are classes: turn the dates into months, say, or make "
+    "each date a class with nominal=[{name!r}]."
+)
+BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_ROWS = 20
 SAMPLE_CHARACTERS = 1 << 16
@@ -37,92 +54,181 @@ if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
 
 
 @dataclass
-class RawTable:
-    """The text of a table whose columns have names and no types yet.
+class TextTable:
+    """A CSV or TSV file, whose columns have names when it is opened and types when they are read.
 
-    `read` returns some columns: numbers where pandas found them, except for those that the second argument names.
-    `line_of` returns the line of a row.
+    `read_dataset` describes the parameters. `notes` say, in plain sentences, what was found in the columns.
     """
 
-    names: list[str]
-    read: Callable[[list[str], Collection[str]], Any]
-    line_of: Callable[[int], int]
+    path: Path
+    format: str
+    delimiter: str | None
+    header: bool | None
+    encoding: str
+    missing_values: Collection[str]
+    decimal: str
+    stray: str
 
+    def __post_init__(self) -> None:
+        if self.decimal not in (".", ","):
+            raise ValueError(f"`decimal={self.decimal!r}` must be a point or a comma, as in decimal=','.")
+        if self.stray not in ("missing", "error"):
+            raise ValueError(f"`stray={self.stray!r}` must be 'missing' or 'error'.")
+        text = self.text = read_text(self.path, self.encoding)
+        self.notes: list[str] = []
+        if "\0" in text:
+            message = 'there is a NUL byte: this is not a text file, or it has an encoding such as encoding="utf-16".'
+            raise DataError(message, path=self.path, line=1 + text[: text.index("\0")].count("\n"))
+        sign = self.delimiter
+        if sign is None:
+            sign = "\t" if self.format == "tsv" else sniff_delimiter(text[:SAMPLE_CHARACTERS])
+        if not (len(sign) == 1 and sign.isascii() and sign not in '"\r\n\0'):
+            raise ValueError(f"`delimiter={sign!r}` must be one character, such as delimiter=';'.")
+        self.sign = sign
+        line, first = next(_records(text, sign, self.path), (None, []))
+        self.names = _column_names(first, self.header, self.missing_values, self.path, line)
+        self.start = 0 if self.header is False else 1
 
-def open_text(
-    path: Path,
-    format: str,
-    delimiter: str | None,
-    header: bool | None,
-    encoding: str,
-    missing: Collection[str],
-    decimal: str,
-    thousands: str | None,
-) -> RawTable:
-    """Return the table of a CSV or TSV file; `read_dataset` describes the parameters.
+    @cached_property
+    def records(self) -> list[tuple[int, list[str]]]:
+        """The rows, each with the line it begins in."""
+        return list(islice(_records(self.text, self.sign, self.path, len(self.names)), self.start, None))
 
-    Where nothing is odd, pandas reads it, which is quicker than Python's csv module.
-    """
-    text = read_text(path, encoding)
-    if "\0" in text:
-        message = 'there is a NUL byte: this is not a text file, or it has an encoding such as encoding="utf-16".'
-        raise DataError(message, path=path, line=1 + text[: text.index("\0")].count("\n"))
-    if delimiter is None:
-        delimiter = "\t" if format == "tsv" else sniff_delimiter(text[:SAMPLE_CHARACTERS])
-    if not (len(delimiter) == 1 and delimiter.isascii() and delimiter not in '"\r\n\0'):
-        raise ValueError(f"`delimiter={delimiter!r}` must be one character, such as delimiter=';'.")
-    line, first = next(_records(text, delimiter, path), (None, []))
-    names = _column_names(first, header, missing, path, line)
-    start = 0 if header is False else 1
+    def read(self, wanted: list[str], kinds: dict[str, str]) -> pd.DataFrame:
+        """Return some columns with their types.
 
-    @cache
-    def records() -> list[tuple[int, list[str]]]:
-        return list(islice(_records(text, delimiter, path, len(names)), start, None))
+        `kinds` says what is known of a column: "number", "nominal", "text", "label", which has no stray cells, or
+        "tags", which has no missing ones.
+        """
+        cells: Any = self._by_pandas([name for name, kind in kinds.items() if kind in ("nominal", "text", "tags")])
+        if cells is None or not len(cells):
+            if not self.records:
+                raise DataError("the table has a header line and no rows.", path=self.path)
+            columns = zip(*(row for _, row in self.records), strict=True)
+            cells = {name: pd.Series(column, dtype=object) for name, column in zip(self.names, columns, strict=True)}
+        return pd.DataFrame({name: self._column(cells[name], name, kinds.get(name, "any")) for name in wanted})
 
-    def by_pandas(as_written: Collection[str]) -> pd.DataFrame | None:
-        has_codes = re.search(rf"[{re.escape(delimiter)}\n][ +-]*0\d", f"\n{text}")  # such as 007
-        if len(names) == 1 or '"' in text or has_codes or thousands or any(map(NUMBER.fullmatch, missing)):
+    def _by_pandas(self, as_written: Collection[str]) -> pd.DataFrame | None:
+        """Return the cells, with numbers where they are not to be kept as written, if nothing is odd about the text.
+
+        This is quicker than Python's csv module.
+        """
+        has_codes = re.search(rf"[{re.escape(self.sign)}\n][ +-]*0\d", f"\n{self.text}")  # such as 007
+        if len(self.names) == 1 or '"' in self.text or has_codes or any(map(NUMBER.fullmatch, self.missing_values)):
             return None
         with suppress(pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, OverflowError, UnicodeError):
             frame = pd.read_csv(
-                io.BytesIO(text.encode()),
-                sep=delimiter,
-                header=0 if start else None,
-                names=names,
+                io.BytesIO(self.text.encode()),
+                sep=self.sign,
+                header=0 if self.start else None,
+                names=self.names,
                 dtype=dict.fromkeys(as_written, str),
-                skipinitialspace=delimiter != " ",
+                skipinitialspace=self.sign != " ",
                 keep_default_na=False,
-                na_values=["", *missing],
-                decimal=decimal,
+                na_values=["", *self.missing_values],
+                decimal=self.decimal,
                 low_memory=False,  # else a column could get another type in each piece of a large file
                 **EXACT_FLOATS,
             )
             # pandas refuses rows that are too long, but fills up those that are too short.
-            is_complete = text.count(delimiter) == (len(frame) + start) * (len(names) - 1)
+            is_complete = self.text.count(self.sign) == (len(frame) + self.start) * (len(self.names) - 1)
             return frame if is_complete and isinstance(frame.index, pd.RangeIndex) else None
         return None
 
-    def read(wanted: list[str], as_written: Collection[str]) -> Any:
-        frame = by_pandas(as_written)
-        if frame is not None and len(frame):
-            return frame
-        if not records():
-            raise DataError("the table has a header line and no rows.", path=path)
-        columns = dict(zip(names, zip(*(cells for _, cells in records()), strict=True), strict=True))
-        return {name: pd.Series(columns[name], dtype=object) for name in wanted}
+    def _column(self, cells: pd.Series, name: str, kind: str) -> Any:
+        """Return one column: integers, floats (NaN where missing), truth values, categories or strings."""
+        if types.is_bool_dtype(cells.dtype):
+            return cells.to_numpy()
+        if types.is_numeric_dtype(cells.dtype):
+            return self._finite(cells.to_numpy(np.float64 if cells.dtype == np.uint64 else None), name)
+        codes, words = self._words(cells)
+        if kind == "tags":
+            return np.array([*words, ""], dtype=object)[codes]
+        if kind not in ("text", "nominal"):
+            if not words:
+                return np.full(len(codes), np.nan)
+            column = self._numbers(words, codes, name, kind)
+            if column is not None:
+                return column
+            if BOOLEANS.keys() >= set(words):
+                truths = pd.array([*map(BOOLEANS.__getitem__, words), None], dtype="boolean")[codes]
+                if kind == "label" and truths.isna().any():
+                    return truths
+                return truths.to_numpy(np.float64 if truths.isna().any() else bool, na_value=np.nan)
+            if all(map(DATE.match, words)):
+                if kind == "label":
+                    self._refuse(DATES_AS_LABELS.format(name=name, word=words[0]))
+                self.notes.append(f"column {name!r} looks like dates, such as {words[0]!r}.")
+                kind = "text"  # `TableEncoder` makes dates of it, always in the format of the training rows
+        if kind == "text":
+            return pd.array(np.array([*words, None], dtype=object)[codes], dtype="string")
+        order = sorted(range(len(words)), key=words.__getitem__)
+        categories = pd.Index([words[code] for code in order], dtype=None if words else object)
+        return pd.Categorical.from_codes(np.append(np.argsort(order), -1)[codes], categories=categories)
 
-    return RawTable(names, read, lambda row: records()[row][0])
+    def _words(self, cells: pd.Series) -> tuple[np.ndarray, list[str]]:
+        """Return a code for each cell, -1 where it is missing, and the distinct words."""
+        codes, found = pd.factorize(cells)
+        words = [str(word).strip() for word in found.tolist()]  # pandas may have found truth values
+        known = [None if not word or word in self.missing_values else word for word in words]
+        place, distinct = pd.factorize(np.array([*known, None], dtype=object))  # strings may now be equal
+        return place[codes], distinct.tolist()
+
+    def _refuse(self, message: str, row: int | None = None) -> NoReturn:
+        """Raise an error that names the file and, if it is known, the line."""
+        raise DataError(message, path=self.path, line=None if row is None else self.records[row][0])
+
+    def _numbers(self, words: list[str], codes: np.ndarray, name: str, kind: str) -> Any:
+        """Return numbers if all cells but a few strays are such; None for a column of something else."""
+        # Point and comma change places, so that 1.5 is not a number where 1,5 is one.
+        plain = words if self.decimal == "." else [word.translate({44: ".", 46: ","}) for word in words]
+        is_number = np.array([NUMBER.fullmatch(word) is not None for word in plain])
+        strays = np.flatnonzero(~np.append(is_number, True)[codes])
+        if kind != "number":
+            odd = [word for word, number in zip(words, is_number, strict=True) if not number]
+            if odd and all(map(NUMBER_WITH_COMMA.fullmatch, odd)):
+                self._refuse(
+                    f"column {name!r} holds numbers with a comma, such as {odd[0]!r}. If it is the decimal mark, say "
+                    'decimal=",". Remove what separates thousands from the file. To keep the cells as written, say '
+                    f"nominal=[{name!r}].",
+                    int(strays[0]),
+                )
+            is_code = any(CODE.match(word) for word, number in zip(plain, is_number, strict=True) if number)
+            if is_code or len(strays) > (0 if kind == "label" else (1 - MOSTLY_NUMBERS) * (codes >= 0).sum()):
+                return None
+        if len(strays):
+            self._note_strays(strays, codes, words, name)
+        elif (codes >= 0).all() and all(map(WHOLE.fullmatch, plain)):
+            with suppress(OverflowError):  # more than 64 bits
+                return np.array([*map(int, plain)], dtype=np.int64)[codes]
+        values = [float(word) if number else np.nan for word, number in zip(plain, is_number, strict=True)]
+        return self._finite(np.array([*values, np.nan])[codes], name)
+
+    def _finite(self, numbers: np.ndarray, name: str) -> np.ndarray:
+        for row in np.flatnonzero(np.isinf(numbers))[:1]:
+            self._refuse(
+                f"column {name!r} is infinite in row {row + 1}. Leave the cell empty if its value is not known, or "
+                f"leave the column out with drop=[{name!r}].",
+                int(row),
+            )
+        return numbers
+
+    def _note_strays(self, strays: np.ndarray, codes: np.ndarray, words: list[str], name: str) -> None:
+        held = [(f"line {self.records[row][0]}", words[codes[row]]) for row in strays.tolist()]
+        note = describe_strays(name, held, int((codes >= 0).sum()))
+        if self.stray == "error":
+            what_to_do = "Correct or empty such cells, or treat them as missing with stray='missing'."
+            self._refuse(f"{note} {what_to_do}", int(strays[0]))
+        self.notes.append(f"{note} What is not a number is treated as missing.")
 
 
 def frame_columns(frame: Any, path: Path | None = None) -> dict[str, Callable[[], pd.Series]]:
     """Return functions that return the columns of a frame of any library, by name; its index is left out."""
-    if not is_frame(frame, lazy=True):
-        kind = type(frame).__name__
-        raise TypeError(
-            f"`source` is a {kind}; it must be the path of a file or a data frame (pandas, polars, pyarrow, ...)."
-        )
     if not is_frame(frame):
-        frame = nw.from_native(frame).collect().to_native()
+        raise TypeError(
+            f"`source` is a {type(frame).__name__}; it must be the path of a file or a data frame (pandas, polars, "
+            "pyarrow, ...). Call collect() on a lazy frame."
+        )
     own = column_names(frame)
     names = [str(name) for name in own]
     if not names or not len(frame):
@@ -211,12 +317,12 @@ def _column_names(
     if header is False:
         return [f"column_{position}" for position in range(len(first))]
     names = [name.strip() or f"column_{position}" for position, name in enumerate(first)]
-    without = "If the file has no header line, say header=False (on the command line: --no-header)."
+    without = "If the file has no header line, say header=False."
     for position, name in enumerate(names):
         if header is None and (name in missing or (NUMBER.fullmatch(name) and not name.isdigit())):
             raise DataError(
                 f"the first line looks like data: {name!r} is an odd name for a column. {without} If it is a header, "
-                "say header=True (--header).",
+                "say header=True.",
                 path=path,
                 line=line,
             )

@@ -1,17 +1,17 @@
-"""Compare methods on the folds of a data set."""
+"""Compare methods on the folds of a data set: train once, predict once, compute every measure from that prediction."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import marshal
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from functools import partial
+from functools import cache, partial
 from numbers import Integral
 from pathlib import Path
-from types import FunctionType
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import joblib
@@ -19,12 +19,116 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
+from montechain._compilation import watch_compilation
 from montechain.datasets import Dataset
+from montechain.estimators import ChainClassifier
 from montechain.estimators.table import TableClassifier
 from montechain.evaluation.folds import LabelStratifiedKFold
 from montechain.evaluation.jobs import DNF, OK, Job, ResultStore, run_jobs
-from montechain.evaluation.measures import MEASURES, check_measures, measure_fold
 from montechain.methods import Method, find_method, make_method
+from montechain.metrics import SCORERS
+from montechain.targets import factorise
+
+
+class Measure(NamedTuple):
+    """What a measure means; `scorer` names one of `montechain.metrics`."""
+
+    description: str
+    scorer: str = ""
+    greater_is_better: bool = True
+
+
+MEASURES: dict[str, Measure] = {
+    "exact_match": Measure("share of rows whose known labels are all correct", "exact_match"),
+    "hamming_score": Measure("share of known labels that are correct", "hamming"),
+    "f1_instance": Measure("F1 of the relevant labels, mean over rows", "f1_instance"),
+    "f1_micro": Measure("F1 of the relevant labels, over all cells", "f1_micro"),
+    "f1_macro": Measure("F1 of the relevant labels, mean over labels", "f1_macro"),
+    "f1_class": Measure("F1 of each class, mean over the classes of a label, then over labels", "f1_class"),
+    "jaccard": Measure("Jaccard index of the relevant labels, mean over rows", "jaccard"),
+    "joint_log_likelihood": Measure("mean log p(true label vector | x)", "joint_log_loss"),
+    "set_calibration_error": Measure(
+        "distance between confidence in whole vectors and exact match", "set_calibration_error", False
+    ),
+    "certified": Measure("share of rows whose prediction is proven optimal under the model"),
+    "fit_seconds": Measure("wall-clock time of fit, with the encoding of the inputs", greater_is_better=False),
+    "predict_seconds": Measure("wall-clock time of predicting all test rows", greater_is_better=False),
+}
+"""Every measure by name."""
+
+
+def measure_fold(model: Any, dataset: Dataset, parts: tuple[Any, Any]) -> dict[str, Any]:
+    """Train a model on one part of a data set and test it on the other.
+
+    `parts` are two data sets, or two arrays of positions in `dataset`. The prediction is that of `decide` where the
+    model has it, else that of `predict`.
+
+    Returns
+    -------
+    dict
+        ``values``, None where a measure is not defined, and ``notes`` that say why.
+    """
+    if type(getattr(model, "classifier", model)).__module__.startswith("montechain."):
+        _warm_up()
+    train, test = (part if isinstance(part, Dataset) else dataset.take(part) for part in parts)
+    values: dict[str, float | None] = {}
+    model, values["fit_seconds"] = _timed(model.fit, train.X, train.Y)
+    answer, values["predict_seconds"] = _timed(getattr(model, "decide", model.predict), test.X)
+    predictions = _cached(model, answer, test)
+    notes: dict[str, str] = {}
+    for name in MEASURES:
+        if name not in values:
+            try:
+                values[name] = _measured(name, predictions, test)
+            except Exception as error:  # this method or these labels do not have this measure
+                values[name], notes[name] = None, f"{type(error).__name__}: {error}"
+    return {"values": values, "notes": notes}
+
+
+@cache
+def _warm_up() -> None:
+    """Load the solver that most methods use, once per process, so that no method's time includes it."""
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    ChainClassifier().fit(X, (X[:, :3] > 0).astype(int))
+
+
+def _measured(name: str, predictions: Any, test: Dataset) -> float:
+    if name == "certified":
+        if not hasattr(predictions, "decide"):
+            raise TypeError("this method certifies nothing: it has no method decide")
+        return float(np.mean(predictions.decide(test.X).certified))
+    measure = MEASURES[name]
+    # Scorers turn every measure into "greater is better", but a log-likelihood already is.
+    sign = 1.0 if measure.greater_is_better else -1.0
+    value = sign * SCORERS[measure.scorer](predictions, test.X, test.Y)
+    if np.isnan(value):
+        raise ValueError("the value is not a number")
+    return float(value) + 0.0
+
+
+def _cached(model: Any, answer: Any, test: Dataset) -> SimpleNamespace:
+    """Return what scorers take for a classifier, whose answers are those of the one prediction."""
+    inner = getattr(model, "classifier_", model)
+    found = SimpleNamespace(
+        predict=lambda X: getattr(answer, "labels", answer),
+        unknown=getattr(inner, "unknown", None),
+        loss=getattr(inner, "loss", None),
+        classes_=[factorise(np.array([*own, None], dtype=object)[:-1])[0] for own in test.classes],
+    )
+    if hasattr(model, "decide"):
+        found.decide = lambda X: answer
+    if hasattr(model, "log_joint"):
+        found.log_joint = model.log_joint
+    return found
+
+
+def _timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+    """Return a result and the seconds it took, without the compilation of kernels."""
+    started = time.perf_counter()
+    with watch_compilation() as compilation:
+        result = function(*arguments)
+    return result, time.perf_counter() - started - compilation.seconds
+
 
 COLUMNS = ["dataset", "method", "fold", "measure", "value", "status", "reason", "seed", "parameters", "protocol"]
 
@@ -35,9 +139,6 @@ def evaluate(
     *,
     folds: Any = 5,
     seed: int = 0,
-    estimator: Any = None,
-    loss: Any = None,
-    measures: Iterable[str] | None = None,
     encoder: Any = None,
     store: ResultStore | str | Path | None = None,
     retry: bool = False,
@@ -55,26 +156,21 @@ def evaluate(
     ----------
     dataset : Dataset
     methods : str, sequence of str, or mapping of str to methods or estimators
-        Names that `make_method` knows; or your own names, each with a `Method` or an unfitted estimator. A
-        `random_state` of None is replaced by the seed of the fold.
+        Names that `make_method` knows; or your own names, each with a `Method` or an unfitted estimator, such as
+        ``{"CC": make_method("CC", "svm")}``. A `random_state` of None is replaced by the seed of the fold.
     folds : int, "official" or splitter, default=5
         A number of `LabelStratifiedKFold`; the split the data set was published with; or any scikit-learn splitter.
         A splitter whose `random_state` is None gets `seed`.
     seed : int, default=0
         The seed of a fold is derived from it, the data and the fold's number. All methods share it, so a result does
         not depend on the other methods, and methods that draw an order draw the same one.
-    estimator : {"logistic", "svm"}, estimator or None, default=None
-        The base classifier of named methods; see `make_method`.
-    loss : str, Loss or callable, optional
-        The loss that named methods minimise; see `make_method`.
-    measures : iterable of str, optional
-        Names from `MEASURES`; all of them by default.
     encoder : transformer, "passthrough" or None, default=None
         Turns the inputs into numbers; None is a `TableEncoder`. With ``"passthrough"`` methods get the inputs as
         they are.
     store : ResultStore or path, optional
         A folder of results. Finished folds are written at once and are not computed again, so an interrupted
-        run resumes where it stopped. Results of another version of montechain are not used.
+        run resumes where it stopped. Results of another version of montechain are not used. A method that cannot
+        be pickled, such as one with a lambda, is always computed again.
     retry : bool, default=False
         Run again what failed before.
     time_limit : float, optional
@@ -87,7 +183,7 @@ def evaluate(
     Returns
     -------
     data frame
-        One row for each fold, method and measure, in this order, with the columns `dataset`, `method`, `fold`,
+        One row for each fold, method and measure of `MEASURES`, in this order, with `dataset`, `method`, `fold`,
         `measure`, `value`, `status` ("ok", "undefined" or "DNF"), `reason`, `seed`, `parameters` and `protocol`.
 
     Examples
@@ -96,32 +192,22 @@ def evaluate(
     >>> X = pd.DataFrame({"x": np.arange(40.0)})
     >>> Y = pd.DataFrame({"low": (X["x"] < 20).astype(int), "high": (X["x"] > 30).astype(int)})
     >>> data = Dataset(X, Y, ["x"], [[0, 1], [0, 1]], name="numbers")
-    >>> results = evaluate(data, {"tree": DecisionTreeClassifier()}, folds=2, measures=["jaccard"])
+    >>> results = evaluate(data, {"tree": DecisionTreeClassifier()}, folds=2).query("measure == 'jaccard'")
     >>> results[["method", "fold", "measure", "value"]].round(2).to_numpy().tolist()
     [['tree', 0, 'jaccard', 0.9], ['tree', 1, 'jaccard', 0.9]]
     """
-    wanted = check_measures(measures)
     if store is not None and not isinstance(store, ResultStore):
         store = ResultStore(store)
-    jobs = fold_jobs(dataset, methods, folds=folds, seed=seed, estimator=estimator, loss=loss, encoder=encoder)
+    jobs = fold_jobs(dataset, methods, folds=folds, seed=seed, encoder=encoder)
 
     def on_done(number: int, outcome: dict[str, Any]) -> None:
-        on_result(_results_table([jobs[number]], [outcome], wanted))
+        on_result(_results_table([jobs[number]], [outcome]))
 
     outcomes = run_jobs(jobs, store=store, retry=retry, time_limit=time_limit, n_jobs=n_jobs, on_done=on_done)
-    return _results_table(jobs, outcomes, wanted)
+    return _results_table(jobs, outcomes)
 
 
-def fold_jobs(
-    dataset: Dataset,
-    methods: Any,
-    *,
-    folds: Any = 5,
-    seed: int = 0,
-    estimator: Any = None,
-    loss: Any = None,
-    encoder: Any = None,
-) -> list[Job]:
+def fold_jobs(dataset: Dataset, methods: Any, *, folds: Any = 5, seed: int = 0, encoder: Any = None) -> list[Job]:
     """Return the jobs of `evaluate`, fold by fold, for `run_jobs`; parameters as there."""
     named = _check_methods(methods)
     if isinstance(folds, str) and folds == "official":
@@ -136,39 +222,47 @@ def fold_jobs(
         splits = [(np.asarray(train), np.asarray(test)) for train, test in folds.split(dataset.X, dataset.Y)]
         rows = [part for split in splits for part in split]
     hashed = hashlib.sha256(b"|".join(np.int64(part).tobytes() for part in rows)).hexdigest()[:16]
-    described = encoder if encoder == "passthrough" or encoder is None else describe_parameters(encoder)
-    protocol = f"{' '.join(repr(folds).split())}, rows {hashed}, encoder {described or 'default'}"
-
-    def model(given: Any, seed: int | None) -> Any:
-        if isinstance(given, Method):
-            return make_method(given, estimator, loss=loss, random_state=seed)
-        return _with_seed(clone(given), seed)
-
+    protocol = f"{_text(folds)}, rows {hashed}, encoder {'default' if encoder is None else _text(encoder)}"
     jobs = []
-    parameters = {name: describe_parameters(model(given, None)) for name, given in named.items()}
     for fold, parts in enumerate(splits):
-        for name, given in named.items():
-            own = model(given, fold_seed(seed, contents, fold))
+        for name, model in named.items():
+            own = _with_seed(clone(model), fold_seed(seed, contents, fold))
             if encoder != "passthrough":
                 own = TableClassifier(own, encoder=None if encoder is None else clone(encoder))
-            known = {"method": name, "fold": fold, "seed": seed, "parameters": parameters[name], "protocol": protocol}
+            known = {"method": name, "fold": fold, "seed": seed, "parameters": _text(model), "protocol": protocol}
             run, labels = partial(measure_fold, own, dataset, parts), {"dataset": dataset.name, **known}
-            jobs.append(Job({"data": contents, **known}, run, labels))
+            jobs.append(Job({**known, "data": contents, "model": _model_hash(own)}, run, labels))
     return jobs
 
 
-def _results_table(jobs: Sequence[Job], outcomes: Sequence[dict[str, Any]], measures: list[str]) -> pd.DataFrame:
+def _text(value: Any) -> str:
+    return " ".join(repr(value).split())
+
+
+def _model_hash(model: Any) -> str:
+    """Return a hash of the parameters that change predictions; a new one at each call if they cannot be pickled."""
+    parameters = model.get_params(deep=True) if hasattr(model, "get_params") else {}
+    kept = {
+        name: type(value).__name__ if hasattr(value, "get_params") else value  # its parameters have names of their own
+        for name, value in {"": model, **parameters}.items()
+        if name.rsplit("__", 1)[-1] not in ("n_jobs", "verbose")
+    }
+    try:
+        return joblib.hash(kept)
+    except Exception:  # pickling may raise anything
+        return uuid4().hex
+
+
+def _results_table(jobs: Sequence[Job], outcomes: Sequence[dict[str, Any]]) -> pd.DataFrame:
     """Return the outcomes of `fold_jobs` as the tidy table that `evaluate` returns."""
     rows = []
     for job, outcome in zip(jobs, outcomes, strict=True):
-        for measure in measures:
-            row = {**job.labels, "measure": measure, "value": None, "status": DNF, "reason": outcome.get("reason", "")}
-            if outcome["status"] == OK:
-                found = outcome["values"]
-                row["value"] = found["values"].get(measure)
-                row["status"] = "undefined" if row["value"] is None else OK
-                row["reason"] = found["notes"].get(measure, "")
-            rows.append(row)
+        found = outcome.get("values", {"values": {}, "notes": dict.fromkeys(MEASURES, outcome.get("reason", ""))})
+        for measure in MEASURES:
+            value = found["values"].get(measure)
+            status = DNF if outcome["status"] == DNF else "undefined" if value is None else OK
+            row = {"measure": measure, "value": value, "status": status, "reason": found["notes"].get(measure, "")}
+            rows.append({**job.labels, **row})
     return pd.DataFrame(rows, columns=COLUMNS).astype({"value": "float64"})
 
 
@@ -230,33 +324,6 @@ def fingerprint(dataset: Dataset) -> str:
     return found.hexdigest()[:16]
 
 
-def describe_parameters(model: Any) -> str:
-    """Return the type and parameters of an estimator as JSON.
-
-    Functions are described by their code, so a changed function of the same name gives another text. Parameters
-    that do not change predictions, `n_jobs` and `verbose`, are left out.
-    """
-    parameters = model.get_params(deep=True).items()
-    kept = {name: value for name, value in parameters if name.rsplit("__", 1)[-1] not in ("n_jobs", "verbose")}
-    return json.dumps({"type": type(model).__name__, **kept}, sort_keys=True, default=_described)
-
-
-def _described(value: Any) -> Any:
-    """Return something that JSON can hold and that differs between different values."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if hasattr(value, "get_params"):  # the parameters of parts are listed under their own names
-        return type(value).__name__
-    if isinstance(value, FunctionType):
-        closure = [cell.cell_contents for cell in value.__closure__ or () if cell.cell_contents is not value]
-        # Version 2 of the format has no references, which differ between processes.
-        return [value.__qualname__, marshal.dumps(value.__code__, 2).hex(), value.__defaults__, closure]
-    try:
-        return [type(value).__qualname__, joblib.hash(value)]
-    except Exception:  # pickling may raise anything; a value that cannot be pickled equals no other
-        return [type(value).__qualname__, uuid4().hex]
-
-
 def _with_seed(method: Any, seed: int | None) -> Any:
     """Set every seed that is None: the estimator's own or, if it has none, those of its parts."""
     parameters = method.get_params(deep=True)
@@ -266,16 +333,17 @@ def _with_seed(method: Any, seed: int | None) -> Any:
 
 
 def _check_methods(methods: Any) -> dict[str, Any]:
-    if isinstance(methods, Mapping):
-        found = {str(name): given for name, given in methods.items()}
-        for name, given in found.items():
-            if not isinstance(given, Method) and not all(hasattr(given, p) for p in ("fit", "predict", "get_params")):
-                raise TypeError(f"`methods` has {name!r}: {given!r}, which is not an estimator with fit and predict.")
-    else:
-        chosen = map(find_method, [methods] if isinstance(methods, str) else methods)
-        found = {method.name: method for method in chosen}
-    if not found:
+    """Return the methods as estimators, by name."""
+    if not isinstance(methods, Mapping):
+        methods = {
+            method.name: method for method in map(find_method, [methods] if isinstance(methods, str) else methods)
+        }
+    if not methods:
         raise ValueError("`methods` is empty: name at least one, e.g. methods=['MCC'].")
+    found = {str(name): make_method(own) if isinstance(own, Method) else own for name, own in methods.items()}
+    for name, own in found.items():
+        if not all(hasattr(own, needed) for needed in ("fit", "predict", "get_params")):
+            raise TypeError(f"`methods` has {name!r}: {own!r}, which is not an estimator with fit and predict.")
     return found
 
 

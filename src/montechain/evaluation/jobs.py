@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import signal
 import threading
@@ -34,11 +33,6 @@ class Job:
     labels: dict[str, Any] = field(default_factory=dict)
 
 
-def digest(identity: Any) -> str:
-    """Return a short hash of something that JSON can hold."""
-    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:32]
-
-
 class ResultStore:
     """A folder with one JSON file for each finished job.
 
@@ -61,7 +55,7 @@ class ResultStore:
 
     def path(self, identity: dict[str, Any]) -> Path:
         """Return the file of a job, whether it exists or not."""
-        return self.folder / f"{digest([montechain.__version__, identity])}.json"
+        return self.folder / f"{joblib.hash([montechain.__version__, identity])}.json"
 
     def get(self, identity: dict[str, Any]) -> dict[str, Any] | None:
         """Return the outcome of a job, or None if it has not finished."""
