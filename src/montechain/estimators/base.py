@@ -23,7 +23,6 @@ from montechain._savable import require
 from montechain.distributions import Marginals
 from montechain.errors import EstimateWarning, NonFiniteError
 from montechain.estimators.checks import advice, is_finite, remembered, unchanged_on_failure
-from montechain.estimators.output import SetOutputMixin
 from montechain.inference import Decision, TopK
 from montechain.joint import JointModel
 from montechain.links.base import refuse_fit_params
@@ -59,7 +58,7 @@ class LazyGenerator:
         return getattr(self.generator, name)
 
 
-class MultiTargetClassifier(SetOutputMixin, ClassifierMixin, BaseEstimator):
+class MultiTargetClassifier(ClassifierMixin, BaseEstimator):
     """Base class of classifiers that predict several targets at once: their codec, and the container of predictions."""
 
     unknown: Any
@@ -77,8 +76,7 @@ class MultiTargetClassifier(SetOutputMixin, ClassifierMixin, BaseEstimator):
 
     def _decode(self, codes: np.ndarray, X: Any) -> Any:
         """Return codes in the user's classes and container, with the index of X."""
-        index = X.index if hasattr(X, "iloc") else None
-        return self.codec_.decode(codes, index=index, container=self._output_container)
+        return self.codec_.decode(codes, index=X.index if hasattr(X, "iloc") else None)
 
     @abstractmethod
     def predict(self, X: Any, *, given: Any = None) -> Any:
