@@ -195,7 +195,7 @@ class ChainModel(JointModel):
         # Bound to the labels in their order before, and now to the positions of the chain.
         own = loss if loss.is_exact_match else loss.bind(loss.classes_, self.order)
         found = self.inference.decide(self._tree(X, given), own, rng)
-        return found.with_labels(self.by_label(found.labels))
+        return found if self.is_in_order else found.with_labels(self.by_label(found.labels))
 
     def top_k(self, X, k, *, given=None):  # noqa: D102
         top = self.inference.top_k(self._tree(X, given), k)

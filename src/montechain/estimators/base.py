@@ -256,16 +256,16 @@ class JointClassifier(MultiTargetClassifier):
 
     def _decide(self, X: Any, given: Any, conditional: bool = False) -> Decision:
         """Return a decision; `conditional` if its expected loss and regret are wanted, too, given what is known."""
-        loss = self._bound_loss()
+        loss, is_framed = self._bound_loss(), self.codec_.is_frame
 
         def decide(model: JointModel, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> Decision:
             decision = model.decide(rows, loss=loss, given=known, rng=rng)
-            if known is None or not (conditional and loss.is_exact_match):
-                return decision
-            return model.conditional_on_given(decision, rows, known)
+            if known is not None and conditional and loss.is_exact_match:
+                decision = model.conditional_on_given(decision, rows, known)
+            return decision if is_framed else decision.with_labels(self.codec_.decode(decision.labels))
 
         decision = self._ask(decide, X, given)
-        return decision.with_labels(self._decode(decision.labels, X))
+        return decision.with_labels(self._decode(decision.labels, X)) if is_framed else decision
 
     def _ask(self, query: Callable[..., Any], X: Any, given: Any, **chunks: Any) -> Any:
         """Return ``query(model, rows, known, rng=...)`` for all rows; `given` is in the user's classes."""
