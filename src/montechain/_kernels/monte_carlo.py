@@ -122,7 +122,10 @@ def _draw_binary_rows(base, effects, given, rows, is_best, uniforms, start_greed
                 if vector[j] == 1:
                     active[n_active] = j
                     n_active += 1
-            while k < n_labels and (partial > best + TIE or best == -np.inf):
+            # How often the probability of the best vector goes into that of the prefix, and what divides the latter. To
+            # multiply takes less time than to add logarithms.
+            lead, divisor = math.exp(min(partial - best, 700.0)), 1.0
+            while k < n_labels:
                 odds = base[i, k]
                 for a in range(n_active):
                     odds += effects[k, active[a]]
@@ -132,15 +135,22 @@ def _draw_binary_rows(base, effects, given, rows, is_best, uniforms, start_greed
                 elif s < 0:
                     chosen = 1 if odds > TIE else 0
                 else:
-                    chosen = 0 if (1.0 if odds < 0.0 else small) / (1.0 + small) > uniforms[s, k] else 1
-                partial -= math.log1p(small)
+                    chosen = 0 if (1.0 if odds < 0.0 else small) > uniforms[s, k] * (1.0 + small) else 1
+                divisor *= 1.0 + small
                 if (chosen == 1) != (odds > 0.0):
                     partial -= abs(odds)
+                    lead *= small
+                if lead <= divisor:
+                    partial -= math.log(divisor)
+                    if partial <= best + TIE and best > -np.inf:
+                        break
+                    lead, divisor = math.exp(min(partial - best, 700.0)), 1.0
                 path[k] = chosen
                 if chosen == 1:
                     active[n_active] = k
                     n_active += 1
                 k += 1
+            partial -= math.log(divisor)
             if k == n_labels and (partial > best + TIE or best == -np.inf):
                 best = partial
                 for j in range(n_labels):
