@@ -94,7 +94,8 @@ def map_chunks(
         part = function(take_rows(X, rows), None if known is None else known[rows], rows.start)
         with lock:
             whole = _room_for(part, n_rows) if whole is None else whole
-        _write_rows(whole, part, rows)  # at once, so that no answer is in memory twice
+        for room, own in zip(_arrays(whole), _arrays(part), strict=True):
+            room[rows] = own  # at once, so that no answer is in memory twice
 
     chunks = list(row_blocks(n_rows, n_rows_each))
     if in_kernels:
@@ -117,14 +118,12 @@ def _room_for(part: Any, n_rows: int) -> Any:
     return type(part)(*(_room_for(getattr(part, field.name), n_rows) for field in fields(part)))
 
 
-def _write_rows(whole: Any, part: Any, rows: slice) -> None:
-    if isinstance(part, np.ndarray):
-        whole[rows] = part
-        return
-    names = () if isinstance(part, list) else [field.name for field in fields(part)]
-    pairs = [(getattr(whole, name), getattr(part, name)) for name in names] or zip(whole, part, strict=True)
-    for own, some in pairs:
-        _write_rows(own, some, rows)
+def _arrays(answer: Any) -> list[np.ndarray]:
+    """Return the arrays that an answer is made of."""
+    if isinstance(answer, np.ndarray):
+        return [answer]
+    parts = answer if isinstance(answer, list) else [getattr(answer, field.name) for field in fields(answer)]
+    return [array for part in parts for array in _arrays(part)]
 
 
 def join_rows(parts: list[Any]) -> Any:

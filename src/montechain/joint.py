@@ -24,7 +24,7 @@ from montechain.inference.decision import Decision, TopK
 from montechain.inference.enumeration import Effort, evidence
 from montechain.losses import Hamming, Loss
 from montechain.prefix_tree import ChainBase, PrefixTree
-from montechain.targets import CODE
+from montechain.targets import CODE, UNKNOWN
 
 ROWS_AT_ONCE = 256
 """Rows whose weighted label vectors are held in memory together."""
@@ -78,6 +78,10 @@ class JointModel(ABC):
         self, X: Any, given: np.ndarray, *, rng: np.random.Generator, residual: float = 1e-6
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return log p(known labels | x) and its relative error, each of shape (n,); `residual` is the one aimed at."""
+
+    def log_known(self, X: Any, codes: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
+        """Return log p(known labels | x) of `codes`, in which some labels may be unknown."""
+        return self.log_joint(X, codes) if (codes != UNKNOWN).all() else self.log_evidence(X, codes, rng=rng)[0]
 
     @abstractmethod
     def most_probable(self, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator) -> Decision:

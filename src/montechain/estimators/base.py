@@ -238,7 +238,7 @@ class JointClassifier(MultiTargetClassifier):
         codes = self.codec_.encode(y, n_rows=X.shape[0], allow_new=True)
         is_new = codes == NEW
         known = np.where(is_new, UNKNOWN, codes).astype(codes.dtype)[:, : len(self.codec_.classes)]
-        found = self._map(_log_joint, X, known)
+        found = self._map(lambda model, rows, own, rng: model.log_known(rows, own, rng=rng), X, known)
         return found - is_new.sum(axis=1) * np.log(2.0 * self.n_samples_seen_ + 1.0)
 
     def sample(self, X: Any, n_samples: int = 100, *, given: Any = None) -> np.ndarray:
@@ -379,8 +379,3 @@ class JointClassifier(MultiTargetClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._takes()[1]
         return tags
-
-
-def _log_joint(model: JointModel, rows: Any, codes: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
-    assert codes is not None
-    return model.log_joint(rows, codes) if (codes != UNKNOWN).all() else model.log_evidence(rows, codes, rng=rng)[0]
