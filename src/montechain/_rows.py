@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -85,18 +86,44 @@ def map_chunks(
     if n_rows <= n_rows_each:
         return function(X, known, 0)
 
-    def chunk(rows: slice) -> Any:
-        return function(take_rows(X, rows), None if known is None else known[rows], rows.start)
+    whole: Any = None
+    lock = Lock()
+
+    def chunk(rows: slice) -> None:
+        nonlocal whole
+        part = function(take_rows(X, rows), None if known is None else known[rows], rows.start)
+        with lock:
+            whole = _room_for(part, n_rows) if whole is None else whole
+        for room, own in zip(_arrays(whole), _arrays(part), strict=True):
+            room[rows] = own  # at once, so that no answer is in memory twice
 
     chunks = list(row_blocks(n_rows, n_rows_each))
     if in_kernels:
         with one_blas_thread():
-            parts = run_in_threads(chunk, chunks, n_jobs)
+            run_in_threads(chunk, chunks, n_jobs)
     elif count_threads(n_jobs) == 1:
-        parts = [chunk(rows) for rows in chunks]
+        for rows in chunks:
+            chunk(rows)
     else:
-        parts = Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(chunk)(rows) for rows in chunks)
-    return join_rows(parts)
+        Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(chunk)(rows) for rows in chunks)
+    return whole
+
+
+def _room_for(part: Any, n_rows: int) -> Any:
+    """Return empty arrays for `n_rows` rows, in the structure of the answer for some of them."""
+    if isinstance(part, np.ndarray):
+        return np.empty((n_rows, *part.shape[1:]), dtype=part.dtype)
+    if isinstance(part, list):
+        return [_room_for(own, n_rows) for own in part]
+    return type(part)(*(_room_for(getattr(part, field.name), n_rows) for field in fields(part)))
+
+
+def _arrays(answer: Any) -> list[np.ndarray]:
+    """Return the arrays that an answer is made of."""
+    if isinstance(answer, np.ndarray):
+        return [answer]
+    parts = answer if isinstance(answer, list) else [getattr(answer, field.name) for field in fields(answer)]
+    return [array for part in parts for array in _arrays(part)]
 
 
 def join_rows(parts: list[Any]) -> Any:

@@ -24,7 +24,7 @@ from montechain.inference.decision import Decision, TopK
 from montechain.inference.enumeration import Effort, evidence
 from montechain.losses import Hamming, Loss
 from montechain.prefix_tree import ChainBase, PrefixTree
-from montechain.targets import CODE
+from montechain.targets import CODE, UNKNOWN
 
 ROWS_AT_ONCE = 256
 """Rows whose weighted label vectors are held in memory together."""
@@ -78,6 +78,10 @@ class JointModel(ABC):
         self, X: Any, given: np.ndarray, *, rng: np.random.Generator, residual: float = 1e-6
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return log p(known labels | x) and its relative error, each of shape (n,); `residual` is the one aimed at."""
+
+    def log_known(self, X: Any, codes: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
+        """Return log p(known labels | x) of `codes`, in which some labels may be unknown."""
+        return self.log_joint(X, codes) if (codes != UNKNOWN).all() else self.log_evidence(X, codes, rng=rng)[0]
 
     @abstractmethod
     def most_probable(self, X: Any, *, given: np.ndarray | None = None, rng: np.random.Generator) -> Decision:
@@ -195,7 +199,7 @@ class ChainModel(JointModel):
         # Bound to the labels in their order before, and now to the positions of the chain.
         own = loss if loss.is_exact_match else loss.bind(loss.classes_, self.order)
         found = self.inference.decide(self._tree(X, given), own, rng)
-        return found.with_labels(self.by_label(found.labels))
+        return found if self.is_in_order else found.with_labels(self.by_label(found.labels))
 
     def top_k(self, X, k, *, given=None):  # noqa: D102
         top = self.inference.top_k(self._tree(X, given), k)

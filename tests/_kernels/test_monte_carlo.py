@@ -14,14 +14,14 @@ from reference import monte_carlo as reference
 
 
 @pytest.mark.parametrize("is_binary", [True, False])
-@given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans(), start_greedy=st.booleans())
+@given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans())
 @settings(deadline=None, max_examples=60)
-def test_equals_algorithm_3(is_binary, seed, is_known, start_greedy):
+def test_equals_algorithm_3(is_binary, seed, is_known):
     kind = {"most_classes": 2} if is_binary else {"most_classes": 4}
     chain, X, known, rng = random_case(seed, is_known=is_known, n_rows=2, **kind)
     uniforms = rng.random((int(rng.choice([1, 2, 7, 40])), chain.n_labels))
-    labels, log_proba, upper_bound = monte_carlo(*PrefixTree(chain, X, known).arrays, uniforms, start_greedy)
-    expected_labels, expected = reference.monte_carlo(chain, X, known, uniforms, start_greedy)
+    labels, log_proba, upper_bound = monte_carlo(*PrefixTree(chain, X, known).arrays, uniforms)
+    expected_labels, expected = reference.monte_carlo(chain, X, known, uniforms)
     np.testing.assert_array_equal(labels, expected_labels)
     np.testing.assert_allclose(log_proba, expected, rtol=0, atol=1e-10)
     # The bound holds, and is at least as sharp as that of the classes that no draw entered.
@@ -36,8 +36,8 @@ def test_probabilities_that_underflow_are_compared_by_their_logarithms():
     chain = random_linear_chain(rng, 6, scale=900.0)
     X, uniforms = rng.normal(size=(4, 3)), rng.random((10, 6))
     known = np.where(rng.random((4, 6)) < 0.5, 1, -1).astype(np.int32)
-    labels, log_proba, _ = monte_carlo(*chain.scores(X).arrays, known, uniforms, True)
-    expected, values = reference.monte_carlo(chain, X, known, uniforms, True)
+    labels, log_proba, _ = monte_carlo(*chain.scores(X).arrays, known, uniforms)
+    expected, values = reference.monte_carlo(chain, X, known, uniforms)
     np.testing.assert_array_equal(labels, expected)
     np.testing.assert_allclose(log_proba, values, rtol=1e-12, atol=1e-12)
     assert (values < -700.0).any()

@@ -103,7 +103,7 @@ def test_use(case):
 BUDGETS = [
     *(mc.BranchAndBound(**one) for one in ({"max_nodes": 0}, {"max_nodes": -5}, {"residual": -0.1}, {"residual": 1.0})),
     *(mc.Beam(width=width) for width in (0, 2.5)),
-    *(mc.MonteCarlo(**one) for one in ({"n_samples": -1}, {"initial": "gredy"}, {"decision": "marginal"})),
+    *(mc.MonteCarlo(**one) for one in ({"n_samples": -1}, {"decision": "marginal"})),
     *(mc.EpsilonApproximate(epsilon=epsilon) for epsilon in (-0.1, 1.5)),
     mc.Exhaustive(max_vectors=0),
 ]

@@ -15,7 +15,7 @@ STRATEGIES = [
     BranchAndBound(max_nodes=1),
     BranchAndBound(max_nodes=7),
     MonteCarlo(n_samples=20),
-    MonteCarlo(n_samples=5, initial="random"),
+    MonteCarlo(n_samples=5),
 ]
 """All strategies, some of them several times."""
 

@@ -350,7 +350,7 @@ def refusals():
         yield EpsilonApproximate(epsilon=value), rf"`epsilon={value!r}` of EpsilonApproximate must be .* from 0 to 1"
         yield BranchAndBound(residual=value), rf"`residual={value!r}` .* \[0, 1\)"
     yield BranchAndBound(residual=1.0), r"`residual=1.0` .* \[0, 1\)"
-    yield MonteCarlo(initial="gredy"), "`initial='gredy'` of MonteCarlo is not known; did you mean 'greedy'?"
+    yield MonteCarlo(decision="marginal"), "`decision='marginal'` of MonteCarlo is not known; did you mean 'marginals'?"
     yield MonteCarlo(decision=None), "`decision=None` .* is not known. Allowed are 'marginals' and 'best_sampled'"
 
 

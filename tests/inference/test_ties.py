@@ -52,31 +52,29 @@ def equal_chains():
 
 
 @pytest.mark.parametrize("generic", [False, True])
-@pytest.mark.parametrize("initial", ["greedy", "random"])
-def test_monte_carlo_keeps_the_first_of_equals(generic, initial):
+def test_monte_carlo_keeps_the_first_of_equals(generic):
     for chain in equal_chains():
         for seed in range(20):
-            found = MonteCarlo(n_samples=20, initial=initial).search(
+            found = MonteCarlo(n_samples=20).search(
                 PrefixTree(as_generic(chain) if generic else chain, np.ones((1, 5))), np.random.default_rng(seed)
             )
             uniforms = np.random.default_rng(seed).random((20, chain.n_labels))
-            expected, _ = monte_carlo.monte_carlo(chain, np.ones((1, 5)), None, uniforms, initial == "greedy")
+            expected, _ = monte_carlo.monte_carlo(chain, np.ones((1, 5)), None, uniforms)
             np.testing.assert_array_equal(found.labels, expected)
 
 
 @pytest.mark.parametrize("generic", [False, True])
-@pytest.mark.parametrize("initial", ["greedy", "random"])
-def test_algorithm_4_keeps_the_first_of_equals(generic, initial):
+def test_algorithm_4_keeps_the_first_of_equals(generic):
     rng = seeded()
     population = population_of([symmetric_chain(rng.permutation(4)) for _ in range(3)], inference=Exhaustive())
     shown = as_generic_population(population) if generic else population
     X, loss = np.zeros((1, 5)), bind_loss("exact_match", population.n_classes)
     for seed in range(20):
-        combination = Algorithm4(n_orders=3, n_samples=8, initial=initial)
+        combination = Algorithm4(n_orders=3, n_samples=8)
         found = combination.decide(shown, X, loss=loss, rng=np.random.default_rng(seed))
         draw = np.random.default_rng(seed)
         steps = population.draw_models(draw.random(3))
-        expected = algorithm_4.algorithm_4(population, X, None, steps, draw.random((3, 8, 4)), initial == "greedy")
+        expected = algorithm_4.algorithm_4(population, X, None, steps, draw.random((3, 8, 4)))
         np.testing.assert_array_equal(found.labels, expected)
 
 

@@ -8,7 +8,7 @@ from reference.greedy import greedy
 from reference.joint import TIE, log_joint, sample
 
 
-def algorithm_4(population, X, given, steps, uniforms, start_greedy):
+def algorithm_4(population, X, given, steps, uniforms):
     """Return the labels, by label, from the chains chosen (`steps`) and the uniform numbers of their draws."""
     answers = []
     for i in range(len(X)):
@@ -27,10 +27,8 @@ def algorithm_4(population, X, given, steps, uniforms, start_greedy):
 
             if t1 > 0:
                 z = y
-            elif start_greedy:
-                z = dict(zip(s.order, greedy(s, x, known)[0][0].tolist(), strict=True))
             else:
-                z = draw(0)
+                z = dict(zip(s.order, greedy(s, x, known)[0][0].tolist(), strict=True))
             for t2 in range(uniforms.shape[1]):
                 candidate = draw(t2)
                 if p(candidate) > p(z) + TIE:

@@ -11,10 +11,10 @@ from reference.greedy import greedy
 from reference.joint import TIE, log_classes, log_joint, sample
 
 
-def monte_carlo(chain, X, given, uniforms, start_greedy):
+def monte_carlo(chain, X, given, uniforms):
     """Return labels and log-probabilities from the draws that `uniforms`, of shape (S, L), gives each row."""
     drawn, _ = sample(chain, X, given, uniforms[None])
-    start = greedy(chain, X, given)[0] if start_greedy else drawn[:, 0]
+    start = greedy(chain, X, given)[0]
     labels, values = [], []
     for i in range(len(X)):
         y, value = start[i], log_joint(chain, X[i : i + 1], start[i : i + 1])[0]

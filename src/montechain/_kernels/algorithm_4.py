@@ -10,10 +10,10 @@ import numpy as np
 
 from montechain._kernels.compiling import njit
 from montechain._kernels.conditional import of_chain
-from montechain._kernels.monte_carlo import best_of_draws, follow, new_walk
+from montechain._kernels.monte_carlo import best_of_draws, new_walk, walk_down
 
 
-def algorithm_4(base, links, given, orders, chosen_orders, uniforms, start_greedy):
+def algorithm_4(base, links, given, orders, chosen_orders, uniforms):
     """Return the label vectors, int32 of shape (n, L), at which Algorithm 4 ends.
 
     Parameters
@@ -24,17 +24,15 @@ def algorithm_4(base, links, given, orders, chosen_orders, uniforms, start_greed
         The chain that is used in each step.
     uniforms : ndarray of shape (T, S, L)
         Uniform numbers in [0, 1): draw s of step t chooses the class of position k by ``uniforms[t, s, k]``.
-    start_greedy : bool
-        Whether the greedy vector under the first chosen order is the start; otherwise the first draw is.
     """
     labels = np.empty((len(base), orders.shape[1]), dtype=np.int32)
     known, z = np.full((2, orders.shape[1]), -1, dtype=np.int32)
-    _steps(base, links, given, orders, chosen_orders, uniforms, start_greedy, labels, known, z, new_walk(links))
+    _steps(base, links, given, orders, chosen_orders, uniforms, labels, known, z, new_walk(links))
     return labels
 
 
 @njit
-def _steps(base, links, given, orders, chosen_orders, uniforms, start_greedy, labels, known, z, walk):
+def _steps(base, links, given, orders, chosen_orders, uniforms, labels, known, z, walk):
     for i in range(len(base)):
         for t in range(len(chosen_orders)):
             order, own = orders[chosen_orders[t]], of_chain(links, chosen_orders[t])
@@ -42,8 +40,8 @@ def _steps(base, links, given, orders, chosen_orders, uniforms, start_greedy, la
                 if len(given):
                     known[k] = given[i, order[k]]
                 z[k] = labels[i, order[k]]
-            # The vector held in the positions of this chain, or the start.
-            follow(base[i], own, known, uniforms[t, 0, : len(order) if t == 0 else 0], start_greedy, z, walk)
+            if t == 0:  # the start is the greedy vector
+                walk_down(base[i], own, known, uniforms[0, 0, :0], -np.inf, z, walk)
             best_of_draws(base[i], own, known, uniforms[t], np.inf, z, walk)
             for k in range(len(order)):
                 labels[i, order[k]] = z[k]

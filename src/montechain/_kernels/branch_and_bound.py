@@ -1,9 +1,9 @@
 """The most probable label vector of a label-linear chain, with a proof or a bound.
 
-Two searches share the work: a depth-first one whose nodes are cheap, and, for rows that it does not settle, a
-best-first one, which is here. It looks ahead: a future label cannot contribute more than the best log-probability over
-the interval in which its scores can still fall. Such a node costs many times as much as one of the depth-first search.
-The two are compiled apart, since most data never need the second.
+Two depth-first searches share the work: a plain one whose nodes are cheap, and, for rows that it does not settle, the
+one that is here. It looks ahead: a future label cannot contribute more than the best log-probability over the interval
+in which its scores can still fall. Such a node costs many times as much as one of the plain search. The two are
+compiled apart, since most data never need the second.
 """
 
 from __future__ import annotations
@@ -15,11 +15,7 @@ import numpy as np
 from montechain._kernels.compiling import inner, njit
 from montechain._kernels.conditional import log_sigmoids, respond
 from montechain._kernels.depth_first import search_depth_first
-from montechain._kernels.heap import doubled, heap_pop, heap_push
 from montechain._kernels.ties import TIE
-
-DIVE_EVERY = 16
-"""One node in this many is followed down to a complete vector, to improve the best one found."""
 
 
 def most_probable(base, links, given, *, max_nodes, patience):
@@ -32,7 +28,7 @@ def most_probable(base, links, given, *, max_nodes, patience):
     max_nodes : int
         Maximum number of nodes expanded per row. The first vector is always completed.
     patience : int
-        Nodes after which the depth-first search gives way to the best-first one.
+        Nodes after which the plain search gives way to the one that looks ahead.
 
     Returns
     -------
@@ -45,7 +41,11 @@ def most_probable(base, links, given, *, max_nodes, patience):
     *found, complete, _ = search_depth_first(base, links, given, min(max_nodes, patience))
     unsettled = np.flatnonzero(~complete & (found[-1] < max_nodes))
     if len(unsettled):
-        search_best_first(base, links, given, max_nodes, unsettled, *found)
+        n_labels = len(links.n_classes)
+        low, high, scores = np.empty((3, n_labels + 1, base.shape[1]))
+        bounds, values = np.empty((2, n_labels, links.n_classes.max()))
+        path = (np.ascontiguousarray(links.effects.T), low, high, scores, bounds, values)
+        _look_ahead_in_rows(base, links, given, max_nodes, unsettled, tuple(found), path)
     return tuple(found)
 
 
@@ -126,176 +126,99 @@ def look_ahead(scores, low, high, links, known, depth, partial, enough):
     return bound - math.log(product)
 
 
-@njit(cache=False)
-def best_first(base_row, effects_by_class, links, known, low, high, max_nodes, best_labels, best_log, store):
-    """Search one row best-first, from the root, for a vector more probable than `best_log`.
+@inner
+def add_class(scores, depth, chosen, links, effects_by_class):
+    """Write to ``scores[depth + 1]`` the scores of later positions after class `chosen` of position `depth`."""
+    for w in range(links.score_start[depth + 1], scores.shape[1]):
+        scores[depth + 1, w] = scores[depth, w]
+        if chosen > 0:
+            scores[depth + 1, w] += effects_by_class[links.active_start[depth] + chosen - 1, w]
 
-    ``best_labels`` is overwritten when a better one is found. Every `DIVE_EVERY`-th node is followed down to a
-    complete vector, child by child, the others of each family staying open; so no node is expanded twice.
+
+@inner
+def search_ahead(base_row, links, known, max_nodes, best_labels, best_log, labels, log_proba, path):
+    """Search one row for a vector more probable than `best_log`, always the child of the largest bound first.
+
+    ``best_labels`` is overwritten when a better one is found; `labels`, `log_proba` and `path` are scratch space.
 
     Returns
     -------
     best_log : float
     bound : float
-        Largest of `best_log` and the bounds of the nodes still open. As a node's bound is at most its
-        parent's, this never rises from one expansion to the next.
+        Largest of `best_log` and the bounds of the nodes still open. As a node's bound is at most its parent's, this
+        never rises from one expansion to the next.
     nodes : int
         Number of nodes expanded.
-    store : tuple of arrays
-        The node store that was passed in, grown if it had to be.
     """
-    parent, chosen_class, depth_of, partial_of, bound_of, keys, items = store
-    n_classes, score_start = links.n_classes, links.score_start
-    n_labels = len(n_classes)
-    n_columns = score_start[n_labels]
-    scores, child_scores, kept_scores = np.empty(n_columns), np.empty(n_columns), np.empty(n_columns)
-    log_proba = np.empty(n_classes.max())
-    labels = np.empty(n_labels, dtype=np.int32)
-    parent[0] = -1
-    chosen_class[0] = 0
-    depth_of[0] = 0
-    partial_of[0] = 0.0
-    for w in range(n_columns):
-        scores[w] = base_row[w]
-    bound_of[0] = look_ahead(scores, low[0], high[0], links, known, 0, 0.0, best_log + TIE)
-    n_stored = 1
-    size = 0
-    if bound_of[0] > best_log + TIE:
-        heap_push(keys, items, 0, bound_of[0], 0)
-        size = 1
-    nodes = 0
-    n_popped = 0
-    node = -1
-    diving = False
-    while True:
-        open_bound = keys[0] if size > 0 else -np.inf
-        if diving:
-            open_bound = max(open_bound, bound_of[node])
-        elif open_bound <= best_log + TIE:
-            open_bound = best_log
-            break
+    # By depth: the scores after the prefix; the bounds of its children, those taken excepted, and their
+    # log-probabilities.
+    effects_by_class, low, high, scores, bounds, values = path
+    n_classes, last = links.n_classes, len(links.n_classes) - 1
+    depth = nodes = 0
+    partial = 0.0
+    for w in range(len(base_row)):
+        scores[0, w] = base_row[w]
+    bound = look_ahead(scores[0], low[0], high[0], links, known, 0, 0.0, best_log + TIE)
+    while bound > best_log + TIE:
         if nodes >= max_nodes:
-            break
-        if not diving:
-            node = heap_pop(keys, items, size)
-            size -= 1
-            n_popped += 1
-            depth = depth_of[node]
-            walk = node
-            for d in range(depth - 1, -1, -1):
-                labels[d] = chosen_class[walk]
-                walk = parent[walk]
-            for w in range(score_start[depth], n_columns):
-                scores[w] = base_row[w]
             for d in range(depth):
-                if labels[d] > 0:
-                    added = links.active_start[d] + labels[d] - 1
-                    for w in range(score_start[depth], n_columns):
-                        scores[w] += effects_by_class[added, w]
+                for c in range(n_classes[d]):
+                    bound = max(bound, bounds[d, c])
+            return best_log, bound, nodes
         nodes += 1
-        depth = depth_of[node]
-        first = score_start[depth]
-        last = score_start[depth + 1]
-        respond(scores[first:last], n_classes[depth], log_proba)
+        respond(scores[depth, links.score_start[depth] : links.score_start[depth + 1]], n_classes[depth], log_proba)
         known_class = known[depth] if len(known) else -1
-        dive_here = diving or n_popped % DIVE_EVERY == 0
-        dive_node = -1
-        diving = False
-        if n_stored + n_classes[depth] > len(parent):
-            parent, chosen_class, depth_of = doubled(parent), doubled(chosen_class), doubled(depth_of)
-            partial_of, bound_of = doubled(partial_of), doubled(bound_of)
-            keys, items = doubled(keys), doubled(items)
         for c in range(n_classes[depth]):
-            if known_class >= 0 and c != known_class:
+            bounds[depth, c] = -np.inf
+            value = partial + log_proba[c]
+            if not value > best_log + TIE or (known_class >= 0 and c != known_class):
                 continue
-            partial = partial_of[node] + log_proba[c]
-            if not partial > best_log + TIE:
-                continue
-            if depth == n_labels - 1:
-                best_log = partial
+            if depth == last:
+                best_log = value
                 labels[depth] = c
-                for d in range(n_labels):
+                for d in range(last + 1):
                     best_labels[d] = labels[d]
                 continue
-            if c == 0:
-                for w in range(last, n_columns):
-                    child_scores[w] = scores[w]
-            else:
-                added = links.active_start[depth] + c - 1
-                for w in range(last, n_columns):
-                    child_scores[w] = scores[w] + effects_by_class[added, w]
-            bound = look_ahead(
-                child_scores, low[depth + 1], high[depth + 1], links, known, depth + 1, partial, best_log + TIE
+            add_class(scores, depth, c, links, effects_by_class)
+            ahead = look_ahead(
+                scores[depth + 1], low[depth + 1], high[depth + 1], links, known, depth + 1, value, best_log + TIE
             )
             # A child's look-ahead may exceed its parent's by rounding; the parent's still holds.
-            bound = min(bound, bound_of[node])
-            if bound <= best_log + TIE:
-                continue
-            child = n_stored
-            n_stored += 1
-            parent[child] = node
-            chosen_class[child] = c
-            depth_of[child] = depth + 1
-            partial_of[child] = partial
-            bound_of[child] = bound
-            if dive_here and (dive_node < 0 or bound > bound_of[dive_node]):
-                if dive_node >= 0:
-                    heap_push(keys, items, size, bound_of[dive_node], dive_node)
-                    size += 1
-                dive_node = child
-                for w in range(last, n_columns):
-                    kept_scores[w] = child_scores[w]
-            else:
-                heap_push(keys, items, size, bound, child)
-                size += 1
-        if dive_node >= 0:
-            diving = True
-            node = dive_node
-            labels[depth] = chosen_class[node]
-            for w in range(last, n_columns):
-                scores[w] = kept_scores[w]
-    store = (parent, chosen_class, depth_of, partial_of, bound_of, keys, items)
-    return best_log, max(best_log, open_bound), nodes, store
-
-
-@njit(cache=False)
-def new_store(size):
-    """Return the arrays of the best-first search: parent, class, depth, partial and bound of nodes, and the heap."""
-    return (
-        np.empty(size, dtype=np.int64),
-        np.empty(size, dtype=np.int32),
-        np.empty(size, dtype=np.int32),
-        np.empty(size),
-        np.empty(size),
-        np.empty(size),
-        np.empty(size, dtype=np.int64),
-    )
+            values[depth, c], bounds[depth, c] = value, min(ahead, bound)
+        # Continue with the best child not yet taken, of this node or of one above it.
+        depth += 1
+        bound = -np.inf
+        while depth > 0 and not bound > best_log + TIE:
+            depth -= 1
+            chosen = 0
+            for c in range(n_classes[depth]):
+                if bounds[depth, c] > bounds[depth, chosen]:
+                    chosen = c
+            bound, partial = bounds[depth, chosen], values[depth, chosen]
+        if bound > best_log + TIE:
+            bounds[depth, chosen] = -np.inf
+            labels[depth] = chosen
+            add_class(scores, depth, chosen, links, effects_by_class)
+            depth += 1
+    return best_log, best_log, nodes
 
 
 @njit
-def search_best_first(base, links, given, max_nodes, rows, labels, log_proba, upper_bound, nodes):
-    """Go on with some `rows` where the depth-first search ended, and write to what it returned.
+def _look_ahead_in_rows(base, links, given, max_nodes, rows, found, path):
+    """Go on with some `rows` where the plain search ended, and write to what it `found`.
 
-    Parameters
-    ----------
-    max_nodes : int
-        Nodes expanded per row by both searches together, at most.
-    rows : int64 ndarray
-    labels, log_proba, upper_bound, nodes
-        As `search_depth_first` returned them, for all rows.
+    `max_nodes` are the nodes that both searches together may expand in a row.
     """
-    effects_by_class = np.ascontiguousarray(links.effects.T)
-    low = np.empty((len(links.n_classes) + 1, base.shape[1]))
-    high = np.empty_like(low)
-    store = new_store(1024)
-    known = np.empty(0, dtype=np.int32)
+    labels, log_proba, upper_bound, nodes = found
+    known, vector = np.empty(0, dtype=np.int32), np.empty_like(labels[0])
+    proba = np.empty(path[4].shape[1])
     for i in rows:
         if len(given):
             known = given[i]
         if len(given) or i == rows[0]:
-            fill_tails(links, known, low, high)
-        log_proba[i], bound, more, store = best_first(
-            base[i], effects_by_class, links, known, low, high, max_nodes - nodes[i], labels[i], log_proba[i], store
+            fill_tails(links, known, path[1], path[2])
+        log_proba[i], bound, more = search_ahead(
+            base[i], links, known, max_nodes - nodes[i], labels[i], log_proba[i], vector, proba, path
         )
         nodes[i] += more
         # What the first search proved still holds.

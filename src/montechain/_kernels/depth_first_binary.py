@@ -10,6 +10,8 @@ that leave there. Only for those that may be better than the best vector found, 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from montechain._kernels import lanes
@@ -41,11 +43,7 @@ def search_binary(base, effects, given, max_nodes):
     width = n_padded + N_LANES
     forward = np.zeros((n_labels, width))  # what a label adds to the log-odds of those after it
     forward[:, :n_labels] = effects.T
-    # Of eight greedy vectors side by side, each label's log-odds, class (0.0 or 1.0), and the probability of the vector
-    # that leaves here; then the same one by one, and 1.0 for known labels.
-    eight, rows = np.zeros((3, n_padded, N_LANES)), np.zeros((N_LANES, 4, width))
-    for table in (eight.swapaxes(1, 2), rows.swapaxes(0, 1)):
-        table[0, :, n_labels:], table[1, :, n_labels:] = CERTAIN, 1.0
+    eight, rows = (table.copy() for table in _tables(n_labels, n_padded, width))
     # The changes that make up the vectors on the stack: label, the change before; sign, and probability while open.
     stack = np.empty((2, n_labels * (n_labels + 1) + 2), dtype=np.uint64)
     numbers = np.empty(stack.shape)
@@ -54,6 +52,19 @@ def search_binary(base, effects, given, max_nodes):
         forward, eight, np.zeros((4, N_LANES)), rows, stack, numbers,
     )  # fmt: skip
     return labels, *np.log(proba), nodes, complete, tied
+
+
+@lru_cache
+def _tables(n_labels, n_padded, width):
+    """Return scratch space for eight rows, in which labels that stand for missing ones are certain.
+
+    Of eight greedy vectors side by side, each label's log-odds, class (0.0 or 1.0), and the probability of the vector
+    that leaves here; then the same one by one, and 1.0 for known labels.
+    """
+    eight, rows = np.zeros((3, n_padded, N_LANES)), np.zeros((N_LANES, 4, width))
+    for table in (eight.swapaxes(1, 2), rows.swapaxes(0, 1)):
+        table[0, :, n_labels:], table[1, :, n_labels:] = CERTAIN, 1.0
+    return eight, rows
 
 
 @njit(error_model="numpy")

@@ -21,8 +21,8 @@ PATIENCE = 512
 this takes less time than the draws do."""
 
 
-def monte_carlo(base, links, given, uniforms, start_greedy):
-    """Return the best of the start vector and the drawn ones, its log-probability and an upper bound.
+def monte_carlo(base, links, given, uniforms):
+    """Return the best of the greedy vector and the drawn ones, its log-probability and an upper bound.
 
     Parameters
     ----------
@@ -30,8 +30,6 @@ def monte_carlo(base, links, given, uniforms, start_greedy):
         See `montechain.prefix_tree.PrefixTree.arrays`.
     uniforms : ndarray of shape (S, L)
         Uniform numbers in [0, 1), the same for all rows.
-    start_greedy : bool
-        Whether the greedy vector is the start; otherwise the first draw is.
 
     Returns
     -------
@@ -43,21 +41,19 @@ def monte_carlo(base, links, given, uniforms, start_greedy):
     labels, log_proba, upper_bound, _, complete, tied = search_depth_first(base, links, given, PATIENCE)
     if not links.is_all_binary:
         found = (labels, log_proba, upper_bound)
-        _draw_rows(base, links, given, uniforms, start_greedy, found, new_walk(links))
+        _draw_rows(base, links, given, uniforms, found, new_walk(links))
         return found
     # The most probable vector is often the greedy one, or else among the draws: then it is the answer.
     odds = base + labels @ np.tril(links.effects, -1).T
     is_known = given >= 0 if len(given) else np.zeros((1, 1), dtype=bool)
-    is_greedy = start_greedy & complete & (((odds > TIE) == (labels == 1)) | is_known).all(axis=1)
+    is_greedy = complete & (((odds > TIE) == (labels == 1)) | is_known).all(axis=1)
     rows = np.flatnonzero(~is_greedy)
-    _draw_binary_rows(
-        base, links.effects, given, rows, complete & ~tied, uniforms, start_greedy, labels, log_proba, upper_bound
-    )
+    _draw_binary_rows(base, links.effects, given, rows, complete & ~tied, uniforms, labels, log_proba, upper_bound)
     return labels, log_proba, upper_bound
 
 
 @njit(error_model="numpy")
-def _draw_binary_rows(base, effects, given, rows, is_best, uniforms, start_greedy, labels, log_proba, upper_bound):
+def _draw_binary_rows(base, effects, given, rows, is_best, uniforms, labels, log_proba, upper_bound):
     """Draw for some rows of a binary chain, one vector after the other, and keep the first of the most probable ones.
 
     Parameters
@@ -112,7 +108,7 @@ def _draw_binary_rows(base, effects, given, rows, is_best, uniforms, start_greed
         if is_drawn:
             continue
         best = -np.inf
-        for s in range(-1 if start_greedy else 0, uniforms.shape[0]):
+        for s in range(-1, uniforms.shape[0]):
             start = k = leaves_at[s + 1]
             if k < n_labels and best > -np.inf and leaving[k] <= best + TIE:
                 continue
@@ -122,7 +118,10 @@ def _draw_binary_rows(base, effects, given, rows, is_best, uniforms, start_greed
                 if vector[j] == 1:
                     active[n_active] = j
                     n_active += 1
-            while k < n_labels and (partial > best + TIE or best == -np.inf):
+            # How often the probability of the best vector goes into that of the prefix, and what divides the latter. To
+            # multiply takes less time than to add logarithms.
+            lead, divisor = math.exp(min(partial - best, 700.0)), 1.0
+            while k < n_labels:
                 odds = base[i, k]
                 for a in range(n_active):
                     odds += effects[k, active[a]]
@@ -132,15 +131,22 @@ def _draw_binary_rows(base, effects, given, rows, is_best, uniforms, start_greed
                 elif s < 0:
                     chosen = 1 if odds > TIE else 0
                 else:
-                    chosen = 0 if (1.0 if odds < 0.0 else small) / (1.0 + small) > uniforms[s, k] else 1
-                partial -= math.log1p(small)
+                    chosen = 0 if (1.0 if odds < 0.0 else small) > uniforms[s, k] * (1.0 + small) else 1
+                divisor *= 1.0 + small
                 if (chosen == 1) != (odds > 0.0):
                     partial -= abs(odds)
+                    lead *= small
+                if lead <= divisor:
+                    partial -= math.log(divisor)
+                    if partial <= best + TIE and best > -np.inf:
+                        break
+                    lead, divisor = math.exp(min(partial - best, 700.0)), 1.0
                 path[k] = chosen
                 if chosen == 1:
                     active[n_active] = k
                     n_active += 1
                 k += 1
+            partial -= math.log(divisor)
             if k == n_labels and (partial > best + TIE or best == -np.inf):
                 best = partial
                 for j in range(n_labels):
@@ -152,13 +158,13 @@ def _draw_binary_rows(base, effects, given, rows, is_best, uniforms, start_greed
 
 
 @njit
-def _draw_rows(base, links, given, uniforms, start_greedy, found, walk):
+def _draw_rows(base, links, given, uniforms, found, walk):
     labels, log_proba, upper_bound = found
     known = np.full(uniforms.shape[1], np.int32(-1))
     for i in range(len(base)):
         if len(given):
             known = given[i]
-        follow(base[i], links, known, uniforms[0], start_greedy, labels[i], walk)
+        walk_down(base[i], links, known, uniforms[0, :0], -np.inf, labels[i], walk)
         log_proba[i] = best_of_draws(base[i], links, known, uniforms, upper_bound[i], labels[i], walk)
         upper_bound[i] = max(log_proba[i], upper_bound[i])
 
@@ -197,13 +203,6 @@ def walk_down(base_row, links, known, uniforms, limit, labels, walk):
         labels[k] = chosen
         n_active = activate(links, k, chosen, active, n_active)
     return value
-
-
-@inner
-def follow(base_row, links, known, uniforms, is_greedy, labels, walk):
-    """Write the start vector to `labels`: the greedy one, or the one drawn by `uniforms`; if that is empty, keep it."""
-    if len(uniforms):
-        walk_down(base_row, links, known, uniforms[:0] if is_greedy else uniforms, -np.inf, labels, walk)
 
 
 @inner

@@ -23,7 +23,6 @@ from montechain._savable import require
 from montechain.distributions import Marginals
 from montechain.errors import EstimateWarning, NonFiniteError
 from montechain.estimators.checks import advice, is_finite, remembered, unchanged_on_failure
-from montechain.estimators.output import SetOutputMixin
 from montechain.inference import Decision, TopK
 from montechain.joint import JointModel
 from montechain.links.base import refuse_fit_params
@@ -59,7 +58,7 @@ class LazyGenerator:
         return getattr(self.generator, name)
 
 
-class MultiTargetClassifier(SetOutputMixin, ClassifierMixin, BaseEstimator):
+class MultiTargetClassifier(ClassifierMixin, BaseEstimator):
     """Base class of classifiers that predict several targets at once: their codec, and the container of predictions."""
 
     unknown: Any
@@ -77,8 +76,7 @@ class MultiTargetClassifier(SetOutputMixin, ClassifierMixin, BaseEstimator):
 
     def _decode(self, codes: np.ndarray, X: Any) -> Any:
         """Return codes in the user's classes and container, with the index of X."""
-        index = X.index if hasattr(X, "iloc") else None
-        return self.codec_.decode(codes, index=index, container=self._output_container)
+        return self.codec_.decode(codes, index=X.index if hasattr(X, "iloc") else None)
 
     @abstractmethod
     def predict(self, X: Any, *, given: Any = None) -> Any:
@@ -240,7 +238,7 @@ class JointClassifier(MultiTargetClassifier):
         codes = self.codec_.encode(y, n_rows=X.shape[0], allow_new=True)
         is_new = codes == NEW
         known = np.where(is_new, UNKNOWN, codes).astype(codes.dtype)[:, : len(self.codec_.classes)]
-        found = self._map(_log_joint, X, known)
+        found = self._map(lambda model, rows, own, rng: model.log_known(rows, own, rng=rng), X, known)
         return found - is_new.sum(axis=1) * np.log(2.0 * self.n_samples_seen_ + 1.0)
 
     def sample(self, X: Any, n_samples: int = 100, *, given: Any = None) -> np.ndarray:
@@ -258,16 +256,16 @@ class JointClassifier(MultiTargetClassifier):
 
     def _decide(self, X: Any, given: Any, conditional: bool = False) -> Decision:
         """Return a decision; `conditional` if its expected loss and regret are wanted, too, given what is known."""
-        loss = self._bound_loss()
+        loss, is_framed = self._bound_loss(), self.codec_.is_frame
 
         def decide(model: JointModel, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> Decision:
             decision = model.decide(rows, loss=loss, given=known, rng=rng)
-            if known is None or not (conditional and loss.is_exact_match):
-                return decision
-            return model.conditional_on_given(decision, rows, known)
+            if known is not None and conditional and loss.is_exact_match:
+                decision = model.conditional_on_given(decision, rows, known)
+            return decision if is_framed else decision.with_labels(self.codec_.decode(decision.labels))
 
         decision = self._ask(decide, X, given)
-        return decision.with_labels(self._decode(decision.labels, X))
+        return decision.with_labels(self._decode(decision.labels, X)) if is_framed else decision
 
     def _ask(self, query: Callable[..., Any], X: Any, given: Any, **chunks: Any) -> Any:
         """Return ``query(model, rows, known, rng=...)`` for all rows; `given` is in the user's classes."""
@@ -381,8 +379,3 @@ class JointClassifier(MultiTargetClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._takes()[1]
         return tags
-
-
-def _log_joint(model: JointModel, rows: Any, codes: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
-    assert codes is not None
-    return model.log_joint(rows, codes) if (codes != UNKNOWN).all() else model.log_evidence(rows, codes, rng=rng)[0]

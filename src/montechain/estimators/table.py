@@ -248,7 +248,7 @@ class TableClassifier(MultiTargetClassifier):
     def _presented(self, labels: Any, X: Any) -> Any:
         """Return predictions in the user's classes and container, with the index of X."""
         if _takes_any_classes(self.classifier_):
-            if self._output_container == "default" and not self.codec_.is_frame:
+            if not self.codec_.is_frame:
                 return labels
             codes = self.codec_.encode(labels)
         else:
@@ -257,8 +257,7 @@ class TableClassifier(MultiTargetClassifier):
         if self.tags_:
             frame = self.codec_.decode(codes, index=getattr(X, "index", None), container="pandas")
             joined = self.join_tags(frame)
-            is_polars = self._output_container == "polars" or (self._output_container == "default" and self._is_polars)
-            return import_library("polars").DataFrame(joined.to_dict("list")) if is_polars else joined
+            return import_library("polars").DataFrame(joined.to_dict("list")) if self._is_polars else joined
         return self._decode(codes, X)
 
     def get_metadata_routing(self) -> MetadataRouter:

@@ -17,7 +17,7 @@ from montechain.losses import Hamming, Loss
 from montechain.prefix_tree import PrefixTree
 
 PATIENCE = 6000
-"""Nodes after which a row goes from the plain depth-first search to the best-first one that looks ahead.
+"""Nodes after which a row goes from the plain depth-first search to the one that looks ahead.
 
 With logistic links, every test row of Scene, Yeast, Enron and TMC2007 is settled before (after 679 nodes at most), and
 so is every row of data of MediaMill's shape (after 4,945). There, a node of the first search takes about 4 nanoseconds;
@@ -32,7 +32,7 @@ class BranchAndBound(Inference):
     """Find the most probable label vector and prove it; for other losses, enumerate as many vectors as needed.
 
     For exact match, a label-linear chain is searched depth-first, most probable class first. A prefix is cut when it is
-    no more probable than the best vector found. Rows that this does not settle are searched best-first with a
+    no more probable than the best vector found. Rows that this does not settle are searched again with a
     tighter bound, from the interval in which each later score can still fall. If the budget ends before the proof, the
     decision carries the best vector found and an upper bound on all others, which never rises with `max_nodes`. Chains
     with links of any kind are swept level by level, all rows together, in about 2 L calls of a link.

@@ -59,7 +59,8 @@ class Decision:
         probability u, so the regret is at most (u - p) / (u + p). `relative_to` improves on that.
         """
         # Only vectors of positive probability can be certified: -inf also results from overflow.
-        certified = (upper_bound <= log_proba + TIGHT) & np.isfinite(log_proba)
+        is_possible = np.isfinite(log_proba)
+        certified = (upper_bound <= log_proba + TIGHT) & is_possible
         proba = np.exp(log_proba)
         expected_loss = 1.0 - proba
         regret = np.maximum(np.exp(upper_bound) - proba, 0.0)
@@ -68,8 +69,8 @@ class Decision:
             expected_loss[known] = np.nan
             with np.errstate(invalid="ignore"):
                 regret[known] = np.maximum(np.tanh((upper_bound - log_proba)[known] / 2.0), 0.0)
-        # If no vector has a positive probability, nothing is known.
-        regret[np.isneginf(upper_bound) | np.isnan(regret)] = 1.0
+        if not is_possible.all():  # if no vector has a positive probability, nothing is known
+            regret[np.isneginf(upper_bound) | np.isnan(regret)] = 1.0
         return cls(labels, log_proba, upper_bound, expected_loss, regret, certified)
 
     @classmethod

@@ -26,7 +26,7 @@ EXACT = 1e-12
 
 
 class MonteCarlo(Inference):
-    """Draw label vectors from p(y | x) and return the best.
+    """Draw label vectors from p(y | x) and return the best of them and the greedy one.
 
     This is Algorithm 3 of Read, Martino and Luengo (2014), Section 5: the same draws give the same answer. Draws whose
     prefix is no more probable than the best vector found are dropped. In a label-linear chain, a short branch and bound
@@ -44,8 +44,6 @@ class MonteCarlo(Inference):
     n_samples : int, default=100
         Number of draws. All rows use the same table of uniform numbers, and with more draws it has the
         same beginning: more draws never give a less probable answer.
-    initial : {"greedy", "random"}, default="greedy"
-        The start: the vector that `Greedy` finds, or the first draw. Only for exact match.
     decision : {"marginals", "best_sampled"}, default="marginals"
         For Hamming loss: decide each label by its own marginal, or return the draw with the largest sum
         of marginals (the paper's).
@@ -60,18 +58,16 @@ class MonteCarlo(Inference):
 
     is_sampling = True
 
-    def __init__(self, n_samples: int = 100, initial: str = "greedy", decision: str = "marginals"):
+    def __init__(self, n_samples: int = 100, decision: str = "marginals"):
         self.n_samples = n_samples
-        self.initial = initial
         self.decision = decision
 
     def search(self, tree: PrefixTree, rng: np.random.Generator) -> Decision:  # noqa: D102
         uniforms = self._uniforms(tree, rng)
-        start_greedy = self.initial == "greedy"
         if tree.scores is not None:
-            return Decision.most_probable(*monte_carlo(*tree.arrays, uniforms, start_greedy), given=tree.given)
+            return Decision.most_probable(*monte_carlo(*tree.arrays, uniforms), given=tree.given)
         greedy = sweep(tree, width=1).vectors
-        labels, log_proba = greedy.labels, greedy.log_mass if start_greedy else np.full(tree.n_rows, -np.inf)
+        labels, log_proba = greedy.labels, greedy.log_mass
         draws = draw(tree, uniforms, floor=log_proba)
         best = draws.best(log_proba)
         labels[draws.rows[best]], log_proba[draws.rows[best]] = draws.labels[best], draws.log_proba[best]
@@ -106,7 +102,6 @@ class MonteCarlo(Inference):
     def _uniforms(self, tree: PrefixTree, rng: np.random.Generator) -> np.ndarray:
         """Check the parameters and draw the table of uniform numbers."""
         n_samples = check_positive_integer(self, "n_samples", 100)
-        check_choice(self, "initial", ("greedy", "random"))
         check_choice(self, "decision", ("marginals", "best_sampled"))
         return rng.random((n_samples, tree.chain.n_labels))
 

@@ -157,6 +157,4 @@ class Candidate(ClassifierMixin, BaseEstimator):
         return self.model.decide(X, loss=self.loss, rng=np.random.default_rng(self.seed))
 
     def _log_joint(self, X: Any, codes: np.ndarray) -> np.ndarray:
-        if (codes != UNKNOWN).all():
-            return self.model.log_joint(X, codes)
-        return self.model.log_evidence(X, codes, rng=np.random.default_rng(self.seed))[0]
+        return self.model.log_known(X, codes, rng=np.random.default_rng(self.seed))

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from montechain._kernels.algorithm_4 import algorithm_4
-from montechain._messages import by_name, check_choice, check_positive_argument
+from montechain._messages import by_name, check_positive_argument
 from montechain._rows import join_rows, row_blocks, take_rows
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference.decision import Decision
@@ -157,10 +157,11 @@ class Vote(Combination):
 class Algorithm4(Combination):
     """Draw an order by its weight, draw label vectors under it, keep the best; repeat with the vector kept.
 
-    This is Algorithm 4 of Read, Martino and Luengo (2014). In each of `n_orders` steps the vector held is evaluated
-    under the order chosen, before `n_samples` draws are compared with it; the vector held after the last step is the
-    answer. Vectors are compared under one order at a time, never under the mixture, so more orders or samples need not
-    make the answer more probable. `Mixture` finds the most probable vector under the mixture.
+    This is Algorithm 4 of Read, Martino and Luengo (2014). It starts from the greedy vector under the first order
+    chosen. In each of `n_orders` steps the vector held is evaluated under the order chosen, before `n_samples` draws
+    are compared with it; the vector held after the last step is the answer. Vectors are compared under one order at a
+    time, never under the mixture, so more orders or samples need not make the answer more probable. `Mixture` finds
+    the most probable vector under the mixture.
 
     As printed, the algorithm passes on z_T and so drops the last draw of each step; here it counts. All rows share one
     table of draws, which are dropped once they cannot beat the vector held: the answer is the same, at a fraction of
@@ -178,8 +179,6 @@ class Algorithm4(Combination):
         Number of steps, T_s in the paper.
     n_samples : int, default=100
         Vectors drawn in each step, T_y in the paper.
-    initial : {"greedy", "random"}, default="greedy"
-        The first vector: the greedy one under the first order chosen, or the first draw.
 
     Examples
     --------
@@ -192,15 +191,13 @@ class Algorithm4(Combination):
            [0, 1, 0]])
     """
 
-    def __init__(self, n_orders: int = 50, n_samples: int = 100, initial: str = "greedy"):
+    def __init__(self, n_orders: int = 50, n_samples: int = 100):
         self.n_orders = n_orders
         self.n_samples = n_samples
-        self.initial = initial
 
     def decide(self, population, X, *, loss, given=None, rng):  # noqa: D102
         n_orders = check_positive_argument("n_orders", self.n_orders, "Algorithm4(n_orders=50)")
         n_samples = check_positive_argument("n_samples", self.n_samples, "Algorithm4(n_samples=100)")
-        check_choice(self, "initial", ("greedy", "random"))
         steps = population.draw_models(rng.random(n_orders))
         uniforms = rng.random((n_orders, n_samples, population.n_labels))
         if not loss.is_exact_match:
@@ -212,18 +209,17 @@ class Algorithm4(Combination):
                 log_proba = population.log_joint(block, labels)
                 parts.append(Decision.least_loss(labels, log_proba, expected_loss, regret))
             return join_rows(parts)
-        start_greedy = self.initial == "greedy"
         scores = stacked_scores(population.models, X)
         if scores is None:
-            labels = _by_level(population, X, given, steps, uniforms, start_greedy)
+            labels = _by_level(population, X, given, steps, uniforms)
         else:
             known = no_knowledge(population.n_labels) if given is None else given
-            labels = algorithm_4(*scores.arrays, known, population.orders, steps, uniforms, start_greedy)
+            labels = algorithm_4(*scores.arrays, known, population.orders, steps, uniforms)
         log_proba = population.log_joint(X, labels)
         return Decision.most_probable(labels, log_proba, np.zeros(len(labels)), given=given)
 
 
-def _by_level(population, X, given, steps, uniforms, start_greedy) -> np.ndarray:
+def _by_level(population, X, given, steps, uniforms) -> np.ndarray:
     """Return what the kernel returns, for chains of any kind: all rows together, step by step, level by level."""
     labels = np.empty((X.shape[0], population.n_labels), dtype=CODE)
     # One tree for all steps under the same order: each remembers what its links have answered.
@@ -232,12 +228,7 @@ def _by_level(population, X, given, steps, uniforms, start_greedy) -> np.ndarray
     trees = {j: PrefixTree(chains[j], X, models[j].by_position(given)) for j in dict.fromkeys(steps.tolist())}
     for t, j in enumerate(steps.tolist()):
         tree = trees[j]
-        if t > 0:
-            held = models[j].by_position(labels)
-        elif start_greedy:
-            held = sweep(tree, width=1).vectors.labels
-        else:
-            held = tree.chain.sample(X, uniforms[:1, :1], tree.given)[0][:, 0]
+        held = models[j].by_position(labels) if t > 0 else sweep(tree, width=1).vectors.labels
         value = tree.log_joint(held)
         draws = draw(tree, uniforms[t], floor=value)
         best = draws.best(value)
