@@ -163,14 +163,13 @@ class LogisticProblems:
         def solve_block(chosen):
             scores = ranges(problems.score_start[chosen], widths[chosen])
             single_first = tol >= SINGLE_TOL and not self.inputs.is_small and (widths[chosen] == 1).all()
-            for dtype in (np.float32, np.float64) if single_first else (np.float64,):
-                found = Descent(
-                    self.inputs, dtype, precondition, problems, chosen, coefficients[scores], tol,
-                    max_iter - n_iter[chosen], on_solved if dtype is np.float64 else None,
-                ).run()  # fmt: skip
-                if np.isfinite(found.coefficients).all() or dtype is np.float64:
-                    coefficients[scores], n_iter[chosen] = found.coefficients, n_iter[chosen] + found.n_iter
-                    gradient[chosen], converged[chosen] = found.norm, found.converged
+            options = self.inputs, precondition, problems, chosen
+            found = Descent(*options, coefficients[scores], tol, max_iter)
+            if single_first and not np.isfinite(found.run(np.float32).coefficients).all():
+                found = Descent(*options, coefficients[scores], tol, max_iter)
+            found.run(np.float64, on_solved)
+            coefficients[scores], n_iter[chosen] = found.coefficients, found.n_iter
+            gradient[chosen], converged[chosen] = found.norm, found.converged
 
         with one_blas_thread():
             if self.factors is None:
