@@ -152,6 +152,10 @@ def factorise(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     >>> classes.tolist(), codes.tolist()
     ([10, 3, 'a', 'b'], [3, 1, 2, 0])
     """
+    if values.dtype.kind in "iu" and len(values):
+        low, high = values.min(), values.max()
+        if int(high) - int(low) == 1:  # as in most tables
+            return np.array([low, high]), (values == high).astype(CODE)
     if values.dtype.kind in "biuf":
         codes, classes = pd.factorize(values, sort=True)  # quicker than np.unique
         return classes, codes.astype(CODE)

@@ -129,11 +129,12 @@ class TargetCodec:
         table.check_rows(n_rows)
         codes = np.full(table.known.shape, UNKNOWN, dtype=CODE)
         classes = []
+        complete, informative = table.known.all(axis=0), table.known.any(axis=0)
         for j, column in enumerate(table.columns):
-            known = table.known[:, j]
-            if not known.any():
+            rows = slice(None) if complete[j] else table.known[:, j]
+            if not informative[j]:
                 raise ValueError(f"{table.describe(j)} is all unknown: it has no value to learn from.")
-            own, codes[known, j] = factorise(column[known])
+            own, codes[rows, j] = factorise(np.ascontiguousarray(column[rows]))
             classes.append(own)
         library = table.library if table.library in _frames.LIBRARIES else None
         dtypes = table.dtypes if library else None
