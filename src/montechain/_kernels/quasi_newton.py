@@ -1,7 +1,8 @@
 """L-BFGS for many problems at once: its memory of steps, and everything that is linear in the number of inputs.
 
 Problem q owns the rows ``score_start[q]:score_start[q + 1]`` of the arrays (W, F) of the problems under way, and the
-rows `rows` of the arrays of all problems; what there is one of for a problem is at the first of its rows. The last columns belong to parents, of which a problem has those `allowed`.
+rows `rows` of the arrays of all problems; `inverse` has its entries at the first of them. The last columns belong to
+parents, of which a problem has those `allowed`.
 Steps and changes of the gradient are kept in single precision: they only shape the next direction.
 """
 

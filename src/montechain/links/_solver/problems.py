@@ -85,7 +85,7 @@ class LogisticProblems:
         parent_C: float | None = None,
     ):
         self.n_shared, self.sample_weight = 1 + X.shape[1], sample_weight
-        self.codes = np.array(targets, dtype=np.int32, order="C")
+        self.codes = np.ascontiguousarray(targets, dtype=np.int32)
         self.counts = [class_counts(own, sample_weight, 2) for own in self.codes]
         X, self.shift, self.scale = _rescaled(X)
         self.inputs = Inputs.of(X, parent_columns)
