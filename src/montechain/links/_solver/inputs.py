@@ -60,9 +60,8 @@ class Inputs:
     def _double(self) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """The dense columns, and the arrays of the sparse ones as kernels take them."""
         indptr, indices = self.sparse.indptr.astype(np.int64), self.sparse.indices.astype(np.int32, copy=False)
-        data = self.sparse.data
-        is_constant = data.size and data.min() == data.max()
-        return self.dense, (indptr, indices, data[:1] if is_constant else data)
+        data = self.sparse.data if self.sparse.nnz else np.ones(1)
+        return self.dense, (indptr, indices, data[:1].copy() if data.min() == data.max() else data)
 
     @cached_property
     def _single(self) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
