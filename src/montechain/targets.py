@@ -129,7 +129,7 @@ class TargetCodec:
         table.check_rows(n_rows)
         codes = np.full(table.known.shape, UNKNOWN, dtype=CODE)
         classes = []
-        complete, informative = table.known.all(axis=0), table.known.any(axis=0)
+        complete, informative = np.all(table.known, axis=0), np.any(table.known, axis=0)
         for j, column in enumerate(table.columns):
             rows = slice(None) if complete[j] else table.known[:, j]
             if not informative[j]:

@@ -1,8 +1,9 @@
 """Products of a sparse matrix with the rows of a dense one, a line of columns at a time.
 
 The sparse matrix Z has n rows and F columns and is given by `indptr`, `indices` and `data` as in a CSR matrix, except
-that `data` is one number if all entries are equal: nothing is then multiplied in the loop over entries. Coefficients are (W, 1 + D + F), those of Z from the column `first`
-on; margins and residuals are (W, n). All of them have the precision of `data`.
+that `data` is one number if all entries are equal: nothing is then multiplied in the loop over entries. Coefficients
+are (W, 1 + D + F), those of Z from the column `first` on; margins and residuals are (W, n). All of them have the
+precision of `data`.
 """
 
 from __future__ import annotations
