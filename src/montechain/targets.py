@@ -139,6 +139,10 @@ def factorise(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     >>> classes.tolist(), codes.tolist()
     ([10, 3, 'a', 'b'], [3, 1, 2, 0])
     """
+    if values.dtype.kind in "iu" and len(values):
+        low, high = values.min(), values.max()
+        if int(high) - int(low) == 1:  # as in most tables
+            return np.array([low, high]), (values == high).astype(CODE)
     if values.dtype.kind in "biuf":
         codes, classes = pd.factorize(values, sort=True)  # quicker than np.unique
         return classes, codes.astype(CODE)
@@ -292,11 +296,12 @@ class TargetCodec:
         table.check_rows(n_rows)
         codes = np.full(table.known.shape, UNKNOWN, dtype=CODE)
         classes = []
+        complete, informative = np.all(table.known, axis=0), np.any(table.known, axis=0)
         for j, column in enumerate(table.columns):
-            known = table.known[:, j]
-            if not known.any():
+            rows = slice(None) if complete[j] else table.known[:, j]
+            if not informative[j]:
                 raise ValueError(f"{table.describe(j)} is all unknown: it has no value to learn from.")
-            own, codes[known, j] = factorise(column[known])
+            own, codes[rows, j] = factorise(np.ascontiguousarray(column[rows]))
             classes.append(own)
         library = table.library if table.library in _frames.LIBRARIES else None
         dtypes = table.dtypes if library else None

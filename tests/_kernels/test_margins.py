@@ -33,7 +33,7 @@ def test_search_finds_the_step_of_least_objective(rng, scale):
     all_margins = rng.normal(size=(14, n))
     all_margins[rows_of_all] = start
     others = np.delete(all_margins, rows_of_all, axis=0)
-    residual, information, step = change.copy(), np.empty(len(start)), np.empty(4)
+    residual, information, step = change.copy(), np.empty(14), np.empty(4)
     ahead = np.array([slope, np.zeros(4), penalty_slope, penalty_curvature, np.zeros(4)])
     for search, problems in ((kernel.search_binary, np.array([0, 2])), (kernel.search_softmax, np.array([1, 3]))):
         search(

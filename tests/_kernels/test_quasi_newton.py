@@ -18,22 +18,22 @@ def test_two_loops_apply_the_explicit_inverse_hessian(rng, n_pairs):
     score_start = np.array([0, 1, 3])
     rows_of_all = np.array([4, 1, 2])  # where these problems stand among all
     curvature = [np.diag(rng.uniform(1, 3, w * n_columns)) for w in widths]
-    steps, changes, inverse = rng.normal(size=(2, capacity, 3, n_columns)), None, np.zeros((capacity, 2))
+    steps, changes, inverse = rng.normal(size=(2, capacity, 3, n_columns)), None, np.zeros((capacity, 6))
     steps = steps[0]
     changes = np.empty_like(steps)
     for q, matrix in enumerate(curvature):
         rows = slice(score_start[q], score_start[q + 1])
         for p in range(capacity):
             changes[p, rows] = (matrix @ steps[p, rows].ravel()).reshape(widths[q], n_columns)
-            inverse[p, q] = 1.0 / (steps[p, rows].ravel() @ changes[p, rows].ravel())
-    newest = 1  # the ring has gone round: 2, 3, 4, 0, 1 from oldest to newest
+            inverse[p, rows_of_all[score_start[q]]] = 1.0 / (steps[p, rows].ravel() @ changes[p, rows].ravel())
+    n_iter = np.array([12, 7])  # the rings have gone round: 2, 3, 4, 0, 1 from oldest to newest
     gradient, divisor = rng.normal(size=(3, n_columns)), rng.uniform(1, 2, n_columns)
     direction, shares = -gradient, np.zeros((capacity, 2))
     order = [2, 3, 4, 0, 1][capacity - n_pairs :]
     inverse[[p for p in range(capacity) if p not in order]] = 0.0  # these are not known yet
     all_steps, all_changes = np.full((2, capacity, 6, n_columns), np.nan, dtype=np.float32)
     all_steps[:, rows_of_all], all_changes[:, rows_of_all] = steps, changes
-    direction, place = direction.astype(np.float32), (score_start, rows_of_all, newest)
+    direction, place = direction.astype(np.float32), (score_start, rows_of_all, n_iter)
     kernel.sweep(*place, all_steps, all_changes, inverse, shares, False, direction)
     direction /= divisor.astype(np.float32)
     kernel.sweep(*place, all_changes, all_steps, inverse, shares, True, direction)
@@ -50,7 +50,7 @@ def test_two_loops_apply_the_explicit_inverse_hessian(rng, n_pairs):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_move_is_remembered_with_the_change_of_the_gradient(rng, dtype):
-    n_columns, n_parents, newest = 6, 2, 1
+    n_columns, n_parents, newest = 6, 2, [2, 1, 1]  # the pair that each score writes
     penalty = rng.random(n_columns)
     score_start, rows = np.array([0, 1, 3]), np.array([4, 1, 2])
     coefficients, gradient = rng.normal(size=(2, 5, n_columns))
@@ -59,27 +59,25 @@ def test_a_move_is_remembered_with_the_change_of_the_gradient(rng, dtype):
     direction[:, -n_parents:] *= allowed[rows]  # parents that are not allowed have no coefficient either
     coefficients[:, -n_parents:] *= allowed
     steps, changes = np.full((2, 3, 5, n_columns), np.nan, dtype=np.float32)
-    downhill = np.full((5, n_columns), np.nan, dtype=np.float32)
-    step, inverse = np.array([0.5, 2.0]), np.zeros((3, 2))
+    step, inverse, n_iter = np.array([0.5, 2.0]), np.zeros((3, 5)), np.array([5, 1])
     moved = coefficients[rows] + step[[0, 1, 1], None] * direction
     after = of_loss + penalty * moved
     after[:, -n_parents:] *= allowed[rows]
     change = after - gradient[rows]
     others = coefficients[[0, 3]].copy()
     kernel.move(
-        score_start, rows, newest, step, direction, of_loss.astype(dtype), penalty, allowed, coefficients, gradient,
-        downhill, steps, changes, inverse,
+        score_start, rows, n_iter, step, direction, of_loss.astype(dtype), penalty, allowed, coefficients, gradient,
+        steps, changes, inverse,
     )  # fmt: skip
     np.testing.assert_allclose(coefficients[rows], moved, rtol=1e-12)
     np.testing.assert_allclose(gradient[rows], after, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(downhill[rows], -after, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(steps[newest][rows], step[[0, 1, 1], None] * direction, rtol=1e-6)
-    np.testing.assert_allclose(changes[newest][rows], change, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(steps[newest, rows], step[[0, 1, 1], None] * direction, rtol=1e-6)
+    np.testing.assert_allclose(changes[newest, rows], change, rtol=1e-6, atol=1e-6)
     np.testing.assert_array_equal(coefficients[[0, 3]], others)
     for q in range(2):
         own = slice(score_start[q], score_start[q + 1])
         product = (step[q] * direction[own] * change[own]).sum()
-        assert inverse[newest, q] == pytest.approx(1 / product if product > 0 else 0.0, rel=1e-4)
+        assert inverse[[2, 1][q], rows[score_start[q]]] == pytest.approx(1 / product if product > 0 else 0.0, rel=1e-4)
 
 
 def test_the_way_ahead(rng):

@@ -12,34 +12,47 @@ def rng():
     return np.random.default_rng(0)
 
 
-def csr(rng, n_rows=150, n_columns=37):
+def csr(rng, n_rows=150, n_columns=37, dtype=np.float32, constant=False):
     """Return a random matrix, with empty rows and columns, and its arrays as kernels take them."""
     Z = sp.random(n_rows, n_columns, density=0.15, format="csr", random_state=rng, dtype=np.float64)
     Z = Z.multiply(rng.random(n_columns) < 0.9).multiply((rng.random(n_rows) < 0.9)[:, None]).tocsr()
     Z.eliminate_zeros()
     Z.sort_indices()
-    return Z.toarray(), (Z.indptr.astype(np.int64), Z.indices, Z.data.astype(np.float32))
+    if constant:
+        Z.data[:] = 0.75
+    data = Z.data.astype(dtype)
+    return Z.toarray(), (Z.indptr.astype(np.int64), Z.indices, data[:1] if constant else data)
 
 
+@pytest.mark.parametrize(("dtype", "constant"), [(np.float32, False), (np.float32, True), (np.float64, False)])
 @pytest.mark.parametrize("n_dense", [0, 3])
 @pytest.mark.parametrize("width", [1, 7, 15, 16, 17, 40])
-def test_products_are_those_of_dense_matrices(rng, width, n_dense):
-    Z, arrays = csr(rng)
-    first = 1 + n_dense
-    coefficients = rng.normal(size=(width, first + 37)).astype(np.float32)
-    before = rng.normal(size=(width, 150)).astype(np.float32)
+def test_products_are_those_of_dense_matrices(rng, width, n_dense, dtype, constant):
+    Z, arrays = csr(rng, dtype=dtype, constant=constant)
+    first, atol = 1 + n_dense, 1e-4 if dtype == np.float32 else 1e-12
+    coefficients = rng.normal(size=(width, first + 37)).astype(dtype)
+    before = rng.normal(size=(width, 150)).astype(dtype)
     margin = before.copy()
     kernel.sparse_product(*arrays, coefficients, first, margin)
     # Where there are no dense columns, the intercept is written too; else the product is added to theirs.
     beside = before if n_dense else coefficients[:, :1]
-    np.testing.assert_allclose(margin, beside + coefficients[:, first:] @ Z.T, atol=1e-4)
+    np.testing.assert_allclose(margin, beside + coefficients[:, first:] @ Z.T, atol=atol)
 
-    residual = rng.normal(size=(width, 150)).astype(np.float32)
-    gradient = np.full((width, first + 37), np.nan, dtype=np.float32)
+    residual = rng.normal(size=(width, 150)).astype(dtype)
+    gradient = np.full((width, first + 37), np.nan, dtype=dtype)
     kernel.sparse_transposed_product(*arrays, residual, first, gradient)
-    np.testing.assert_allclose(gradient[:, 0], residual.sum(axis=1), atol=1e-4)
-    np.testing.assert_allclose(gradient[:, first:], residual @ Z, atol=1e-4)
+    np.testing.assert_allclose(gradient[:, 0], residual.sum(axis=1), atol=atol)
+    np.testing.assert_allclose(gradient[:, first:], residual @ Z, atol=atol)
     assert np.isnan(gradient[:, 1:first]).all()
+
+
+@pytest.mark.parametrize("constant", [False, True])
+def test_gram_is_that_of_dense_matrices(rng, constant):
+    Z, arrays = csr(rng, dtype=np.float64, constant=constant)
+    weight, found = rng.random(150), np.zeros((38, 38))
+    kernel.sparse_gram(*arrays, weight, found)
+    inputs = np.hstack([np.ones((150, 1)), Z])
+    np.testing.assert_allclose(found, np.tril((inputs.T * weight) @ inputs), atol=1e-12)
 
 
 def test_a_score_has_the_same_bits_in_any_company(rng):

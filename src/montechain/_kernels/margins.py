@@ -74,7 +74,7 @@ def search_binary(
         Updated to the point found.
     change : array of shape (W, n)
         What a unit step adds to the margins. Overwritten by the gradient of the loss with respect to the margins.
-    information, step : arrays of shape (W,) and (Q,)
+    information, step : arrays of shape (all scores,) and (Q,)
         Written: total weight of p (1 - p), and the step; a step of 0 says that none was found.
     """
     n_rows = margin.shape[1]
@@ -114,7 +114,7 @@ def search_binary(
             trial, low, high = next_step(trial, low, high, slope, curvature, ahead[0, q], accuracy)
             if trial == before:
                 break
-        information[first], step[q] = total, trial
+        information[row], step[q] = total, trial
         own_trial = margin.dtype.type(trial)
         for i in range(n_rows):
             margin[row, i] += own_trial * change[first, i]
@@ -135,7 +135,7 @@ def search_softmax(
         for evaluation in range(MAX_EVALUATIONS + 1):
             trial = low if evaluation == MAX_EVALUATIONS else trial
             slope = curvature = 0.0
-            information[first : first + n_classes] = 0.0
+            information[row : row + n_classes] = 0.0
             for i in range(margin.shape[1]):
                 y = targets[target, i]
                 largest = -np.inf
@@ -152,7 +152,7 @@ def search_softmax(
                     proba = residual[c, i] / total
                     mean += proba * change[first + c, i]
                     square += proba * change[first + c, i] * change[first + c, i]
-                    information[first + c] += weight * proba * (1.0 - proba)
+                    information[row + c] += weight * proba * (1.0 - proba)
                     residual[c, i] = weight * proba
                 if y >= 0:
                     residual[y, i] -= weight

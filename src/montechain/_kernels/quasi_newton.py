@@ -1,7 +1,8 @@
 """L-BFGS for many problems at once: its memory of steps, and everything that is linear in the number of inputs.
 
 Problem q owns the rows ``score_start[q]:score_start[q + 1]`` of the arrays (W, F) of the problems under way, and the
-rows `rows` of the arrays of all problems. The last columns belong to parents, of which a problem has those `allowed`.
+rows `rows` of the arrays of all problems; `inverse` has its entries at the first of them. The last columns belong to
+parents, of which a problem has those `allowed`.
 Steps and changes of the gradient are kept in single precision: they only shape the next direction.
 """
 
@@ -16,7 +17,7 @@ SUMS = {"reassoc", "contract"}
 
 
 @njit(fastmath=SUMS)
-def sweep(score_start, rows, newest, left, right, inverse, shares, upward, direction):
+def sweep(score_start, rows, n_iter, left, right, inverse, shares, upward, direction):
     """Apply one half of the two-loop recursion of L-BFGS to a float32 `direction` (W, F), in place.
 
     The first half takes the pairs from the newest to the oldest, with the steps on the `left` and the changes on the
@@ -24,10 +25,10 @@ def sweep(score_start, rows, newest, left, right, inverse, shares, upward, direc
 
     Parameters
     ----------
-    newest : int
-        The pair stored last; the pairs form a ring.
+    n_iter : int array of shape (Q,)
+        Number of moves of each problem. Its pairs form a ring, so that the last one says where the newest pair is.
     left, right : float32 arrays of shape (pairs, all scores, F)
-    inverse : array of shape (pairs, Q)
+    inverse : array of shape (pairs, all scores)
         ``1 / (step @ change)`` of each pair, zero for a pair to leave out.
     shares : array of shape (pairs, Q)
         Written by the first half, for the second.
@@ -36,8 +37,8 @@ def sweep(score_start, rows, newest, left, right, inverse, shares, upward, direc
     for q in range(score_start.shape[0] - 1):
         for place in range(capacity):
             age = capacity - 1 - place if upward else place
-            p = (newest - age) % capacity
-            if inverse[p, q] == 0.0:
+            p = (n_iter[q] - 1 - age) % capacity
+            if inverse[p, rows[score_start[q]]] == 0.0:
                 continue
             share = 0.0
             for w in range(score_start[q], score_start[q + 1]):
@@ -46,7 +47,7 @@ def sweep(score_start, rows, newest, left, right, inverse, shares, upward, direc
                 for f in range(n_columns):
                     part += left[p, row, f] * direction[w, f]
                 share += part
-            share *= inverse[p, q]
+            share *= inverse[p, rows[score_start[q]]]
             factor = np.float32(shares[p, q] - share if upward else -share)
             shares[p, q] = share
             for w in range(score_start[q], score_start[q + 1]):
@@ -78,18 +79,18 @@ def look_ahead(score_start, rows, direction, gradient, coefficients, penalty, ou
 
 @njit(fastmath=SUMS, error_model="numpy")
 def move(
-    score_start, rows, newest, step, direction, new_gradient, penalty, allowed, coefficients, gradient, downhill, steps,
-    changes, inverse,
+    score_start, rows, n_iter, step, direction, new_gradient, penalty, allowed, coefficients, gradient, steps, changes,
+    inverse,
 ):  # fmt: skip
     """Move each problem by its step along its direction; remember the step and the change of the gradient.
 
     `new_gradient` (W, F) is that of the loss at the new point. The penalty's part is added here, and what belongs to
-    parents that are not allowed is cleared. `downhill` is minus the gradient in single precision.
+    parents that are not allowed is cleared.
     """
     n_columns = direction.shape[1]
     first_parent = n_columns - allowed.shape[1]
     for q in range(score_start.shape[0] - 1):
-        product = 0.0
+        product, newest = 0.0, n_iter[q] % steps.shape[0]
         for w in range(score_start[q], score_start[q + 1]):
             row = rows[w]
             for j in range(first_parent, n_columns):
@@ -100,8 +101,7 @@ def move(
                 new = new_gradient[w, f] + penalty[f] * coefficients[row, f]
                 change = new - gradient[row, f]
                 gradient[row, f] = new
-                downhill[row, f] = -new
                 steps[newest, row, f] = moved
                 changes[newest, row, f] = change
                 product += moved * change
-        inverse[newest, q] = 1.0 / product if product > 0.0 else 0.0
+        inverse[newest, rows[score_start[q]]] = 1.0 / product if product > 0.0 else 0.0

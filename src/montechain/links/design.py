@@ -75,6 +75,8 @@ def effect_rows(parents_n_classes: Sequence[int]) -> np.ndarray:
 
 def split_effects(rows: np.ndarray, parents_n_classes: Sequence[int]) -> tuple[np.ndarray, ...]:
     """Return what each class of each parent adds to the scores, from coefficients with a row for each column."""
+    if len(rows) == len(parents_n_classes) and max(parents_n_classes, default=2) == 2:  # all binary, as a rule
+        return tuple(np.stack([np.zeros_like(rows), rows], axis=1))
     starts = np.cumsum([0, *parents_n_classes]).tolist()
     effects = np.zeros((starts[-1], rows.shape[1]))
     effects[effect_rows(parents_n_classes)] = rows

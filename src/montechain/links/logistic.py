@@ -154,7 +154,8 @@ class _Prepared:
         self.n_features, self.n_classes = X.shape[1], np.array(n_classes, dtype=np.int64)
         self.tol = float(learner.tol) if X.shape[0] * X.shape[1] > SMALL else min(float(learner.tol), TIGHT)
 
-        self.counts = [class_counts(own, weight, k) for own, k in zip(codes.T, self.n_classes, strict=True)]
+        codes = codes.T.copy()
+        self.counts = [class_counts(own, weight, k) for own, k in zip(codes, self.n_classes, strict=True)]
         self.occurring = [np.flatnonzero(counts > 0.0) for counts in self.counts]
         given = given if isinstance(given, list | tuple) else [given] * n_labels
         if len(given) != n_labels:
@@ -163,13 +164,14 @@ class _Prepared:
                 'single None, "balanced" or dict for all of them.'
             )
         self.class_weights = [class_weights(*own) for own in zip(given, self.counts, self.occurring, strict=True)]
-        targets = np.array([_renumbered(*own) for own in zip(codes.T, self.occurring, strict=True)])
+        for own, occurring in zip(codes, self.occurring, strict=True):
+            own[:] = _renumbered(own, occurring)
         # One block of columns for each label that may be a parent; each problem is allowed its own parents'.
         parents = np.array(parents, dtype=np.int64)
         columns = parent_columns(filled[:, parents], self.n_classes[parents], dtype=bool)
         self.n_columns = np.bincount(parents[columns_of(self.n_classes[parents])[0]], minlength=n_labels)
         self.first_column = np.cumsum(self.n_columns) - self.n_columns
-        self.solver = LogisticProblems(X, columns, targets, weight, float(learner.C), learner.parent_C)
+        self.solver = LogisticProblems(X, columns, codes, weight, float(learner.C), learner.parent_C)
 
     def fit_links(self, problems, *, on_link=None, initial=None) -> list[FittedLink]:
         """Learn some links; see `LogisticLink.fit_links`."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from montechain._kernels.margins import ACCURACY, search_binary, search_softmax
 from montechain._kernels.quasi_newton import look_ahead, move, sweep
@@ -47,71 +46,88 @@ class Problems:
 
 
 class Descent:
-    """Minimise the objectives of some of the `problems`, those in the block `chosen`.
+    """Minimise the objectives of some of the `problems`, those in the block `chosen`; long ones should come first.
 
-    Arrays of the whole block are indexed by `rows`. Attributes that begin with an underscore belong to the problems of
-    the block that are not yet solved.
+    Problems that are solved make room for those that wait, so that products serve as many as they can at the price of
+    one. Arrays of the whole block are indexed by `rows`. Attributes that begin with an underscore belong to the
+    problems under way.
 
     Parameters
     ----------
-    dtype : numpy.float64 or numpy.float32
-        Precision of margins and of products with the inputs. Multi-class problems take double precision.
     coefficients : ndarray of shape (scores of these problems, F)
         Where to start; overwritten with the solution.
-    max_iter : int ndarray, one for each of the chosen problems
+    max_iter : int
     """
 
     def __init__(
         self,
         inputs: Inputs,
-        dtype: Any,
         precondition: Callable[..., None],
         problems: Problems,
         chosen: np.ndarray,
         coefficients: np.ndarray,
         tol: float,
-        max_iter: np.ndarray,
-        on_solved: Callable[[int], None] | None = None,
+        max_iter: int,
     ):
-        self.inputs, self.dtype, self.precondition, self.problems = inputs, dtype, precondition, problems
+        self.inputs, self.precondition, self.problems = inputs, precondition, problems
         self.chosen, self.coefficients, self.tol, self.max_iter = chosen, coefficients, tol, max_iter
-        self.on_solved = on_solved
         self.widths = problems.widths[chosen]
         self.score_start = np.cumsum([0, *self.widths])
         self.allowed = np.repeat(problems.allowed[chosen], self.widths, axis=0)
-        self.sample_weight = problems.sample_weight.astype(dtype, copy=False)
-        self.class_weight = problems.class_weight[chosen].astype(dtype, copy=False)
         self.total_weight = problems.sample_weight.sum()
         self.norm, self.n_iter = np.zeros(len(chosen)), np.zeros(len(chosen), dtype=np.int64)
-        self.converged = np.zeros(len(chosen), dtype=bool)
+        self.converged, self.stuck = np.zeros((2, len(chosen)), dtype=bool)
 
         shape, n_pairs = coefficients.shape, MANY_PAIRS if inputs.n_columns < LONG_PAIR else FEW_PAIRS
-        self.margin, self.change = np.empty((2, shape[0], inputs.n_rows), dtype=dtype)
-        self.residual = np.empty((self.widths.max(), inputs.n_rows), dtype=dtype)
         self.steps, self.changes = np.empty((2, n_pairs, *shape), dtype=np.float32)
-        self.newest = -1
-        self._information, self._stuck = np.empty(shape[0]), np.zeros(len(chosen), dtype=bool)
-        self._inverse = np.zeros((n_pairs, len(chosen)))
-        self._keep(np.arange(len(chosen)))
+        self.inverse = np.zeros((n_pairs, shape[0]))
+        self.gradient, self.information = np.empty(shape), np.empty(shape[0])
 
-        offset = problems.offset[ranges(problems.score_start[chosen], self.widths)]
-        inputs.product((coefficients + offset).astype(dtype), self.margin)
-        self.gradient = self._first_gradient().astype(np.float64)
-        self.gradient[:, shape[1] - self.allowed.shape[1] :] *= self.allowed
-        self.gradient += problems.penalty * coefficients
-        self.downhill = -self.gradient.astype(np.float32)
+    def run(self, dtype: Any, on_solved: Callable[[int], None] | None = None) -> Descent:
+        """Solve all problems; `coefficients`, `norm`, `n_iter` and `converged` are the result.
 
-    def run(self) -> Descent:
-        """Solve all problems; `coefficients`, `norm`, `n_iter` and `converged` are the result."""
+        `dtype` is the precision of margins and of products with the inputs. Another run goes on where the last one
+        ended. Multi-class problems take double precision.
+        """
+        n_scores, at_once = len(self.coefficients), self.inputs.scores_at_once(dtype)
+        n_together = min(n_scores, max(at_once, self.widths.max()))
+        self.dtype, self.on_solved, self.n_entered = dtype, on_solved, 0
+        self.sample_weight = self.problems.sample_weight.astype(dtype, copy=False)
+        self.class_weight = self.problems.class_weight[self.chosen].astype(dtype, copy=False)
+        self.margin = np.empty((n_scores, self.inputs.n_rows), dtype=dtype)
+        self.change = np.empty((n_together, self.inputs.n_rows), dtype=dtype)
+        self.residual = np.empty((self.widths.max(), self.inputs.n_rows), dtype=dtype)
+        self._keep(np.arange(0))
         while True:
+            if self.n_entered < len(self.widths) and 2 * len(self._rows) <= at_once:
+                self._enter(at_once - len(self._rows))
             direction = self._direction()
             direction = direction[self._leave()]
-            if not len(self._left):
+            if len(self._left):
+                self._advance(direction)
+            elif self.n_entered == len(self.widths):
+                del self.margin, self.change, self.residual
                 return self
-            self._advance(direction)
+
+    def _enter(self, room):
+        """Start problems that wait, as many as there is room for."""
+        before, start = self._left, self.n_entered
+        n_new = max(1, int(np.searchsorted(self.score_start[start + 1 :] - self.score_start[start], room, "right")))
+        self.n_entered += n_new
+        self._keep(np.arange(start, self.n_entered))
+        rows, problems = slice(self._rows[0], self._rows[-1] + 1), self.problems
+        offset = problems.offset[ranges(problems.score_start[self.chosen[self._left]], self._widths)]
+        self.inputs.product((self.coefficients[rows] + offset).astype(self.dtype), self.margin[rows])
+        change = self.change[: len(offset)]
+        change[:] = 0.0  # the slopes are zero too: nothing moves, but the residuals are computed
+        gradient = self._gradient_along(change).astype(np.float64)
+        gradient[:, gradient.shape[1] - self.allowed.shape[1] :] *= self.allowed[rows]
+        self.gradient[rows] = gradient + problems.penalty * self.coefficients[rows]
+        self.stuck[self._left] = False
+        self._keep(np.concatenate([before, self._left]))
 
     def _keep(self, left):
-        """Set what depends on which problems of the block are `left`."""
+        """Set what depends on which problems of the block are under way."""
         self._left = left
         self._widths = self.widths[left]
         self._score_start = np.cumsum([0, *self._widths])
@@ -126,15 +142,15 @@ class Descent:
 
     def _direction(self):
         """Return the direction in which each problem moves, and set what is known along it."""
-        direction = self.downhill[self._rows]
-        memory = self._score_start, self._rows, self.newest
-        sweep(*memory, self.steps, self.changes, self._inverse, self._shares, False, direction)
-        level = self._information / self.total_weight
+        direction = np.negative(self.gradient[self._rows], dtype=np.float32, casting="same_kind")
+        memory = self._score_start, self._rows, self.n_iter[self._left]
+        sweep(*memory, self.steps, self.changes, self.inverse, self._shares, False, direction)
+        level = self.information[self._rows] / self.total_weight
         problem = np.repeat(self.chosen[self._left], self._widths)
         self.precondition(direction, level, problem, self.dtype)
         # Gradients sum to zero over the classes; directions that do so too keep the coefficients as small as can be.
         centre(self._score_start, self._wide, direction)
-        sweep(*memory, self.changes, self.steps, self._inverse, self._shares, True, direction)
+        sweep(*memory, self.changes, self.steps, self.inverse, self._shares, True, direction)
         place = self.gradient, self.coefficients, self.problems.penalty
         look_ahead(self._score_start, self._rows, direction, *place, self._ahead)
         return direction
@@ -144,13 +160,14 @@ class Descent:
         slope, largest, _, _, twice_penalty = self._ahead
         promised, norm = -slope / self._weight, largest / self._weight
         # A row that is almost certain has about the loss p (1 - p); others have more.
-        loss = np.add.reduceat(self._information, self._score_start[:-1])
+        loss = np.add.reduceat(self.information[self._rows], self._score_start[:-1])
         # The promise keeps inputs of tiny scale, and classes that can be separated, from ending at once: all of their
         # gradients are small, but the objective can still become a fraction of what it is.
         close = promised <= np.minimum(self.tol, RELATIVE * (loss + 0.5 * twice_penalty) / self._weight)
-        limit = np.where(self._stuck, STUCK[self.dtype], ROUNDING[self.dtype])
+        stuck = self.stuck[self._left]
+        limit = np.where(stuck, STUCK[self.dtype], ROUNDING[self.dtype])
         solved = (close & (norm <= self.tol)) | (promised <= limit)
-        finished = solved | self._stuck | (self.n_iter[self._left] >= self.max_iter[self._left])
+        finished = solved | stuck | (self.n_iter[self._left] >= self.max_iter)
         if not finished.any():
             return slice(None)
         done = self._left[finished]
@@ -160,8 +177,6 @@ class Descent:
                 self.on_solved(q)
         stays = ~finished
         scores, ahead = np.repeat(stays, self._widths), self._ahead[:, stays]
-        self._information, self._stuck = self._information[scores], self._stuck[stays]
-        self._inverse = np.ascontiguousarray(self._inverse[:, stays])
         self._keep(self._left[stays])
         self._ahead[:] = ahead
         return scores
@@ -171,31 +186,20 @@ class Descent:
         change = self.inputs.product(direction.astype(self.dtype, copy=False), self.change[: len(direction)])
         gradient = self._gradient_along(change)
         # A problem that finds no way down tries once more with an empty memory, then it stops.
-        failed = self._step == 0.0
-        self._stuck = failed & ~self._inverse.any(axis=0)
-        self._inverse[:, failed] = 0.0
-        self.newest = (self.newest + 1) % len(self.steps)
-        self.n_iter[self._left] += 1
+        failed = np.flatnonzero(self._step == 0.0)
+        if len(failed):
+            first_rows = self._rows[self._score_start[failed]]
+            self.stuck[self._left[failed]] = ~self.inverse[:, first_rows].any(axis=0)
+            self.inverse[:, first_rows] = 0.0
         move(
-            self._score_start, self._rows, self.newest, self._step, direction, gradient, self.problems.penalty,
-            self.allowed, self.coefficients, self.gradient, self.downhill, self.steps, self.changes, self._inverse,
+            self._score_start, self._rows, self.n_iter[self._left], self._step, direction, gradient,
+            self.problems.penalty, self.allowed, self.coefficients, self.gradient, self.steps, self.changes,
+            self.inverse,
         )  # fmt: skip
+        self.n_iter[self._left] += 1
         if len(self._wide):  # directions in single precision sum to zero only roughly
             for values in (self.coefficients, self.gradient):
                 centre(self.score_start, self._left[self._wide], values)
-
-    def _first_gradient(self):
-        """Return the gradient of the loss where problems start, and set their information."""
-        if self.dtype == np.float32 or len(self._wide):
-            self.change[:] = 0.0  # the slopes are zero too: nothing moves, but the residuals are computed
-            return self._gradient_along(self.change)
-        # Most often this only confirms a solution, and is not worth compiling a kernel for.
-        codes = self.problems.codes[self._target_row]
-        proba = expit(self.margin)
-        weight = np.where(codes > 0, self._class_weight[:, 1:2], self._class_weight[:, :1]) * (codes >= 0)
-        weight *= self.sample_weight
-        self._information[:] = np.einsum("wn,wn,wn->w", proba, 1.0 - proba, weight)
-        return self.inputs.transposed_product(weight * (proba - (codes > 0)))
 
     def _gradient_along(self, change):
         """Search along the direction that changes the margins so, and return the gradient of the loss there."""
@@ -203,7 +207,7 @@ class Descent:
             if len(problems):
                 search(
                     problems, self._score_start, self._rows, self.problems.codes, self._target_row, self.sample_weight,
-                    self._class_weight, self._ahead, ACCURACY, self.residual, self.margin, change, self._information,
+                    self._class_weight, self._ahead, ACCURACY, self.residual, self.margin, change, self.information,
                     self._step,
                 )  # fmt: skip
         return self.inputs.transposed_product(change)

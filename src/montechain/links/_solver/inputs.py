@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from montechain._kernels.sparse import sparse_product, sparse_transposed_product
+from montechain._kernels.lanes import N_BYTES
+from montechain._kernels.sparse import sparse_gram, sparse_product, sparse_transposed_product
 
 SPARSE = 0.1
 """Share of nonzero entries up to which columns are stored as sparse."""
@@ -18,8 +19,6 @@ SMALL_DENSE, SMALL_SPARSE = 2**16, 2**14
 """Number of entries up to which single precision saves nothing."""
 BLOCK = 2**20
 """Entries that are made dense at a time for the Gram matrix."""
-MANY_ROWS = 4
-"""Rows that the Gram matrix is estimated from, per column: the preconditioner needs no more."""
 
 
 class Inputs:
@@ -58,55 +57,63 @@ class Inputs:
         return cls(np.ascontiguousarray(X, dtype=np.float64), sp.csr_matrix(parent_columns, dtype=np.float64))
 
     @cached_property
+    def _double(self) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """The dense columns, and the arrays of the sparse ones as kernels take them."""
+        indptr, indices = self.sparse.indptr.astype(np.int64), self.sparse.indices.astype(np.int32, copy=False)
+        data = self.sparse.data if self.sparse.nnz else np.ones(1)
+        return self.dense, (indptr, indices, data[:1].copy() if data.min() == data.max() else data)
+
+    @cached_property
     def _single(self) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """The dense columns, and the arrays of the sparse ones as kernels take them, in single precision."""
-        indptr, indices = self.sparse.indptr.astype(np.int64), self.sparse.indices.astype(np.int32)
-        return self.dense.astype(np.float32), (indptr, indices, self.sparse.data.astype(np.float32))
+        """The same in single precision."""
+        dense, (indptr, indices, data) = self._double
+        return dense.astype(np.float32), (indptr, indices, data.astype(np.float32))
+
+    def scores_at_once(self, dtype: Any) -> int:
+        """Return the number of scores that a product serves at the price of one; dense matrices take any number."""
+        return self.n_columns * self.n_rows if self.n_dense else N_BYTES // np.dtype(dtype).itemsize
 
     def product(self, coefficients: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Write the margins to `out` (W, n), in the precision of `out`, for coefficients (W, F) of the same kind."""
-        first, single = 1 + self.n_dense, out.dtype == np.float32
-        if self.n_dense or not single:
-            np.matmul(coefficients[:, 1:first], self._single[0].T if single else self.dense.T, out=out)
+        """Write the margins to `out` (W, n), for coefficients (W, F) of the same precision."""
+        dense, arrays = self._single if out.dtype == np.float32 else self._double
+        first = 1 + self.n_dense
+        if self.n_dense:
+            np.matmul(coefficients[:, 1:first], dense.T, out=out)
             out += coefficients[:, :1]
-        if self.n_sparse and single:
-            sparse_product(*self._single[1], coefficients, first, out)
-        elif self.n_sparse:
-            out += (self.sparse @ coefficients[:, first:].T).T
+        if self.n_sparse or not self.n_dense:
+            sparse_product(*arrays, coefficients, first, out)
         return out
 
     def transposed_product(self, residual: np.ndarray) -> np.ndarray:
         """Return the gradient of the loss, of shape (W, F), for residuals of shape (W, n), in their precision."""
-        first, single = 1 + self.n_dense, residual.dtype == np.float32
+        dense, arrays = self._single if residual.dtype == np.float32 else self._double
+        first = 1 + self.n_dense
         out = np.empty((len(residual), self.n_columns), dtype=residual.dtype)
-        if self.n_sparse and single:
-            sparse_transposed_product(*self._single[1], residual, first, out)
+        if self.n_sparse or not self.n_dense:
+            sparse_transposed_product(*arrays, residual, first, out)
         else:
             residual.sum(axis=1, out=out[:, 0])
         if self.n_dense:
-            np.matmul(residual, self._single[0] if single else self.dense, out=out[:, 1:first])
-        if self.n_sparse and not single:
-            out[:, first:] = (self.sparse.T @ residual.T).T
+            np.matmul(residual, dense, out=out[:, 1:first])
         return out
 
     def gram(self, sample_weight: np.ndarray) -> np.ndarray:
-        """Return the weighted Gram matrix, of shape (F, F), in single precision unless there are few inputs.
-
-        Many rows are represented by evenly spaced ones, since this serves as a preconditioner.
-        """
-        every = max(1, self.n_rows // (MANY_ROWS * self.n_columns + 1024))
-        rows_each = max(1, BLOCK // self.n_columns) * every
+        """Return the weighted Gram matrix, of shape (F, F); its dense part in single precision unless it is small."""
         total = np.zeros((self.n_columns, self.n_columns))
+        if not self.n_dense:
+            sparse_gram(*self._double[1], sample_weight, total)
+            return total + np.tril(total, -1).T
+        rows_each = max(1, BLOCK // self.n_columns)
         for first in range(0, self.n_rows, rows_each):
-            rows = slice(first, first + rows_each, every)
-            dense = self.dense[rows] if self.is_small else self._single[0][rows]
+            rows = slice(first, first + rows_each)
+            dense = (self._double if self.is_small else self._single)[0][rows]
             part = np.empty((len(dense), self.n_columns), dtype=dense.dtype)
             part[:, 0], part[:, 1 : 1 + self.n_dense] = 1.0, dense
             if self.n_sparse:
                 part[:, 1 + self.n_dense :] = self.sparse[rows].toarray()
             part *= np.sqrt(sample_weight[rows, None]).astype(dense.dtype)
             total += part.T @ part
-        return total * (sample_weight.sum() / max(sample_weight[::every].sum(), 1e-300) if every > 1 else 1.0)
+        return total
 
     def squares(self, sample_weight: np.ndarray) -> np.ndarray:
         """Return the diagonal of the weighted Gram matrix."""

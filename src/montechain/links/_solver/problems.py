@@ -85,7 +85,7 @@ class LogisticProblems:
         parent_C: float | None = None,
     ):
         self.n_shared, self.sample_weight = 1 + X.shape[1], sample_weight
-        self.codes = np.array(targets, dtype=np.int32, order="C")
+        self.codes = np.ascontiguousarray(targets, dtype=np.int32)
         self.counts = [class_counts(own, sample_weight, 2) for own in self.codes]
         X, self.shift, self.scale = _rescaled(X)
         self.inputs = Inputs.of(X, parent_columns)
@@ -163,14 +163,13 @@ class LogisticProblems:
         def solve_block(chosen):
             scores = ranges(problems.score_start[chosen], widths[chosen])
             single_first = tol >= SINGLE_TOL and not self.inputs.is_small and (widths[chosen] == 1).all()
-            for dtype in (np.float32, np.float64) if single_first else (np.float64,):
-                found = Descent(
-                    self.inputs, dtype, precondition, problems, chosen, coefficients[scores], tol,
-                    max_iter - n_iter[chosen], on_solved if dtype is np.float64 else None,
-                ).run()  # fmt: skip
-                if np.isfinite(found.coefficients).all() or dtype is np.float64:
-                    coefficients[scores], n_iter[chosen] = found.coefficients, n_iter[chosen] + found.n_iter
-                    gradient[chosen], converged[chosen] = found.norm, found.converged
+            options = self.inputs, precondition, problems, chosen
+            found = Descent(*options, coefficients[scores], tol, max_iter)
+            if single_first and not np.isfinite(found.run(np.float32).coefficients).all():
+                found = Descent(*options, coefficients[scores], tol, max_iter)
+            found.run(np.float64, on_solved)
+            coefficients[scores], n_iter[chosen] = found.coefficients, found.n_iter
+            gradient[chosen], converged[chosen] = found.norm, found.converged
 
         with one_blas_thread():
             if self.factors is None:
