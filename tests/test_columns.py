@@ -214,7 +214,7 @@ def test_dates_written_as_strings(dates, first):
 )
 def test_dates_that_may_have_the_day_first_are_read_month_first_with_a_note(dates, said):
     encoder = TableEncoder(**PLAIN).fit(pd.DataFrame({"when": dates}))
-    message = r"'when' holds dates such as .0?1.*no cell tells.*month first\. .*to_datetime\(\.\.\., dayfirst=True"
+    message = r"'when' holds dates such as .0?1.*no cell shows.*month first\. .*to_datetime\(\.\.\., dayfirst=True"
     assert len(encoder.notes_) == said
     assert all(re.search(message, note) for note in encoder.notes_)
 

@@ -1,4 +1,4 @@
-"""Users hear of compilation, and measured times leave it out."""
+"""Users are told about compilation, and measured times exclude it."""
 
 from __future__ import annotations
 

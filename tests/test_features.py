@@ -12,7 +12,7 @@ from montechain.label_forest import label_logits
 
 @pytest.fixture
 def noise():
-    """Labels that have nothing to do with x: features that know them have leaked."""
+    """Labels that are independent of x: features that predict them have leaked."""
     rng = np.random.default_rng(0)
     return rng.normal(size=(200, 6)), rng.integers(0, [2, 3], size=(200, 2))
 

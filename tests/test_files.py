@@ -1,4 +1,4 @@
-"""A reader never meets half of a file, whatever goes wrong while it is written."""
+"""Readers never see half a file, whatever goes wrong while it is written."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_full_disk_is_an_output_error(tmp_path):
     assert only(tmp_path) == ["a.bin"]
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a device that is always full")
 def test_a_full_device_is_an_output_error():
     with pytest.raises(OutputError, match="No space left"), atomic_write("/dev/full") as stream:
         stream.write(b"x")

@@ -21,7 +21,7 @@ from tests.saved_models import CHAIN, HEAVY, LIGHT, Opened, packed, saved, unpac
 
 N_FILES, N_ENTRIES, N_PARTS, N_ARRAYS = 1000, 200, 650, 650
 SECONDS = 240
-"""Whatever takes longer hangs."""
+"""Maximum seconds: anything slower counts as hanging."""
 
 READER = """
 import faulthandler, os, sys, traceback, warnings
@@ -146,7 +146,7 @@ def read_all(files: list[bytes], folder: Path) -> tuple[int, list[str], Path]:
     current.mkdir(parents=True)
     arrays = {str(i): np.frombuffer(content, dtype=np.uint8) for i, content in enumerate(files)}
     np.savez(folder / "files.npz", **arrays)
-    # Threads of compiled code would wait for each other longer than they work.
+    # Threads of compiled code would spend more time waiting than working.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", READER, str(folder), str(current)]
     result = subprocess.run(command, env=environment, timeout=SECONDS, check=False)

@@ -1,4 +1,4 @@
-"""What is said about a model must be true of its probabilities."""
+"""The description of a model must agree with its probabilities."""
 
 from __future__ import annotations
 

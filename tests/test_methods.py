@@ -27,7 +27,7 @@ QUICK = {
     "Forest": {"estimator__n_estimators": 10},
     "LP-Forest": {"estimator__n_estimators": 10},
 }
-"""Less of what takes long, for tests of everything else."""
+"""Cheaper parameters, for tests of everything else."""
 
 EVERY = {**mc.METHODS, **BASELINES}
 
@@ -94,9 +94,9 @@ def test_spellings(spelling, name):
 
 def test_a_name_that_does_not_exist():
     for name, message in (
-        ("PtMSC", r"no method 'PtMSC'; did you mean 'PtMsCC'\? There are 'IC', 'LP'"),
-        ("quantum", r"no method 'quantum'. There are"),
-        (3, "no method 3. There are"),
+        ("PtMSC", r"method 'PtMSC' is not known; did you mean 'PtMsCC'\? Known methods: 'IC', 'LP'"),
+        ("quantum", r"method 'quantum' is not known. Known methods:"),
+        (3, "method 3 is not known. Known methods:"),
     ):
         with pytest.raises(ValueError, match=message):
             mc.make_method(name)
@@ -194,7 +194,7 @@ def test_every_method_takes_any_base_classifier(name):
 def test_monte_carlo_for_hamming_loss_returns_a_vector_that_was_drawn():
     X, Y = binary()
     model = make("MCC", loss="hamming", order=None, inference__n_samples=3).fit(X, Y)
-    # One table of draws serves all rows: with so few of them, some label's best class is not in the best vector.
+    # One table of draws serves all rows: with so few draws, some label's best class is not in the best vector.
     by_label = make("MCC", loss="hamming", order=None, inference__n_samples=3, inference__decision="marginals")
     assert (model.predict(X) != by_label.fit(X, Y).predict(X)).any()
 

@@ -194,8 +194,8 @@ FRAME = pd.DataFrame({"a": [0, 1], "b": [1, 1]})
         (lambda: exact_match(FRAME, FRAME[["b", "a"]]), r"columns .* differ: \['a', 'b'\] and \['b', 'a'\]"),
         (lambda: exact_match([[0, 1]], [[0]]), r"Y_true has shape \(1, 2\), but Y_pred has shape \(1, 1\)"),
         (lambda: exact_match(np.zeros((2, 2), int), np.zeros((3, 2), int)), r"\(2, 2\), but Y_pred has shape \(3, 2\)"),
-        (lambda: exact_match([[None]], [[1]]), "no label of Y_true is known"),
-        (lambda: exact_match(np.array([[-1]]), np.array([[1]]), unknown=-1), "no label of Y_true is known"),
+        (lambda: exact_match([[None]], [[1]]), "Y_true has no known label"),
+        (lambda: exact_match(np.array([[-1]]), np.array([[1]]), unknown=-1), "Y_true has no known label"),
         (lambda: exact_match([[1, 0]], [[1, None]]), "column 1 of Y_pred has no value in row 0"),
         (
             lambda: exact_match([["1"]], [[1]]),

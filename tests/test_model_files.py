@@ -125,13 +125,13 @@ def test_other_files_and_damage_are_found(tmp_path):
         refused(path, other, "is not a model. Give a file written by")
     headers = [b"", b"[]", b"{}", b'{"format": "2"}', b'{"format": true}', b'{"format": 2}', b"\xff", b"[" * 100_000]
     for header in (*headers, content[len(MAGIC) :][:50]):
-        refused(path, MAGIC + header + b"\n" + content[-1000:], "cannot be read .*: it is damaged or was manipulated")
+        refused(path, MAGIC + header + b"\n" + content[-1000:], "cannot be read .*: it is damaged or was tampered with")
     for key, value in {"size": -1, "about": None, "untrusted": None, "versions": 3, "format": 2.0}.items():
         refused(path, packed(*unpacked(content), **{key: value}), "cannot be read")
     start = len(content) - len(b"".join(unpacked(content)[1:]))
     flipped = [content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :] for place in (start, -9)]
     for damaged in (*flipped, content + b"x", content[:-1], content[: start + 9]):
-        with pytest.raises(ModelFileError, match="checksum is wrong: it is damaged or was manipulated"):
+        with pytest.raises(ModelFileError, match="checksum is wrong: it is damaged or was tampered with"):
             load(write(path, damaged))
     for size in (0, 1, 10**12):
         with pytest.raises(ModelFileError, match="cannot be rebuilt"):

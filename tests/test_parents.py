@@ -127,5 +127,5 @@ def test_bad_parents(graph, message):
 
 
 def test_parent_after_its_child_in_a_fixed_order():
-    with pytest.raises(ValueError, match=r"label 2 a parent of label 0, but it stands after it in `order=\[0, 1, 2\]`"):
+    with pytest.raises(ValueError, match=r"label 2 a parent of label 0, but comes after it in `order=\[0, 1, 2\]`"):
         arrange({0: [2]}, [0, 1, 2], CODES, [2, 2, 2], fixed=True)

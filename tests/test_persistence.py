@@ -1,4 +1,4 @@
-"""What is saved comes back: the same answers, in the same types, in another process too."""
+"""Saved models load again, even in another process, and give the same answers in the same types."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_every_kind_of_model_comes_back(name, tmp_path):
     assert (tmp_path / "again.mchain").read_bytes() == (tmp_path / "model.mchain").read_bytes()
     assert type(same) is type(model)
     assert vars(same).keys() == vars(model).keys()
-    if name == "random state":  # it starts anew
+    if name == "random state":  # it restarts
         assert same.random_state.randint(2**31) == np.random.RandomState(0).randint(2**31)
         return
     assert repr(same) == repr(model)
@@ -301,5 +301,5 @@ def test_every_public_estimator_is_savable_and_only_plain_classes_are():
     assert savable.issuperset(cls for cls in public if inspect.isclass(cls) and issubclass(cls, BaseEstimator))
     assert montechain.chain.Chain in savable
     for cls in savable:
-        # What is built must not be something that can be called.
+        # The objects that are built must not be callable.
         assert not any("__call__" in vars(base) for base in cls.__mro__), cls

@@ -70,8 +70,8 @@ ATTACKS: dict[str, Any] = {
     **{f"skops {name}": ("skops", name, (0,)) for name in NAMES},
     **{f"kind {name}": (name, COMMAND) for name in NAMES},
     "own class by name": ("name", "montechain.chain.Chain"),
-    "name that is no text": ("name", 5),
-    "class that is no text": ("object", None, (0,)),
+    "name that is not a string": ("name", 5),
+    "class that is not a string": ("object", None, (0,)),
     "loss with a state": ("compiled", LOSS, (1,), 2.0),
     "loss of text": ("compiled", LOSS, (2,)),
     "loss with too many numbers": ("compiled", LOSS, (3,)),
@@ -104,7 +104,7 @@ BEFORE = [["dict", "a", COMMAND], ["tuple", 1.0], ["tuple", COMMAND], ["tuple", 
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_nothing_is_run(name, tmp_path):
-    """Wherever the attack stands: as an attribute, as the model itself, or in something that nobody uses."""
+    """Try the attack as an attribute, as the model itself, and in a part that is never used."""
     for place in ("loss", "root", "unused"):
         model = Opened(saved(CHAIN))
         shift = len(model.parts)
@@ -225,7 +225,7 @@ DEEP = [b"[" * 10**6, b'{"a":' * 10**5, b"9" * 10**6, b"\xff", b"{}"]
 
 
 @pytest.mark.parametrize("parts", [*DEEP, b"", b"5", b"null", b"[]", b"[5]", b"[{}]", b"[[]]"])
-def test_parts_that_are_none(parts, tmp_path):
+def test_parts_that_are_not_parts(parts, tmp_path):
     manifest, good, arrays = unpacked(saved(CHAIN))
     refuse(packed(manifest, parts, arrays), tmp_path)
     if parts in DEEP:
@@ -384,4 +384,4 @@ def test_trees_of_another_forest(tmp_path):
     """Every tree is sound, but uses features that the rows of the forest do not have."""
     opened = with_tree(FORESTS, 0, 500)
     opened.replace(500, *FIRST, "estimators_", 1, "n_features_in_")
-    refuse(opened.content(), tmp_path, "has other features")
+    refuse(opened.content(), tmp_path, "expects other inputs")

@@ -1,4 +1,4 @@
-"""Tables as people have them: expected matrices by hand, by pandas and numpy, and laws on random tables."""
+"""Realistic tables: matrices expected by hand, by pandas and numpy, and laws on random tables."""
 
 from __future__ import annotations
 

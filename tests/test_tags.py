@@ -124,7 +124,7 @@ def test_metrics_of_tags_are_those_of_zeros_and_ones(seed):
     true, predicted = rng.integers(2, size=(2, 9, 4))
     tags = [[{"abcd"[j] for j in np.flatnonzero(row)} for row in side] for side in (true, predicted)]
     for metric in (metrics.exact_match, metrics.hamming_score, metrics.f1_score):
-        used = (true | predicted).any(axis=0)  # what no row has is no tag
+        used = (true | predicted).any(axis=0)  # a tag that no row has does not count
         if used.any():
             assert metric(*tags) == pytest.approx(metric(true[:, used], predicted[:, used]))
 

@@ -1,4 +1,4 @@
-"""Predict several targets of one thing at once: probabilistic classifier chains, exact with a certificate."""
+"""Predict several targets at once with probabilistic classifier chains: exact answers, with certificates."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -15,9 +15,9 @@ AVERAGES = ("instance", "micro", "macro")
 
 
 class Cells(NamedTuple):
-    """Truth and prediction, cell by cell, of the rows that have a weight and a known label (`kept`).
+    """Truth and prediction, cell by cell, for the rows with a positive weight and a known label (`kept`).
 
-    `equal` and `known` are bool arrays of shape (n, L); no unknown cell is equal. `columns` are those of both tables.
+    `equal` and `known` are bool arrays of shape (n, L); unknown cells never are. `columns` are those of both tables.
     """
 
     equal: np.ndarray
@@ -28,7 +28,7 @@ class Cells(NamedTuple):
 
     @property
     def right(self) -> np.ndarray:
-        """Which rows have no known label that is wrong."""
+        """Rows in which every known label is right."""
         return (self.equal | ~self.known).all(axis=1)
 
     def codes(self, label: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -56,7 +56,7 @@ class Cells(NamedTuple):
         if average == "instance":
             above, below, weight = shared.sum(axis=1), total.sum(axis=1), self.weight
         else:
-            # A label that is known in no row says nothing.
+            # Skip labels that are unknown in every row.
             above, below, weight = self.weight @ shared, self.weight @ total, np.asarray(self.known.any(axis=0))
             if average == "micro":
                 above, below, weight = above.sum(keepdims=True), below.sum(keepdims=True), np.ones(1)
@@ -77,8 +77,8 @@ def compare(Y_true: Any, Y_pred: Any, unknown: Any, sample_weight: Any) -> Cells
         raise ValueError(f"Y_true has shape {known.shape}, but Y_pred has shape {predicted.known.shape}.")
     if true.is_frame and predicted.is_frame and true.names != predicted.names:
         raise ValueError(
-            f"the columns of Y_true and Y_pred differ: {true.names} and {predicted.names}. Put them in the same order, "
-            "under the same names."
+            f"the columns of Y_true and Y_pred differ: {true.names} and {predicted.names}. Use the same names, "
+            "in the same order."
         )
     if (missing := ~predicted.known & known).any():
         row, column = np.argwhere(missing)[0].tolist()
@@ -86,7 +86,7 @@ def compare(Y_true: Any, Y_pred: Any, unknown: Any, sample_weight: Any) -> Cells
     weight = check_weight(sample_weight, len(known))
     kept = known.any(axis=1) & (weight > 0.0)
     if not kept.any():
-        raise ValueError("no label of Y_true is known in any row that counts: there is nothing to score.")
+        raise ValueError("nothing to score: Y_true has no known label in any row with a positive weight.")
     columns = list(zip(true.columns, predicted.columns, strict=True))
     if all(type(side) is np.ndarray and side.ndim == 2 and side.dtype.kind in "biu" for side in (Y_true, Y_pred)):
         # Column by column takes five times as long.
@@ -100,7 +100,7 @@ def compare(Y_true: Any, Y_pred: Any, unknown: Any, sample_weight: Any) -> Cells
         texts = [{isinstance(cell, str) for cell in side.tolist()} for side in (own, other)]
         if texts in ([{True}, {False}], [{False}, {True}]):
             raise ValueError(
-                f"{true.describe(j)} and {predicted.describe(j)} cannot be compared: one holds texts and the other "
+                f"{true.describe(j)} and {predicted.describe(j)} cannot be compared: one holds strings and the other "
                 f"does not ({plain(own[0])!r} and {plain(other[0])!r}). Give both the same type."
             )
         equal[known[:, j], j] = own == other
@@ -125,7 +125,7 @@ def resolve_negative(
     Without `negative`, it is the first of two classes, or a single class that reads as negative: a number that is not
     above zero, or "0", "false", "no" or "none". A scalar is this class wherever a label has it; a label of at most two
     classes without it takes the one that reads as negative. A sequence has one class for each label, None as above.
-    What cannot be told is an error, which shows how to pass the argument (`hint`). If the classes are not `complete`, a
+    If it cannot be determined, the error shows how to pass the argument (`hint`). If the classes are not `complete`, a
     class that is not among them is not an error: all classes seen are then relevant.
 
     >>> resolve_negative([np.array([0, 1]), np.array(["none", "red", "tan"])], "none")

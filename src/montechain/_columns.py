@@ -24,11 +24,11 @@ BOOLEAN = ("False", "True")
 SPELLINGS = {"0": "False", "1": "True", "false": "False", "true": "True"}
 """Other ways to write them."""
 MOSTLY_NUMBERS = 0.95
-"""Share of numbers from which the other words of a column count as stray."""
+"""If at least this share of a column is numeric, its words are treated as stray."""
 SHOWN_STRAYS = 5
 """Maximum number of stray cells that a note lists."""
 MANY_VALUES = 50
-"""A column with more distinct values than this may be an identifier."""
+"""Columns with more distinct values than this may be identifiers."""
 N_COMPONENTS = 30
 """Maximum number of columns that describe how words are spelled."""
 MAX_WORDS = 5000
@@ -36,7 +36,7 @@ MAX_WORDS = 5000
 DATES = (datetime.date, np.datetime64)
 DATE = re.compile(r"\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})(?!\d)")
 NUMBERS, BINARY, NOMINAL, DESCRIBED = range(4)
-"""Blocks of the encoded table, in their order."""
+"""Blocks of the encoded table, in order."""
 
 
 @savable
@@ -45,8 +45,8 @@ class Column:
     """What a column of a table holds.
 
     `kind` is "number", "date", "nominal", "words" (nominal with many categories), "text", or one of those
-    that are not used: "dropped", "identifier", "empty". `categories` have a 0/1 column of their own each, but for a
-    single column if there are only two, or one, of which `reference` is the commoner. `format` is that of dates written
+    that are not used: "dropped", "identifier", "empty". Each of the `categories` gets its own 0/1 column,
+    except that one or two share a single column; `reference` is the more common one. `format` is that of dates written
     as strings, `cycles` are the calendar cycles that vary in a column of dates. `repaired` says that words among the
     numbers counted as missing at `fit`. `vectorizer` describes words and text.
     """
@@ -106,7 +106,7 @@ class Column:
             rarer = np.where(found >= 0, found != self.categories.index(str(self.reference)), 0.0)
             return np.where(codes < 0, np.nan, rarer)[:, None] if keep_missing else rarer[:, None]
         rows = np.flatnonzero(found >= 0)
-        places = np.stack([rows, found[rows]]).astype(np.int32)  # because some classifiers take no larger indices
+        places = np.stack([rows, found[rows]]).astype(np.int32)  # some classifiers do not accept 64-bit indices
         marks = sp.csr_array((np.ones(len(rows)), places), shape=(len(codes), len(self.categories)))
         if self.vectorizer is None:
             return marks
@@ -240,7 +240,7 @@ def _kind_of(cells: pd.Series, name: Any) -> tuple[str, str]:
     if kinds == {str} and (formats := _date_formats(present.drop_duplicates())):
         return "date", formats[0]
     share = 1 - np.isnan(as_numbers(present)).mean()
-    padded = present.astype(str).str.match(r"0\d").any()  # codes such as "02139", which would lose their zeros
+    padded = present.astype(str).str.match(r"0\d").any()  # codes such as "02139", which would lose their leading zeros
     is_number = (share == 1 and kinds != {str}) or (MOSTLY_NUMBERS <= share < 1 and not padded)
     return "number" if is_number else "nominal", ""
 
@@ -262,7 +262,7 @@ def _date_formats(present: pd.Series) -> list[str]:
 
 
 def ambiguous_date(column: Column, cells: pd.Series) -> str:
-    """Return a date of the column that would be another with the day first, "" if the format is certain.
+    """Return a date that would mean something else with the day first, or "" if the format is unambiguous.
 
     >>> cells = pd.Series(["05/05/2024", "01/02/2024"])
     >>> ambiguous_date(learn_kind(cells, "when", 0), cells)
@@ -312,7 +312,7 @@ def identifier(column: Column, cells: pd.Series) -> str:
     if column.kind == "number":
         is_count = dtypes.is_integer_dtype(cells.dtype) and len(present) == len(cells) and present.min() in (0, 1)
         return "the row number" if is_count and present.max() - present.min() == len(cells) - 1 else ""
-    if column.kind != "nominal" or present.astype(str).str.count(" ").mean() > 2:  # running text differs, too
+    if column.kind != "nominal" or present.astype(str).str.count(" ").mean() > 2:  # so does running text
         return ""
     return f"{present.nunique()} different values in {len(present)} rows"
 

@@ -1,4 +1,4 @@
-"""Every name of scikit-learn that is private or that older versions lack, in one place."""
+"""All scikit-learn names that are private or missing from older versions, in one place."""
 
 from __future__ import annotations
 

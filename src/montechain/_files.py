@@ -13,18 +13,18 @@ from typing import IO, Any
 from montechain.errors import DataError, OutputError
 
 PART = ".part"
-"""How the names of temporary files end."""
+"""Suffix of temporary files."""
 NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-"""How `os.open` makes a file that must not be there yet; Windows would else change line ends."""
+"""Flags for `os.open` to create a new file; without O_BINARY, Windows would change line endings."""
 
 
 @contextmanager
 def atomic_write(path: str | Path, mode: str = "wb", **options: Any) -> Iterator[IO[Any]]:
-    """Open a file for writing that takes its name only once it is complete.
+    """Open a file for writing that appears under its name only once it is complete.
 
     The content goes to a temporary file beside `path`, is flushed to the disk, and is renamed. If anything
-    fails on the way, the temporary file is removed and what stood at `path` before is still there. A link stays a
-    link, to the new file. A device or a named pipe, such as ``/dev/stdout``, is written directly.
+    fails on the way, the temporary file is removed and the old file is kept. A symbolic link is kept and points to
+    the new file. A device or a named pipe, such as ``/dev/stdout``, is written directly.
     A failure to write is an `OutputError`; `options` are passed on to `open`.
 
     Examples
@@ -46,10 +46,10 @@ def atomic_write(path: str | Path, mode: str = "wb", **options: Any) -> Iterator
         return
     with _reporting(path):
         permissions = target.stat().st_mode & 0o777 if target.exists() else None
-        # The name may be as long as names can be, so only a part of it goes into the temporary one.
+        # The name may already have the maximum length, so the temporary name uses only part of it.
         name = target.parent / f".{target.name[:40]}.{secrets.token_hex(8)}{PART}"
         try:
-            # What replaces a private file is not readable by others while it is written, either.
+            # While it is written, the replacement of a private file must not be readable by others either.
             descriptor = os.open(name, NEW, 0o666 if permissions is None else permissions)
             with os.fdopen(descriptor, mode, **options) as stream:
                 yield stream
@@ -99,7 +99,7 @@ def similar_file(path: str | Path, pattern: str = "*") -> str:
     """
     path = Path(path)
     files = [other.name for other in path.parent.glob(pattern)] if path.parent.is_dir() else []
-    files.sort(key=lambda name: Path(name).suffix == path.suffix)  # the last of one stem counts
+    files.sort(key=lambda name: Path(name).suffix == path.suffix)  # if several share a stem, the last one counts
     stems = {Path(name).stem.casefold(): name for name in files}
     close = difflib.get_close_matches(path.stem.casefold(), stems, n=1, cutoff=0.75)
     return f"; did you mean {stems[close[0]]!r}?" if close else "."
@@ -111,7 +111,7 @@ def check_output_path(path: str | Path) -> None:
     if path.is_dir():
         raise OutputError(f"{path} cannot be written: it is a folder. Give the name of a file in it.")
     if not path.parent.is_dir():
-        raise OutputError(f"{path} cannot be written: there is no folder {str(path.parent)!r}. Create it first.")
+        raise OutputError(f"{path} cannot be written: the folder {str(path.parent)!r} does not exist. Create it first.")
 
 
 def protect_files(path: str | Path, *, inputs: Iterable[str | Path] = (), force: bool = False) -> None:
@@ -121,7 +121,7 @@ def protect_files(path: str | Path, *, inputs: Iterable[str | Path] = (), force:
         return
     if any(path.samefile(source) for source in inputs if os.path.isfile(source)):
         raise OutputError(
-            f"{path} is an input of this command and is never written over. Choose another name for the output."
+            f"{path} is an input of this command and is never overwritten. Choose another name for the output."
         )
     if not force:
         raise OutputError(f"{path} already exists. Choose another name, or add --force to replace it.")

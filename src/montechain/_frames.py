@@ -12,7 +12,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 LIBRARIES = ("pandas", "polars", "pyarrow")
-"""Modules of the libraries whose frames are built. No others are imported, whatever a model file says."""
+"""Data frame libraries that may be imported, whatever a model file says."""
 
 
 def import_library(name: str) -> Any:
@@ -40,10 +40,10 @@ def column_names(frame: Any) -> list[Any]:
 
 
 def read(native: Any) -> dict[str, Any] | None:
-    """Return the columns of a data frame or series as numpy arrays, with all that is needed to build it again.
+    """Return the columns of a data frame or series as numpy arrays, with everything needed to rebuild it.
 
-    None is returned for anything else. The cells that are not `known` hold nothing; whole numbers stay whole beside
-    them.
+    Return None for anything else. Cells that are not `known` have no meaningful value; integers stay integers even if
+    some cells are unknown.
 
     >>> import polars as pl
     >>> found = read(pl.DataFrame({"a": [1, None]}))

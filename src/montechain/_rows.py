@@ -43,7 +43,7 @@ def row_blocks(n_rows: int, size: int, rng: np.random.Generator | None = None) -
 def distinct(
     rows: np.ndarray, codes: np.ndarray, n_classes: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distinct pairs of a row and a vector of codes: a key, the first place, and which one each pair is.
+    """Return the distinct pairs of a row and a vector of codes: their keys, first positions, and the inverse index.
 
     They are sorted by row, then by code. `n_classes` bounds the codes of each column. As long as all keys fit into 62
     bits, a pair always has the same key.

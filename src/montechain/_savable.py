@@ -24,7 +24,7 @@ LIBRARY_PARTS = {
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.neural_network._stochastic_optimizers",
 }
-"""Classes, and modules of classes, that scikit-learn's estimators hold without being estimators themselves."""
+"""Classes, or modules of classes, that are parts of scikit-learn's estimators but not estimators themselves."""
 UNCHECKED = {"BaseGradientBoosting", "BaseLibSVM", "NeighborsBase", "_BaseKMeans"}
 """Base classes in scikit-learn whose compiled code reads arrays that nothing checks: these need trust by name."""
 LEAF, N_BITSET_WORDS = -1, 8
@@ -77,7 +77,7 @@ def check_tree(n_features: Any, n_classes: Any, n_outputs: Any, state: Any) -> N
     fits = n_classes.shape == (n_outputs,) and n_classes.dtype == np.intp and n_outputs and n_classes.min() >= 1
     require(fits, f"a tree with {n_outputs} outputs has the classes {n_classes}")
     fits = values.shape == (len(nodes), n_outputs, n_classes.max()) and values.dtype == np.float64
-    require(fits and nodes.shape == (state["node_count"],) and len(nodes), "a tree has other nodes than it announces")
+    require(fits and nodes.shape == (state["node_count"],) and len(nodes), "the number of nodes of a tree is wrong")
     is_inner = nodes["left_child"] != LEAF
     require((nodes["right_child"][~is_inner] == LEAF).all(), "a node of a tree has a right child only")
     _check_paths(is_inner, (nodes["left_child"], nodes["right_child"]), nodes["feature"], n_features)
@@ -93,14 +93,14 @@ def _check_paths(is_inner: np.ndarray, children: tuple[np.ndarray, ...], feature
 
 def _check_decision_tree(model: Any) -> None:
     fits = type(model.tree_).__module__ == "sklearn.tree._tree" and model.tree_.n_features == model.n_features_in_
-    require(fits, "a tree has nodes for other features")
+    require(fits, "a tree was grown on a different number of features")
 
 
 def _check_forest(model: Any) -> None:
-    """Check that all trees know the features: they receive rows that nobody checks again."""
+    """Check that all trees have the right number of features: they receive rows that are not checked again."""
     for tree in model.estimators_:
         fits = type(tree).__module__ == "sklearn.tree._classes" and hasattr(tree, "tree_")
-        require(fits and tree.n_features_in_ == model.n_features_in_, "a tree of an ensemble has other features")
+        require(fits and tree.n_features_in_ == model.n_features_in_, "a tree of an ensemble expects other inputs")
 
 
 def _check_histograms(model: Any) -> None:

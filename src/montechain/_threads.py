@@ -1,4 +1,4 @@
-"""Our own threads: how many, and how they and those of BLAS keep out of each other's way."""
+"""Our own threads: how many to use, and how to keep BLAS threads from competing with them."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ _before: list[tuple[Any, int]] = []
 def one_blas_thread() -> Iterator[None]:
     """Let BLAS and OpenMP use one thread only.
 
-    May be nested, and used by several threads at a time: what was before comes back when the last of them leaves.
-    Sums of one thread also have the same rounding, whatever machine has how many cores.
+    May be nested, and used by several threads at a time: the old setting is restored when the last one leaves.
+    Sums in one thread are also rounded the same way on every machine, however many cores it has.
 
     Examples
     --------
@@ -127,7 +127,7 @@ _known: tuple[int, list[Any], list[Any]] = (0, [], [])
 def _libraries() -> tuple[list[Any], list[Any]]:
     """Return what controls the libraries whose number of threads belongs to the process, and to each thread.
 
-    To look for them takes milliseconds, so that is done again only when modules have been imported since.
+    Looking for them takes milliseconds, so it is repeated only after new modules have been imported.
     """
     global _known
     if _known[0] != len(sys.modules):

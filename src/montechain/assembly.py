@@ -22,25 +22,25 @@ from montechain.population.search import log_sum
 SMALL_WEIGHT = 0.01
 """Weight in the mixture or the pool below which a chain is left out."""
 FEW_ROWS = 10
-"""Number of held-out rows whose label vector was seen in other rows, below which there is no pool."""
+"""Minimum number of held-out rows with a label vector seen in other rows; with fewer, no pool is learned."""
 N_GROUPS = 4
 """Groups of held-out rows, each judged by a pool learned from the others."""
 N_REPEATS = 3
-"""How often the pool is learned again together with the weights of the mixture."""
+"""Number of rounds in which the pool and the weights of the mixture are refitted together."""
 TINY = 1e-9
 """Smallest weight of a row when the pool is learned."""
 ROWS_AT_ONCE = 500
 MAX_NODES = 4000
-"""Prefixes expanded for a row in each chain, at most."""
+"""Maximum number of prefixes expanded per row in each chain."""
 RESIDUAL = 0.01
 """Probability mass of the mixture that may be left out when marginals and losses are computed."""
 LARGEST_DENSE = 3000
-"""Number of columns up to which features of a dense X are dense."""
+"""Maximum number of columns for which the features of a dense X are dense."""
 
 
 @dataclass
 class Block:
-    """Columns that a feature map makes of the training rows, as those of new rows will look.
+    """Features of the training rows under one feature map, distributed like those of new rows.
 
     `is_stacked` says whether they are another classifier's log-odds of the labels; `shares` holds, for forests, the
     out-of-bag shares of the label vectors.
@@ -60,7 +60,7 @@ class Block:
 
 @dataclass
 class Part:
-    """Chains over some blocks, and what chains learned without the held-out rows say about these.
+    """Chains over some blocks, and what chains learned without the held-out rows predict for those rows.
 
     `log_proba`, of shape (n,), is that of the true label vectors; `table`, of shape (n, S), that of the candidates.
     """
@@ -132,15 +132,15 @@ class Weights:
 
     @property
     def of_parts(self) -> np.ndarray:
-        """How much each part counts, in the mixture and through the pool together, of shape (P,)."""
+        """Total influence of each part, directly in the mixture and through the pool; of shape (P,)."""
         return self.mixture[:-1] + self.mixture[-1] * self.in_pool / max(self.in_pool.sum(), 1e-12)
 
 
 def weigh(parts: Sequence[Part], blocks: Sequence[Block], held_out: HeldOutRows, *, seed: int) -> Weights:
     """Return the weights that make the held-out rows most probable.
 
-    The pool is learned from all rows at first, and then again from each row as far as the mixture leaves it to the
-    pool, which makes it more decided: expectation maximisation for the weights of both.
+    The pool is first learned from all rows equally, then again with each row weighted by the share of it that the
+    mixture leaves to the pool, which sharpens it: expectation maximisation for the weights of both.
     """
     forests = [block for block in blocks if block.shares is not None]
     rows = held_out
@@ -224,7 +224,7 @@ def _pool(
 
 
 def _mixture_weights(logs: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
-    """Return the weights of the parts and, last, of the pool; those of next to no use are zero."""
+    """Return the weights of the parts and, last, of the pool; negligible ones are set to zero."""
     weights = stacking_weights(logs, sample_weight=sample_weight)
     weights[weights < SMALL_WEIGHT] = 0.0
     if not weights[:-1].any():
@@ -314,10 +314,10 @@ class MappedModel(JointModel):
         self.n_classes = model.n_classes
 
     def _check_loaded(self) -> None:
-        require(len(self.transformers) == len(self.scales), "there is not one scale for each feature map")
+        require(len(self.transformers) == len(self.scales), "the number of scales is not that of the feature maps")
         require(all(np.isfinite(scale) and scale > 0.0 for scale in self.scales), "a feature map has no scale")
-        require(all(hasattr(own, "transform") for own in self.transformers), "a feature map is something else")
-        require(isinstance(self.model, JointModel) and self.model.n_classes == self.n_classes, "a model is another")
+        require(all(hasattr(own, "transform") for own in self.transformers), "a feature map is not a transformer")
+        require(isinstance(self.model, JointModel) and self.model.n_classes == self.n_classes, "the model is wrong")
 
     def transform(self, X: Any) -> Any:
         """Return the features of some rows, dense or CSR."""

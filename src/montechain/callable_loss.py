@@ -142,7 +142,7 @@ class CallableLoss(Loss):
         @cache
         def decoded(codes: bytes) -> np.ndarray:
             vector = codec.decode(np.frombuffer(codes, dtype=np.int32)[self.position_][None])[0]
-            vector.flags.writeable = False  # it is passed many times: a function that writes to it should hear of it
+            vector.flags.writeable = False  # it is passed many times, so a function that writes to it should fail
             return vector
 
         @lru_cache(MAX_CACHED)

@@ -43,7 +43,7 @@ class LabelDistribution:
     def ragged(
         cls, rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, residual: np.ndarray, estimated: np.ndarray
     ) -> LabelDistribution:
-        """Return the distribution of vectors sorted by their `rows`; those of no weight go, but for a row's first."""
+        """Return the distribution of vectors sorted by `rows`; drop vectors without weight, except a row's first."""
         keep = (weights > 0.0) | (np.diff(rows, prepend=-1) > 0)
         indptr = np.searchsorted(rows[keep], np.arange(len(residual) + 1))
         return cls(indptr, labels[keep], weights[keep], residual, estimated)
@@ -75,7 +75,7 @@ class LabelDistribution:
     def normalised_weights(self) -> np.ndarray:
         """Weights that sum to one in each row that has a vector."""
         rows, totals = self.rows, self.totals
-        # Vectors without any weight (probabilities that underflow) count alike.
+        # If all weights of a row underflow, its vectors count equally.
         alike = 1.0 / np.maximum(np.diff(self.indptr), 1)
         return np.where(totals[rows] > 0.0, self.weights / np.where(totals > 0.0, totals, 1.0)[rows], alike[rows])
 
@@ -106,14 +106,14 @@ class LabelDistribution:
     def is_complete(self, n_classes: np.ndarray, given: np.ndarray | None) -> np.ndarray:
         """Return which rows hold every label vector that agrees with `given`, if each vector occurs once."""
         free = np.ones((self.n_rows, len(n_classes)), dtype=bool) if given is None else given < 0
-        # In logarithms, because the number of vectors soon exceeds every integer.
+        # In logarithms, because the number of vectors may exceed any integer type.
         return np.log(np.maximum(np.diff(self.indptr), 1)) >= free @ np.log(n_classes) - 1e-9
 
     def marginals(self, n_classes: Sequence[int]) -> list[np.ndarray]:
         """Return for each position the mass of its classes, of shape (n, K), not normalised."""
         rows, codes = self.rows, np.ascontiguousarray(self.labels.T)
         return [
-            # Of no vectors at all, bincount returns whole numbers.
+            # Without any vectors, bincount returns integers.
             np.bincount(rows * k + codes[j], weights=self.weights, minlength=self.n_rows * k)
             .astype(np.float64, copy=False)
             .reshape(-1, k)

@@ -1,4 +1,4 @@
-"""What montechain raises when a file, not an argument, is at fault.
+"""Errors that montechain raises when a file, rather than an argument, is wrong.
 
 Wrong arguments raise `ValueError` or `TypeError`, as everywhere in scikit-learn. These three are
 `MontechainError` as well, so that a caller can tell a bad file from a bug.
@@ -54,7 +54,7 @@ class ModelFileError(MontechainError, ValueError):
 
 
 class NonFiniteError(MontechainError, ValueError):
-    """The link of a label gives scores that are not finite; `column` of X, with this `value`, contributes most.
+    """A label's link gives scores that are not finite; the `value` in `column` of X contributes most.
 
     Examples
     --------
@@ -72,7 +72,7 @@ make_pipeline(StandardScaler(), ...), or remove the outliers.
         self.label, self.column, self.value = label, column, value
 
     def named(self, labels: Sequence[Any] | None, columns: Sequence[Any] | None) -> NonFiniteError:
-        """Return the same error with names in place of numbers, as far as there are names."""
+        """Return the same error with names instead of numbers, where names are known."""
         label = self.label if labels is None else labels[self.label]
         column = self.column if columns is None or self.column is None else columns[self.column]
         return NonFiniteError(label, column, self.value)

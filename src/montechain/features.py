@@ -28,7 +28,7 @@ from montechain.targets import UNKNOWN, TargetCodec
 
 CLIP = 5.0
 N_COUNTS = 300.0
-"""Number of counts that a probability is taken to be a share of when its logarithm is taken."""
+"""Number of counts that probabilities are assumed to come from, for smoothing before taking logarithms."""
 
 
 class ClippedScaler(StandardScaler):
@@ -50,7 +50,7 @@ class _LabelFeatures(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:
-        """Learn from X and y, and return the features of these very rows as those of new rows will look.
+        """Learn from X and y, and return features of the same rows that are distributed like those of new rows.
 
         These are log-odds for labels with two classes, and centred log-probabilities for others.
         """
@@ -89,11 +89,11 @@ class OutOfBagForestFeatures(_LabelFeatures):
     split_on : {"labels", "vectors"}, default="labels"
         Whether splits make the labels purer on average, or whole label vectors.
     max_rows : int, default=None
-        Most rows that a tree is grown from. None: as many as there are.
+        Maximum number of rows per tree. None: all rows.
     time_limit : float, default=None
         Seconds after which no more trees are grown, once there are sixteen.
     n_jobs : int, default=None
-        Trees grown at a time.
+        Number of trees grown in parallel.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -163,7 +163,7 @@ class CrossFittedFeatures(_LabelFeatures):
     cv : int or list of (training rows, other rows), default=4
         Number of folds, or the folds themselves; each row must be left out once.
     n_jobs : int, default=None
-        Classifiers fitted at a time.
+        Number of classifiers fitted in parallel.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -206,7 +206,7 @@ class CrossFittedFeatures(_LabelFeatures):
             return clone(models[label]).fit(_acceptable(take_rows(X, train), models[label]), own, **options)
 
         tasks = [(label, train) for label in range(n_labels) for train, _ in folds]
-        with one_blas_thread():  # boosting is many short loops, for which threads of OpenMP would only wait
+        with one_blas_thread():  # boosting runs many short loops, in which OpenMP threads would mostly wait
             fitted = run_in_threads(fit_one, tasks, self.n_jobs)
         self.estimators_ = [fitted[j * len(folds) : (j + 1) * len(folds)] for j in range(n_labels)]
         proba = [np.zeros((n_rows, k)) for k in self.codec_.n_classes]

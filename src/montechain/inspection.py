@@ -18,7 +18,7 @@ from montechain.targets import named_labels, plain
 __all__ = ["inspect_model", "label_dependencies"]
 
 ASIDE = ("n_jobs", "random_state", "unknown", "verbose")
-"""Parameters that say nothing about what was learned."""
+"""Parameters that are irrelevant to what was learned."""
 
 
 def label_dependencies(model: Any) -> list[dict[str, Any]]:
@@ -58,7 +58,7 @@ def label_dependencies(model: Any) -> list[dict[str, Any]]:
     for (parent, label), effect in effects.items():
         a, b = (int(place) for place in np.unravel_index(np.argmax(np.abs(effect)), effect.shape))
         if len(classes[parent]) == 2 and len(classes[label]) == 2:
-            a = b = 1  # all four cells say the same: speak of the second classes, such as "yes"
+            a = b = 1  # all four cells are equivalent: report the second classes, such as "yes"
         one = {"parent": names[parent], "parent_class": classes[parent][a], "label": names[label]}
         one |= {"label_class": classes[label][b], "log_odds": effect[a, b], "odds_ratio": np.exp(effect[a, b])}
         found.append({key: plain(value) for key, value in one.items()})

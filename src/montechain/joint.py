@@ -55,7 +55,7 @@ class JointModel(ABC):
     is_sampling: bool = False
     """Whether marginals are estimated from draws by choice, not because a budget has ended."""
     sees_every_cell: bool = False
-    """Whether a cell of X that is not finite always leads to a `NonFiniteError`, so that none must be looked for."""
+    """Whether a non-finite cell of X always raises a `NonFiniteError`, so that X need not be checked beforehand."""
 
     @property
     def n_labels(self) -> int:
@@ -124,7 +124,7 @@ class JointModel(ABC):
         return np.concatenate(parts)
 
     def decide(self, X: Any, *, loss: Loss, given: np.ndarray | None = None, rng: np.random.Generator) -> Decision:
-        """Return the label vectors of least expected loss; `loss` is bound to the labels as they stand in y."""
+        """Return the label vectors of least expected loss; `loss` is bound to the labels in the order of y."""
         if loss.is_exact_match:
             return self.most_probable(X, given=given, rng=rng)
         if isinstance(loss, Hamming):
@@ -167,8 +167,8 @@ class ChainModel(JointModel):
         return {"chain": self.chain, "inference": self.inference}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        require(isinstance(state["chain"], ChainBase), "a chain is something else")
-        require(isinstance(state["inference"], Inference), "an inference strategy is something else")
+        require(isinstance(state["chain"], ChainBase), "the chain is not a Chain")
+        require(isinstance(state["inference"], Inference), "the inference strategy is not an Inference")
         self.__init__(state["chain"], state["inference"])  # type: ignore[misc]
 
     def by_position(self, Y: np.ndarray | None) -> Any:

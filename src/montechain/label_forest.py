@@ -1,4 +1,4 @@
-"""Forests that know which label vectors stand in their leaves.
+"""Forests that store the label vectors in their leaves.
 
 The trees are scikit-learn's, grown one at a time and kept as a few arrays: scikit-learn stores the frequencies of all
 classes at every node, which takes gigabytes where there are many labels.
@@ -20,7 +20,7 @@ from montechain._savable import require, savable
 from montechain._threads import run_in_threads
 
 FEW_TREES = 16
-"""Number of trees that are grown whatever the time limit."""
+"""Minimum number of trees, whatever the time limit."""
 CELLS_AT_ONCE = 2**24
 """Approximate number of inputs of a sparse X that are made dense together, and of leaves that are looked up."""
 
@@ -43,18 +43,18 @@ class LabelForest:
         n_nodes, first = len(self.left), self.first_node
         require(
             all(getattr(self, name).shape == (n_nodes,) and getattr(self, name).dtype == kind
-                for name, kind in arrays.items()), "the nodes of a forest do not belong together",
+                for name, kind in arrays.items()), "the arrays of a forest have different lengths",
         )  # fmt: skip
-        require(first.dtype == np.int64 and first[0] == 0 and first[-1] == n_nodes, "a forest has other nodes")
+        require(first.dtype == np.int64 and first[0] == 0 and first[-1] == n_nodes, "a forest has wrong nodes")
         sizes = np.diff(first)
         require(len(sizes) and (sizes > 0).all(), "a tree has no nodes")
         inner = np.flatnonzero(self.left >= 0)
         # Children come after their parents, so that every walk ends.
         place, size = inner - np.repeat(first[:-1], sizes)[inner], np.repeat(sizes, sizes)[inner]
         for child in (self.left[inner], self.right[inner]):
-            require(((child > place) & (child < size)).all(), "a node of a tree has no such child")
+            require(((child > place) & (child < size)).all(), "a node of a tree has a child out of range")
         own = self.feature[inner]
-        require(((own >= 0) & (own < self.n_features)).all(), "a tree looks at an input that does not exist")
+        require(((own >= 0) & (own < self.n_features)).all(), "a tree splits on an input that does not exist")
         require(self.leaf_vectors.shape[0] == n_nodes, "the leaves are not those of the trees")
 
     @property
@@ -117,7 +117,7 @@ class LabelForest:
             return shares, leaves, counts == 0.0, [np.array(own) for own in nodes]
 
         with warnings.catch_warnings():
-            # Nearly every row may have a label vector of its own.
+            # Nearly every row may have its own label vector.
             warnings.filterwarnings("ignore", "The number of unique classes")
             grown = [tree for tree in run_in_threads(grow_one, range(n_trees), n_jobs) if tree is not None]
         shares, leaves, is_out, nodes = zip(*grown, strict=True)

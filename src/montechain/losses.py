@@ -102,7 +102,7 @@ class Hamming(Loss):
             top = np.take_along_axis(mass, code[:, None], axis=1)[:, 0]
             total = mass.sum(axis=1)
             share = np.where(total > 0.0, top / np.where(total > 0.0, total, 1.0), 1.0 / mass.shape[1])
-            # What has rounded to more than the whole costs nothing.
+            # A probability rounded to more than one costs nothing.
             expected_loss += np.maximum(1.0 - share, 0.0)
             if mass.shape[1] > 1:
                 # At worst, all that is unresolved belongs to the class that has the most without it.
@@ -143,7 +143,7 @@ class _SetLoss(Loss):
 class F1(_SetLoss):
     """One minus the F1 of the relevant labels of one row; the decision is exact.
 
-    A label is *relevant* if its class is not the negative one; a predicted class is right only if it
+    A label is *relevant* if its class differs from the negative one; a predicted class is right only if it
     equals the true one. The F1 of two empty sets is one. The expected F1 is maximised exactly for the
     given distribution by the general F-measure maximiser, at a cost of about L² times the number of
     different set sizes per row.

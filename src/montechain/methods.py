@@ -95,9 +95,9 @@ BCC, which it discusses. An order is random where the paper calls it arbitrary; 
 the labels as they stand. `docs/methods.md` says what we chose where the paper leaves a choice."""
 
 BASELINES: Mapping[str, Method] = _by_name(
-    Method("Majority", "The commonest label vector", "", "",
+    Method("Majority", "The most common label vector", "", "",
            MajorityClassifier()),
-    Method("Default", "ChainClassifier as it is: a random order, exact", "", "",
+    Method("Default", "ChainClassifier with its defaults: random order, exact", "", "",
            ChainClassifier()),
     Method("Auto", "AutoChainClassifier: a mixture that needs no tuning", "", "",
            AutoChainClassifier()),
@@ -132,11 +132,11 @@ def make_method(
         A name of `METHODS` or `BASELINES`, in any spelling; or a method itself.
     estimator : None, "logistic", "svm", link or classifier, default=None
         The base classifier, as in `ChainClassifier`; "svm" is the paper's (`SVMLink`: inputs in [0, 1], C = 1, a
-        logistic model on the scores). Methods that have none (RF-PCT, Majority, Auto), and those named after theirs
-        (Boosting, Forest, LP-Forest), do not look at it.
+        logistic model on the scores). Ignored by methods without one (RF-PCT, Majority, Auto) and by those named after
+        theirs (Boosting, Forest, LP-Forest).
     loss : str, Loss or callable, default=None
-        What "best" means; None: exact match, but Hamming loss for CDN and RF-PCT, as published. Majority takes the
-        commonest class of each label for "hamming", and for all others the commonest vector.
+        What "best" means; None: exact match, but Hamming loss for CDN and RF-PCT, as published. Majority predicts
+        the most common class of each label for "hamming", and the most common vector for all other losses.
     random_state : int, RandomState or None, default=None
     n_jobs : int, default=None
     **changes
@@ -153,7 +153,7 @@ def make_method(
     >>> make_method("PMCC")
     Traceback (most recent call last):
         ...
-    ValueError: there is no method 'PMCC'; did you mean 'PMsCC'? There are 'IC', 'LP', 'CC', ...
+    ValueError: method 'PMCC' is not known; did you mean 'PMsCC'? Known methods: 'IC', 'LP', 'CC', ...
     """
     method = find_method(name)
     model = clone(method.estimator)
@@ -189,10 +189,10 @@ def find_method(name: str | Method) -> Method:
     by_key = {**SYNONYMS, **{_key(own): own for own in known}}
     if not isinstance(name, str) or _key(name) not in by_key:
         listed = ", ".join(map(repr, known))
-        raise ValueError(f"there is no method {name!r}{nearest(str(name), known) or '.'} There are {listed}.")
+        raise ValueError(f"method {name!r} is not known{nearest(str(name), known) or '.'} Known methods: {listed}.")
     return known[by_key[_key(name)]]
 
 
 def _key(name: str) -> str:
-    """Return the name in small letters and digits alone."""
+    """Return the name reduced to lower-case letters and digits."""
     return re.sub("[^a-z0-9]", "", re.sub("[εϵ]", "epsilon", name.lower()))

@@ -144,7 +144,7 @@ def class_f1_score(Y_true: Any, Y_pred: Any, *, unknown: Any = None, sample_weig
     """
     cells = compare(Y_true, Y_pred, unknown, sample_weight)
     of_labels = []
-    for j in np.flatnonzero(cells.known.any(axis=0)).tolist():  # a label that is known in no row says nothing
+    for j in np.flatnonzero(cells.known.any(axis=0)).tolist():  # skip labels that are unknown in every row
         classes, true, predicted = cells.codes(j)
         weight = cells.weight[cells.known[:, j]]
         total = sum(np.bincount(codes, weight, len(classes)) for codes in (true, predicted))
@@ -254,7 +254,7 @@ def _negative(estimator: Any) -> Any:
     # The estimator knows classes that these rows may lack.
     by_label = [np.asarray(own) for own in (classes if isinstance(classes, list | tuple) else [classes])]
     codes = resolve_negative(by_label, negative, hint="loss=F1(negative={})")
-    # A label without a negative class gets an object that equals no class.
+    # A label without a negative class gets an object that is equal to none of its classes.
     return [own.tolist()[code] if code >= 0 else object() for own, code in zip(by_label, codes, strict=True)]
 
 
@@ -294,7 +294,7 @@ SCORERS: dict[str, Callable[..., float]] = {
 }
 """Scorers by name, for ``scoring=`` of `cross_validate` or `GridSearchCV`.
 
-Greater is better for all of them: losses and errors come with a minus. They take the value that means "unknown" from
+Greater is better for all of them: losses and errors are negated. They take the value that means "unknown" from
 the estimator, if it has one. Those of F1 and Jaccard take the negative classes from the estimator's loss, if it has
 any; otherwise they are the default ones for all classes that the estimator knows.
 """

@@ -29,7 +29,7 @@ from montechain.targets import CODE
 class DependencyNetwork(JointModel):
     """A learned dependency network, as far as it can act as a joint model.
 
-    It has no joint probability: `log_joint` and all that rests on it raise NotImplementedError, decisions have a
+    It has no joint probability: `log_joint` and the methods that need it raise NotImplementedError, decisions have a
     log-probability of NaN, and nothing is certified.
 
     Parameters
@@ -180,7 +180,7 @@ class DependencyNetwork(JointModel):
     draw = sample
 
     def log_joint(self, X, *arguments, **options):
-        """Raise an error: there is no joint probability."""
+        """Raise an error: a network has no joint probability."""
         raise NotImplementedError(
             "a dependency network has no joint probability; use a chain, such as ChainClassifier()."
         )

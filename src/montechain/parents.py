@@ -80,7 +80,7 @@ def arrange(
     if fixed and fitting != order:
         label, parent = next((j, k) for j in order for k in graph[j] if order.index(k) > order.index(j))
         raise ValueError(
-            f"`parents` makes label {parent} a parent of label {label}, but it stands after it in "
+            f"`parents` makes label {parent} a parent of label {label}, but comes after it in "
             f"`order={list(order)}`. Put {parent} before {label}, or leave `order=None` to get a fitting order."
         )
     return fitting, graph
@@ -126,7 +126,7 @@ def mutual_information(
     total = np.add.reduceat(np.add.reduceat(counts, first, axis=0), first, axis=1)[label_of][:, label_of]
     row_margin = np.add.reduceat(counts, first, axis=1)[:, label_of]
     column_margin = np.add.reduceat(counts, first, axis=0)[label_of]
-    # Weights need not be whole numbers, so subtracting them may leave a trace where there is nothing.
+    # Weights need not be integers, so subtraction may leave a small remainder instead of zero.
     occurs = counts > 1e-12 * total.max(initial=0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(occurs, counts / total * np.log(counts * total / (row_margin * column_margin)), 0.0)
@@ -135,7 +135,7 @@ def mutual_information(
 
 
 def _earlier(order: Sequence[int], k: int, information: Any = None) -> Graph:
-    """Return the earlier labels of each label, at most those `k` that tell most about it."""
+    """Return the parents of each label: the `k` earlier labels that are most informative about it."""
     graph: list[tuple[int, ...]] = [()] * len(order)
     for position, label in enumerate(order):
         earlier = np.array(order[:position], dtype=int)

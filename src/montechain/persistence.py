@@ -1,6 +1,6 @@
 """Save fitted models to files, and load them without running any code from the file.
 
-A model file is a line that says what it is, a line of JSON about the model (the manifest), the parts of the model as
+A model file has a line that identifies it, a line of JSON about the model (the manifest), the parts of the model as
 JSON, and the numbers of all its arrays. A part refers only to parts before it, so they are made from first to last and
 nothing can contain itself. Every array takes the next bytes, so none can be larger than the file.
 """
@@ -35,13 +35,13 @@ from montechain.errors import ModelFileError
 __all__ = ["describe", "load", "save"]
 
 MAGIC, FORMAT = b"montechain model\n", 2
-"""How every model file begins, and the version of its format."""
-SPOILED = "it is damaged or was manipulated. Get a new copy."
+"""First line of every model file, and the version of the format."""
+SPOILED = "it is damaged or was tampered with. Get a new copy."
 PLAIN = (type(None), bool, int, float, str)
 CONTAINERS: dict[str, Any] = {"list": list, "tuple": tuple, "dict": dict, "Bunch": Bunch}
 RANDOM = {"RandomState": np.random.RandomState, "Generator": np.random.default_rng}
 LARGEST = 10**7
-"""Largest number of values that an object may hold, each counted as often as it is repeated."""
+"""Maximum number of values in an object, counting repetitions."""
 DTYPE = re.compile(r"[<>|][biufcSUMm][1-9][0-9]*(\[[0-9a-zA-Z]+\])?|\|O")
 NAME = re.compile(r"(montechain|sklearn)(\.(?!tests\b|__main__\b)\w+)+")
 """Names that are looked up. No module outside these packages is ever imported because a file names it."""
@@ -199,7 +199,7 @@ NAMES = {id(own): name for name, own in NAMED.items()}
 
 
 class _Encoder:
-    """Takes objects apart: a part is a list of its kind and what the function for it in `_Decoder` makes it from."""
+    """Take objects apart: a part is a list of its kind and the arguments of the `_Decoder` method of that kind."""
 
     def __init__(self) -> None:
         self.parts: list[Any] = []
@@ -260,13 +260,13 @@ def _build(parts: bytes, arrays: bytes, trusted: Iterable[str]) -> Any:
     decoder = _Decoder(arrays, list(trusted))
     for part in json.loads(parts):
         decoder.add(*part)
-    require(decoder.position == len(arrays), "there are arrays that nothing uses")
+    require(decoder.position == len(arrays), "some arrays are not used")
     check_is_fitted(decoder.made[-1])
     return decoder.made[-1]
 
 
 class _Decoder:
-    """Puts objects together, each from those made before it."""
+    """Rebuild objects, each from those built before it."""
 
     def __init__(self, arrays: bytes, trusted: list[str]):
         self.arrays, self.position, self.trusted = arrays, 0, trusted
@@ -312,8 +312,8 @@ class _Decoder:
         self.position += n_bytes
         require(dtype.kind != "b" or (raw <= 1).all(), "a truth value is neither true nor false")
         is_text = dtype.kind != "U" or (raw.view(f"{descr[0]}u4") <= LARGEST_CHARACTER).all()
-        require(is_text, "a text holds a character that does not exist")
-        return raw.view(dtype).reshape(shape, order=order)[()]  # a number, if there are no dimensions
+        require(is_text, "a string holds an invalid character")
+        return raw.view(dtype).reshape(shape, order=order)[()]  # a scalar, if it has no dimensions
 
     def make_dtype(self, descr: str) -> np.dtype:
         require(DTYPE.fullmatch(descr), f"{descr!r} is not a type of arrays")

@@ -14,7 +14,7 @@ __all__ = ["plot_reliability"]
 def plot_reliability(
     predictions: Mapping[str, tuple[Any, Any]], *, n_bins: int = 10, title: str | None = None, ax: Any = None
 ) -> Any:
-    """Draw how often predictions of each probability are right; on the diagonal, probabilities mean what they say.
+    """Plot how often predictions of each probability are right; calibrated models lie on the diagonal.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ CELLS_AT_ONCE = 2**23
 
 
 class ChainBase(ABC):
-    """The narrow view of a chain that every inference strategy works with.
+    """The interface of a chain that every inference strategy uses.
 
     Attributes
     ----------
@@ -242,7 +242,7 @@ class PrefixTree:
         return answers[np.searchsorted(known, key)]
 
     def _conditional(self, rows: np.ndarray, prefix: np.ndarray) -> np.ndarray:
-        if len(rows) == 0:  # classifiers refuse to answer for no rows
+        if len(rows) == 0:  # classifiers reject an empty batch
             return np.empty((0, self.chain.n_classes[prefix.shape[1]]))
         if len(rows) == self.n_rows and (rows == np.arange(self.n_rows)).all():
             log_proba = self.chain.conditional(self.X, prefix)

@@ -26,7 +26,7 @@ from montechain._frames import as_pandas, column_names, is_frame
 from montechain._messages import check_choice, check_positive_integer, nearest
 
 WIDE = 1000
-"""With more 0/1 columns than this the result is sparse."""
+"""Maximum number of 0/1 columns in a dense result."""
 
 
 def quantile_limits(X: np.ndarray, share: float) -> tuple[np.ndarray, np.ndarray]:
@@ -285,7 +285,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.notes_.append(f"{note} What is not a number is treated as missing.")
         if date := _columns.ambiguous_date(column, cells):
             self.notes_.append(
-                f"column {name!r} holds dates such as {date!r}, and no cell tells whether the day or the month comes "
+                f"column {name!r} holds dates such as {date!r}, and no cell shows whether the day or the month comes "
                 "first: they are read month first. If the day comes first, write dates as 2024-12-31, or convert the "
                 "column with pandas.to_datetime(..., dayfirst=True)."
             )
@@ -320,7 +320,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             numbers = np.hstack(blocks[:n_numeric])
             if method == "fit_transform":
                 self.limits_ = (-np.inf, np.inf) if self.clip is None else quantile_limits(numbers, self.clip)
-            with config_context(transform_output="default"):  # whatever the user's setting, this is not the output yet
+            with config_context(transform_output="default"):  # an intermediate result, whatever the user's setting
                 blocks[:n_numeric] = [getattr(self.pipeline_, method)(np.clip(numbers, *self.limits_))]
         if self.is_sparse_:
             return sp.hstack(list(map(sp.csr_array, blocks)), format="csr")

@@ -45,30 +45,30 @@ from montechain.seen_vectors import count_vectors
 from montechain.targets import CODE, UNKNOWN
 
 MANY_ROWS = 6000
-"""Number of rows from which on one part of them is held out, instead of each part in turn."""
+"""With at least this many rows, a single part is held out instead of each part in turn."""
 N_FOLDS = 4
 MOST_ROWS = {"chain": 30_000, "tree": 10_000, "held out": 4000, "order": 4000}
-"""Largest number of rows that chains and trees learn from, that weights are learned from, and that rank orders."""
+"""Maximum number of rows for learning chains and trees, for learning weights, and for ranking orders."""
 MOST_VECTORS = 4000
-"""Number of label vectors in the pool, the most frequent ones."""
+"""Maximum number of label vectors in the pool; the most frequent ones are kept."""
 N_TREES = 400
 VECTOR_FOREST_CELLS = 2**22
-"""Number of label vectors times rows up to which a second forest tells label vectors apart."""
+"""Maximum number of label vectors times rows for which a second forest splits on whole label vectors."""
 N_KERNEL, KERNEL_ROWS = 500, 20_000
 CS = {False: (0.5, 4.0, 32.0, 256.0, 2048.0), True: (0.1, 0.5, 4.0, 32.0, 256.0)}
-"""Strengths that are tried, from weak to strong: of a penalty centred on zero, and on what other classifiers say."""
+"""Values of C to try: for a penalty centred on zero, and for one centred on the log-odds of other classifiers."""
 PARENT_CS = (0.1, 1.0)
 WORSE = 0.02
-"""Loss of held-out log-likelihood at which the search for C ends."""
+"""Drop in held-out log-likelihood at which the search for C stops."""
 N_ORDERS = 3
 N_TRIED = 8
 """Number of label orders that are drawn and compared; the best one is used first."""
 BOOSTING_PLANS = ((250, 8, 30.0), (150, 6, 30.0), (120, 4, 30.0), (100, 3, 30.0), (60, 2, 60.0))
 """Rounds and folds of boosting, from the best plan to the cheapest, each with the seconds that it may take."""
 MUCH = 0.15
-"""Weight in the mixture and the pool together from which on a part gets further orders."""
+"""Minimum total weight, in the mixture and the pool, for which a part gets further orders."""
 RESERVE = 2.0
-"""Time kept for the weights at the end, as a multiple of the time that the first part took."""
+"""Time reserved for learning the weights at the end, relative to the time of the first part."""
 
 
 class Recipe:
@@ -102,9 +102,9 @@ class Recipe:
         self._set_vectors()
 
     def steps(self, deadline: float | None = None) -> Iterator[tuple[str, Callable[[], None]]]:
-        """Yield what to do next, in order of use: a name and a function.
+        """Yield the next steps, the most useful first, each as a name and a function.
 
-        What would end after the `deadline`, on the clock of `time.perf_counter`, is left out.
+        Skip steps that would finish after the `deadline`, a time of `time.perf_counter`.
         """
         yield "linear", self.add_linear
         # The time of the linear part for each of its columns predicts the time of other parts from theirs.
@@ -233,7 +233,7 @@ class Recipe:
         return None
 
     def add_boosting(self, n_rounds: int, n_folds: int, is_time_for: Callable[[float], bool]) -> None:
-        """Boost trees for each label, as many rounds as held-out rows want, and add chains over their log-odds.
+        """Boost trees for each label, for as many rounds as held-out rows favour, and add chains over their log-odds.
 
         If the race for the number of rounds shows that there is not enough time for all folds, nothing is added.
         """
@@ -275,7 +275,7 @@ class Recipe:
         self.parts.append(part)
 
     def add_orders(self) -> None:
-        """Learn the chains that weigh much again, with other orders."""
+        """Learn the chains of large weight again, in other orders."""
         if self.n_labels < 2:
             return
         for part, weight in zip(self.parts, self._weigh()[0].of_parts, strict=True):

@@ -51,13 +51,13 @@ class SeenVectors(JointModel):
 
     def _check_loaded(self) -> None:
         n_classes = np.array(self.n_classes)
-        require(self.vectors.shape == (len(self.counts), self.n_labels), "there are not as many vectors as counts")
+        require(self.vectors.shape == (len(self.counts), self.n_labels), "the numbers of vectors and counts differ")
         require(self.vectors.dtype.kind == "i" and self.counts.dtype == np.float64, "the vectors are not counted")
         require((self.vectors >= 0).all() and (self.vectors < n_classes).all(), "a vector holds a class out of range")
 
     @property
     def n_scores(self) -> int:  # type: ignore[override]
-        """Number of vectors: that many scores are computed for a row."""
+        """Number of vectors, which is the number of scores computed per row."""
         return len(self.vectors)
 
     @abstractmethod
@@ -172,7 +172,7 @@ class PowersetModel(SeenVectors):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        require(self.link.n_classes == len(self.counts), "the link knows other label vectors")
+        require(self.link.n_classes == len(self.counts), "the link has a different number of label vectors")
 
     def log_proba(self, X):  # noqa: D102
         return self.link.log_proba(X, np.empty((X.shape[0], 0), dtype=CODE))
@@ -188,8 +188,8 @@ class ForestModel(SeenVectors):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        require(isinstance(self.forest, LabelForest), "a forest is something else")
-        require(self.forest.leaf_vectors.shape[1] == len(self.counts), "the leaves know other label vectors")
+        require(isinstance(self.forest, LabelForest), "the forest is not a LabelForest")
+        require(self.forest.leaf_vectors.shape[1] == len(self.counts), "the leaves have other label vectors")
 
     def log_proba(self, X):  # noqa: D102
         with np.errstate(divide="ignore"):
@@ -213,7 +213,7 @@ def informative_rows(X: Any, codes: np.ndarray, options: dict[str, Any]) -> tupl
     if options.get("sample_weight") is not None:
         told &= options["sample_weight"] > 0.0
     if not told.any():
-        raise ValueError("y has no known label in a row of positive weight: there is nothing to learn from.")
+        raise ValueError("nothing to learn from: y has no known label in any row with a positive weight.")
     if told.all():
         return X, codes, options
     rows = np.flatnonzero(told)

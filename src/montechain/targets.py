@@ -32,10 +32,10 @@ SHOWN = 12
 
 @dataclass(frozen=True, eq=False)
 class TargetTable:
-    """A label table as numpy columns in their natural type, and which cells are `known`; the others mean nothing.
+    """A label table as numpy columns in their natural type, and which cells are `known`; other cells are meaningless.
 
-    `names`, `library` and `dtypes` (the library's own) are those of a data frame or series. Of a table of tags
-    (`is_tags`), the columns are zeros and ones, and `names` are the tags. Errors call it `name`.
+    `names`, `library` and `dtypes` (the library's own) are those of a data frame or series. For a table of tags
+    (`is_tags`), the columns are zeros and ones, and `names` are the tags. Error messages call the table `name`.
     """
 
     columns: list[np.ndarray]
@@ -60,7 +60,7 @@ class TargetTable:
     def check_rows(self, n_rows: int | None) -> None:
         """Raise a ValueError unless it has as many rows as X, if that number is known."""
         if n_rows is not None and len(self.known) != n_rows:
-            raise ValueError(f"`X` has {n_rows} rows but `{self.name}` has {len(self.known)}: they must have the same.")
+            raise ValueError(f"`X` has {n_rows} rows but `{self.name}` has {len(self.known)}: they must be equal.")
 
 
 def as_columns(Y: Any, *, unknown: Any = None, name: str = "Y", tags: Sequence[Any] | None = None) -> TargetTable:
@@ -264,7 +264,7 @@ class TargetCodec:
         self._are_codes = self._values.dtype.kind in "iu" and np.array_equal(self._values, own_codes)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the parameters with types in words, for pickles and model files."""
+        """Return the parameters with types as plain values, for pickles and model files."""
         state = {field.name: getattr(self, field.name) for field in fields(self)}
         if self.dtypes is not None:
             state["dtypes"] = [_frames.in_words(str(self.library), dtype) for dtype in self.dtypes]
@@ -386,7 +386,7 @@ class TargetCodec:
                 return as_tags(values, self.names or [])
             return values[:, 0] if self.is_1d else values
         library = str(self.library) if container == "default" else container
-        # The types of one library mean nothing to another.
+        # Column types cannot be carried over to another library.
         dtypes = self.dtypes if library == self.library and self.dtypes else [None] * len(self.classes)
         names = named_labels(self.names, len(self.classes))
         return _frames.make_frame(library, names, self.classes, dtypes, codes.astype(np.int64).T, index)

@@ -19,7 +19,7 @@ from montechain.population.pool import candidate_log_proba
 
 
 def warm_up() -> float:
-    """Compile all kernels, or load them from the cache, by learning and asking small models.
+    """Compile all kernels, or load them from the cache, by fitting and querying small models.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What kernels need in order to be compiled once, and what happens where that cannot be kept."""
+"""Kernels are compiled once and cached, and still work where they cannot be cached."""
 
 from __future__ import annotations
 

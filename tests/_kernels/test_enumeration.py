@@ -25,7 +25,7 @@ NO_LIMIT = 10**9
 
 @pytest.fixture(autouse=True)
 def no_small_problems(monkeypatch):
-    """Problems of few vectors are not enumerated completely, but as larger ones are."""
+    """Enumerate small problems like large ones, not completely."""
     monkeypatch.setattr("montechain.inference.enumeration.FEW_VECTORS", 0)
 
 

@@ -56,7 +56,7 @@ def test_search_finds_the_step_of_least_objective(rng, scale):
 
 
 def test_search_never_goes_uphill_where_the_slope_soon_is_flat():
-    # One row pulls strongly but is soon satisfied, and then the slope is almost constant and slightly uphill.
+    # One row dominates at first but is soon fitted; from then on the slope is almost constant and slightly uphill.
     margin = np.array([[0.0, 0.0]])
     change = np.array([[1000.0, 1.0]])
     targets = np.array([[1, 0]], dtype=np.int32)

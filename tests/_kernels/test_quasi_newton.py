@@ -16,7 +16,7 @@ def rng():
 def test_two_loops_apply_the_explicit_inverse_hessian(rng, n_pairs):
     capacity, widths, n_columns = 5, [1, 2], 4
     score_start = np.array([0, 1, 3])
-    rows_of_all = np.array([4, 1, 2])  # where these problems stand among all
+    rows_of_all = np.array([4, 1, 2])  # the positions of these problems among all problems
     curvature = [np.diag(rng.uniform(1, 3, w * n_columns)) for w in widths]
     steps, changes, inverse = rng.normal(size=(2, capacity, 3, n_columns)), None, np.zeros((capacity, 6))
     steps = steps[0]

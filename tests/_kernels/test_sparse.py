@@ -34,7 +34,7 @@ def test_products_are_those_of_dense_matrices(rng, width, n_dense, dtype, consta
     before = rng.normal(size=(width, 150)).astype(dtype)
     margin = before.copy()
     kernel.sparse_product(*arrays, coefficients, first, margin)
-    # Where there are no dense columns, the intercept is written too; else the product is added to theirs.
+    # Without dense columns, the intercept is written too; otherwise the product is added to theirs.
     beside = before if n_dense else coefficients[:, :1]
     np.testing.assert_allclose(margin, beside + coefficients[:, first:] @ Z.T, atol=atol)
 

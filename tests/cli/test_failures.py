@@ -1,4 +1,4 @@
-"""What happens when something is wrong: the message, the exit code, and that nothing is left behind or lost."""
+"""Failures: the message, the exit code, and that no file is left behind or lost."""
 
 from __future__ import annotations
 
@@ -122,12 +122,12 @@ def test_help_without_arguments(folder):
 
 @pytest.mark.parametrize(("command", "name"), [(FIT, "old.mchain"), (PREDICT, "old.csv")])
 def test_full_disk_leaves_what_was_there(folder, tmp_path, command, name):
-    def limit():  # no file may grow beyond so many bytes
+    def limit():  # limits the size of files, in bytes
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 
     old = tmp_path / name
     old.write_text("what was there before", encoding="utf-8")
-    # Compiled code is kept beside the sources, and must have been written before.
+    # Compiled code is cached beside the sources, and must have been written before.
     code = "import signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); from montechain.cli import main; main()"
     answer = subprocess.run(
         [sys.executable, "-c", code, *shlex.split(command), "-o", str(old), "--force"], cwd=folder, env=environment(),
@@ -187,7 +187,7 @@ class TestTerminal:
 
 
 class TestNothingIsLost:
-    """No command writes over its own input, nor over any file unless told to."""
+    """No command overwrites its own input, or any other file without --force."""
 
     COMMANDS = (FIT, PREDICT, f"{EVALUATE} --methods Majority --cv 2", "data export digits")
 
@@ -247,7 +247,7 @@ class TestDoubtfulTargets:
 
 
 def test_one_word_in_a_column_of_numbers(tmp_path):
-    """It is told at fit, and is an error with its line at predict; either by option."""
+    """Stray words are reported at fit and are an error, with the line, at predict; an option changes either."""
     table = bridges(80)
     table.to_csv(tmp_path / "clean.csv", index=False)
     table["length"] = table["length"].astype(object)

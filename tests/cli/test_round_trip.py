@@ -139,7 +139,7 @@ def test_evaluate_beside_the_commonest_answer_and_from_a_store(folder, tmp_path)
     assert all(name in shown for name in ("Majority", "IC", "CC", "exact match", "3-fold"))
     command += f" --store {tmp_path / 'results'} --json"
     first, second = (json.loads(run(f"{command} -m {names}", folder=folder).out) for names in ("CC", "CC,IC"))
-    assert [row for row in second if row["method"] != "IC"] == first  # the times too: nothing was done again
+    assert [row for row in second if row["method"] != "IC"] == first  # including the times: nothing was run again
     exact = pd.DataFrame(second).query("measure == 'exact_match'").groupby("method")["value"].mean()
     assert exact["CC"] > exact["Majority"]
 
@@ -181,7 +181,7 @@ def test_dense_and_sparse_arff_files(tmp_path):
         run(f"fit {name} --order given -o {name}.mchain", folder=tmp_path)
         answers.append(predict(name, tmp_path, f"{name}.mchain").iloc[:, 1:4].to_numpy())
     assert np.mean(answers[0] == data.Y.to_numpy()) > 0.6
-    # One has standardised inputs and the other not, so that only nearly all answers agree.
+    # One has standardised inputs and the other does not, so only nearly all answers agree.
     assert np.mean(answers[0] == answers[1]) > 0.9
 
 
@@ -208,7 +208,7 @@ def test_output_to_a_pipe_has_no_colours_or_bars(folder):
 
 
 class TestAwkwardFiles:
-    """Files to be predicted that are not quite like those that were learned from."""
+    """Files to predict may differ a little from the training file."""
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -230,7 +230,7 @@ class TestAwkwardFiles:
             ("code,size,rooms\n7,0.3,1\n7,0.1,\n", "--given", {"rooms": ["1", None]}),
             # Columns that are not used may hold anything.
             ('price,size,code,rooms,garden\n"1,5",0.3,a1,0.12,0.5\n"2,5",0.1,7,0.7,0.1\n', "", {"row": ["1", "2"]}),
-            # A target that is kept stands beside its prediction.
+            # A kept target appears beside its prediction.
             ("code,size,rooms\na1,0.3,2\na1,-3,9\n", "--keep rooms", {"rooms_": ["2", "9"], "rooms": [None, "1"]}),
             # Identifiers are copied as they are written.
             ("id,code,size\n007,a1,0.3\n,a1,1\n12,7,1\n", "--keep id", {"id": ["007", "", "12"]}),
@@ -275,7 +275,7 @@ def test_running_text_is_evaluated_as_it_is_fitted(tmp_path):
 
 
 def test_what_a_file_says_of_itself_is_not_believed(folder, tmp_path):
-    for about, said in (({"inputs": 3}, "it was changed"), ({"source": "\x1b[31mred"}, "[31mred")):
+    for about, said in (({"inputs": 3}, "or were changed"), ({"source": "\x1b[31mred"}, "[31mred")):
         content = packed(*unpacked((folder / "bridges.mchain").read_bytes()), about=about)
         (tmp_path / "m.mchain").write_bytes(content)
         answer = run("inspect", tmp_path / "m.mchain", folder=folder, code=None)

@@ -1,4 +1,4 @@
-"""ARFF for tests: written in the plainest way, where everything that could be odd stands in quotes; cells compared."""
+"""ARFF for tests: write files in the plainest way, with quotes around anything unusual, and compare cells."""
 
 from __future__ import annotations
 

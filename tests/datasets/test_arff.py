@@ -109,7 +109,7 @@ class TestHeader:
             *[(f"@attribute {wrong}\n", 1, "@attribute name type.*Quote names and values") for wrong in WRONG],
             ("@attribute x {a,a}\n", 1, "twice"),
             ("@attribute x numeric\n@data 1,2\n", 2, "after @data"),
-            ("@attribute x numeric\n@data\n\n% none\n \n", 2, "no rows"),
+            ("@attribute x numeric\n@data\n\n% none\n \n", 2, "no rows follow"),
         ],
     )
     def test_refused(self, read, tmp_path, text, line, message):
@@ -148,7 +148,7 @@ class TestDense:
         assert read(NUMERIC + "nan,-NaN\n'nan',-NaN\n").data.isna().all(axis=None)
 
     def test_missing_cells(self, read):
-        # In quotes it is a text, and beside a quote the careful way reads the block.
+        # In quotes it is text, and a block with a quote is read the careful way.
         assert cells(read(MIXED + "?,?,?\n?,'red','?'\n")) == [[None] * 3, [None, "red", "?"]]
         assert cells(read("@attribute c {'?', a}\n@data\n'?'\n?\na\n")) == [["?"], [None], ["a"]]
 
@@ -284,7 +284,7 @@ class TestBytes:
             read(bytes(damaged))
 
     def test_open_quotes_and_long_digits_take_no_time(self, read):
-        # Each of these is the worst case of a regular expression that tries again.
+        # Each of these is the worst case of a backtracking regular expression.
         for row in ("'" + "\\'" * 10**5, "'" + "a" * 10**6, "1" * 10**6 + "x", "1,2" + " " * 10**6 + "3,", "{" * 10**5):
             with pytest.raises(DataError):
                 read(NUMERIC + row + "\n")

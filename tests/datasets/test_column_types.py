@@ -80,7 +80,7 @@ def test_number_formats(tmp_path):
     assert table["b"].tolist() == [1.5, -22.5, 0.5]
     assert table["c"].tolist() == ["1.5", "2", "3"]  # not a number here
     german = write(tmp_path, "a;b\n155,21;x\n1.234,56;y\n")
-    for options in ({}, {"decimal": ","}):  # never words in silence
+    for options in ({}, {"decimal": ","}):  # never read as words without a note
         with pytest.raises(DataError, match="numbers with a comma"):
             read_inputs(german, **options)
     for options, message in [

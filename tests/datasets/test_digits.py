@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 
 from montechain import load_digits_facts
 
-# Written down apart from the code: parity, size, prime, square, loops, strokes.
+# Written down independently of the code: parity, size, prime, square, loops, strokes.
 FACTS = """
 even small  no  yes 1 curved
 odd  small  no  yes 0 straight

@@ -168,7 +168,7 @@ def test_damaged_column_files_are_read_or_refused(name, tmp_path):
     WRITERS[name](path)
     stored = path.read_bytes()
     rng = random.Random(name)
-    # A file that is cut or grows is seen through at once; single wrong bytes get further.
+    # A file that is cut or extended is detected at once; single wrong bytes get further.
     damaged = [
         mutate(stored, rng) if turn % 3 == 0 else with_wrong_bytes(stored, rng)
         for turn in range(60 if name.endswith("xlsx") else 180)

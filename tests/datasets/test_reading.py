@@ -1,4 +1,4 @@
-"""One door for data sets: the format is found, and every reader is reached."""
+"""One function reads all data sets: it finds the format and calls the right reader."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_files_that_are_not_there(tmp_path):
     for folder in (tmp_path / "folder.csv", tmp_path):
         with pytest.raises(DataError, match="is a folder, not a file"):
             read_dataset(folder, targets=-1)
-    with pytest.raises(DataError, match=r"prices.csv: there is no such file\.$"):  # nothing is like it
+    with pytest.raises(DataError, match=r"prices.csv: there is no such file\.$"):  # no file has a similar name
         read_dataset(tmp_path / "prices.csv", targets=-1)
 
 
@@ -177,10 +177,10 @@ def test_what_is_asked_wrongly(tmp_path):
     with pytest.raises(DataError, match=message):
         read_dataset(path)
     for options, complaint in [
-        ({"targets": ["modo"]}, "there is no column 'modo'; did you mean 'mood'"),
-        ({"targets": -1, "drop": ["idd"]}, "`drop`: there is no column 'idd'; did you mean 'id'"),
-        ({"targets": -1, "text": ["titel"]}, "`text`: there is no column 'titel'"),
-        ({"targets": -1, "nominal": ["tmpo"]}, "`nominal`: there is no column 'tmpo'"),
+        ({"targets": ["modo"]}, "column 'modo' not found; did you mean 'mood'"),
+        ({"targets": -1, "drop": ["idd"]}, "`drop`: column 'idd' not found; did you mean 'id'"),
+        ({"targets": -1, "text": ["titel"]}, "`text`: column 'titel' not found"),
+        ({"targets": -1, "nominal": ["tmpo"]}, "`nominal`: column 'tmpo' not found"),
         ({"targets": 5}, "no column is left as an input"),
     ]:
         for ending in (".csv", ".arff"):
@@ -207,7 +207,7 @@ def test_options_reach_the_reader(tmp_path):
     assert data.X["column_0"].isna().tolist() == [False, True]
     assert data.X["column_1"].tolist() == ["Öl", "Gas"]
     assert data.label_names == ["column_2"]
-    # What is dropped need not make sense: a comma that may mean two things is no matter here.
+    # Dropped columns need not make sense: an ambiguous comma does not matter here.
     path.write_text("price;size;mood\n1,5;1;x\n2,5;2;y\n", encoding="utf-8")
     assert read_dataset(path, targets=-1, drop=["price"]).feature_names == ["size"]
 

@@ -47,7 +47,7 @@ def tables(draw: st.DrawFn) -> dict[str, list[Any]]:
         cells = draw(st.lists(KINDS[kind] | st.none(), min_size=n, max_size=n))
         cells[draw(st.integers(0, n - 1))] = draw(KINDS[kind])
         if kind == "real":
-            cells[0] = 0.5 if cells[0] is None or cells[0].is_integer() else cells[0]  # else they would be whole
+            cells[0] = 0.5 if cells[0] is None or cells[0].is_integer() else cells[0]  # or they would be integers
         table[f"{kind} {position}"] = cells
     return table
 

@@ -46,7 +46,7 @@ FIT = {
     "order of names": (mc.ChainClassifier(order=["a", "b", "c"]), X, Y, r"`order` holds 'a'"),
     "order type": (mc.ChainClassifier(order=3.5), X, Y, r"`order=3.5` is of type float"),
     "cycle": (mc.ChainClassifier(parents={0: [1], 1: [0]}), X, Y, r"cycle"),
-    "parent after child": (mc.ChainClassifier(parents={0: [2]}, order=[0, 1, 2]), X, Y, r"stands after it"),
+    "parent after child": (mc.ChainClassifier(parents={0: [2]}, order=[0, 1, 2]), X, Y, r"comes after it"),
     "parents name": (mc.ChainClassifier(parents="al"), X, Y, r"did you mean 'all'"),
     "estimator": (mc.ChainClassifier(LinearSVC()), X, Y, r"no `predict_proba`.*CalibratedClassifierCV\(LinearSVC"),
     "estimator class": (mc.ChainClassifier(LogisticRegression), X, Y, r"pass an instance, LogisticRegression\(\)"),
@@ -60,7 +60,7 @@ FIT = {
     "inference class": (mc.ChainClassifier(inference=mc.Beam), X, Y, r"pass an instance, Beam\(\)"),
     "estimator type": (mc.ChainClassifier(3), X, Y, "is of type int"),
     "order of orders": (mc.ChainClassifier(order=[[0, 1, 2]]), X, Y, r"`order` holds \[0, 1, 2\]"),
-    "parents that are no list": (mc.ChainClassifier(parents={0: 1}), X, Y, r"give a list, such as \[1\]"),
+    "parents that are not a list": (mc.ChainClassifier(parents={0: 1}), X, Y, r"give a list, such as \[1\]"),
     "weights": (mc.ChainClassifier(KNeighborsClassifier()), X, Y, r"`sample_weight` was given, but KNeighbors"),
 }  # fmt: skip
 

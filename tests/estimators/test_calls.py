@@ -1,4 +1,4 @@
-"""How often the classifiers of a chain are asked: by level, for all rows and prefixes together, and never twice."""
+"""How often the classifiers of a chain are called: once per level for all rows and prefixes together."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ N_ROWS, N_LABELS, N_CHAINS = 200, 5, 3
 
 
 class CountingTree(DecisionTreeClassifier):
-    """A tree that notes for how many rows it was asked, and which: a link is the tree, so nothing is asked twice."""
+    """A tree that records the rows it was called with; it is the link itself, so no row may occur twice."""
 
     calls: ClassVar[list[int]] = []
     asked: ClassVar[set[tuple[int, bytes]]] = set()

@@ -1,4 +1,4 @@
-"""ChainClassifier: every kind of table in, the user's own classes out, and each method of its face."""
+"""ChainClassifier: every kind of table in, the user's own classes out, and each public method."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_draws_of_many_rows_are_not_held_together():
     model = ChainClassifier(inference="monte_carlo", loss="hamming", random_state=0).fit(X, Y)
     known = np.full(Y.shape, np.nan)
     known[:, 0] = 1
-    # Held together, they would take twice as much.
+    # All at once, they would take twice as much.
     for limit, ask in (
         (40e6, model.predict),
         (120e6, lambda X: model.sample(X, 1, given=known[: len(X)])),
@@ -185,7 +185,7 @@ def test_marginals_whose_budget_ends_are_marked_and_bounded():
             np.testing.assert_array_equal(proba[label], found.proba[label])
             error = np.abs(found.proba[label] - exact.proba[label]).max(axis=1)
             assert (error <= found.error_bound + 1e-9).all()
-        # Draws are what this strategy is about: no warning.
+        # This strategy always draws, so it does not warn.
         model.set_params(inference="monte_carlo").predict_proba(X)
         assert model.predict_marginals(X).estimated.any()
 

@@ -1,4 +1,4 @@
-"""Threads over rows: the number of jobs changes no bit of any answer."""
+"""Threads over rows: answers are identical to the last bit for any number of jobs."""
 
 from __future__ import annotations
 
@@ -116,14 +116,14 @@ def test_a_cell_that_is_not_finite_is_found_in_any_chunk(data, n_jobs, bad, orde
     X[270, 17] = bad
     with pytest.raises(ValueError, match=f"Input X contains {'NaN' if np.isnan(bad) else 'infinity'}"):
         model.predict(X)
-    # But numbers whose squares are too large are just numbers.
+    # Numbers whose squares overflow are still valid numbers.
     X[270, 17] = 1e200
     assert model.predict(X).shape == Y.shape
 
 
 def test_products_have_the_same_rounding_for_any_number_of_jobs():
     rng = np.random.default_rng(0)
-    # OpenBLAS with two threads sums so many terms in another order than with one.
+    # With this many terms, OpenBLAS sums in a different order with two threads than with one.
     X, coef = rng.normal(size=(2048, 1001)), rng.normal(size=(1001, 20))
     with threadpool_limits(limits=2, user_api="blas"):
         products = [

@@ -1,4 +1,4 @@
-"""ChainPopulationClassifier, and orders that are searched for, as users meet them."""
+"""ChainPopulationClassifier and order searches, from the user's point of view."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ BAD = {
     "no order": ({"order": None}, "sequence of orders such as"),
     "payoff": ({"order": OrderSearch(payoff="J_E")}, "J_EM"),
     "proposal": ({"order": OrderSearch("swop")}, "did you mean 'swap'"),
-    "graph": ({"order": [[2, 1, 0]], "parents": {1: [0]}}, "stands after it"),
+    "graph": ({"order": [[2, 1, 0]], "parents": {1: [0]}}, "comes after it"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Data and methods that cost next to nothing, for tests of what happens around them."""
+"""Data and methods that cost next to nothing, for tests of the code around them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Guess(ClassifierMixin, BaseEstimator):
 
 
 class Counting(Guess):
-    """Counts what all instances are asked."""
+    """Count the calls of all instances."""
 
     calls: list[str]
 
@@ -56,7 +56,7 @@ class Counting(Guess):
 
 
 class Logged(Guess):
-    """Write a line to a file for each fit. Where, and how long it takes, are no parameters: they change no result."""
+    """Write a line to a file for each fit. Its path and duration are not parameters: they do not affect results."""
 
     path: Path
     seconds: float

@@ -1,4 +1,4 @@
-"""Jobs: the time limit ends what exceeds it and nothing else, and a run that is killed resumes."""
+"""Jobs: the time limit stops only the jobs that exceed it, and a killed run resumes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every inference strategy satisfies. A new strategy joins by adding itself to `STRATEGIES`."""
+"""Laws that every inference strategy satisfies. To test a new strategy, add it to `STRATEGIES`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`BranchAndBound` and what all strategies share of the enumeration, on both kinds of chains: what is no law."""
+"""`BranchAndBound` and the enumeration that all strategies share, on both kinds of chains, beyond the laws."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def test_no_marginal_is_off_by_more_than_its_error_bound(strategy, largest_error
         assert (np.abs(found.proba[k] - expected) <= found.error_bound[:, None] + TOLERANCE).all()
         assert (np.abs(found.proba[k] - expected) <= largest_error + TOLERANCE).all()
         np.testing.assert_allclose(found.proba[k].sum(axis=1), 1.0, atol=1e-9)
-        if not strategy.is_sampling:  # an estimate is no better proven than its bounds, but it lies between them
+        if not strategy.is_sampling:  # an estimate is proven only as far as its bounds, but lies between them
             assert (found.lower[k] - TOLERANCE <= found.proba[k]).all()
             assert (found.proba[k] <= upper + TOLERANCE).all()
 
@@ -186,7 +186,7 @@ def lopsided(y, y_hat):
 
 
 def costly(y, y_hat):
-    """A loss far above one, of which nobody says how far."""
+    """A loss that is far above one and whose maximum is not stated."""
     return 7.0 * lopsided(y, y_hat) * (1 + y.sum(axis=-1))
 
 
@@ -325,7 +325,7 @@ def test_what_is_known_is_kept_where_it_is_impossible_and_nothing_is_certified(s
 
 
 def test_certain_conditionals_are_no_trouble():
-    """Probabilities of exactly zero and one: nothing divides by them or takes their logarithm in vain."""
+    """Probabilities of exactly zero and one cause no division by zero and no invalid logarithm."""
     rng = np.random.default_rng(0)
     chain, X = random_table_chain(rng, (2, 3, 2), 3)
     for table in chain.tables:

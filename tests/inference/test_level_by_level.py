@@ -138,7 +138,7 @@ def test_too_many_vectors_are_refused_with_advice(monkeypatch):
     for ask in (Exhaustive().search, Exhaustive().weigh):
         with pytest.raises(ValueError, match=re.escape(message)):
             ask(PrefixTree(chain, X), RNG)
-    # Known labels are no choices: with all but three of them known, there are eight vectors.
+    # Known labels are not choices: with all but three of them known, eight vectors remain.
     known = np.zeros((2, 24), dtype=np.int32)
     known[:, :3] = -1
     assert Exhaustive(max_vectors=8).search(PrefixTree(chain, X, known), RNG).certified.all()

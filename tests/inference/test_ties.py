@@ -1,4 +1,4 @@
-"""Equally probable vectors: the first one counts, and rounding decides nothing."""
+"""Equally probable vectors: the first one wins, whatever the rounding."""
 
 from __future__ import annotations
 

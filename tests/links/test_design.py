@@ -1,4 +1,4 @@
-"""X with the parents' columns beside it, in every container."""
+"""X with the parents' columns appended, in every container."""
 
 from __future__ import annotations
 

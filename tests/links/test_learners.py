@@ -15,7 +15,7 @@ from montechain.links.logistic import LogisticLink
 from montechain.links.pairwise import FittedPairwiseLink
 from montechain.links.svm import SVMLink
 
-# A learner as exact as it gets, and how far probabilities may be off.
+# A learner at its highest accuracy, and the error allowed in its probabilities.
 LEARNERS = [pytest.param(LogisticLink(tol=1e-10), 1e-6, id="logistic"), pytest.param(SVMLink(tol=1e-6), 1e-3, id="svm")]
 both = pytest.mark.parametrize(("learner", "atol"), LEARNERS)
 

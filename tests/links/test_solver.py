@@ -202,7 +202,7 @@ def test_sparse_inputs_are_never_made_dense():
 
 
 def test_problems_without_parents_are_solved_in_silence(capfd):
-    # LAPACK writes its complaints, about an empty matrix for one, to the standard output.
+    # LAPACK prints its complaints, for example about an empty matrix, to standard output.
     X, _, _, targets = make_problems()
     solution = solve_logistic(X, np.empty((120, 0)), np.empty((5, 0), bool), targets, range(5), N_CLASSES)
     assert solution.converged.all()

@@ -256,7 +256,7 @@ def test_faults_are_said_before_anything_is_fitted():
         ({"inference": "bean"}, "beam"),
         ({"parents": "tee"}, "tree"),
         ({"validation": 2}, "share of the rows"),
-        ({"payoff": print, "record": [lambda e, X, Y: 0.0, lambda e, X, Y: 1.0]}, "two different payoffs are called"),
+        ({"payoff": print, "record": [lambda e, X, Y: 0.0, lambda e, X, Y: 1.0]}, "two different payoffs are named"),
     ):
         with pytest.raises(ValueError, match=message):
             evaluator_of(**options)

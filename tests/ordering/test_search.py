@@ -218,7 +218,7 @@ def test_an_interrupt_while_links_are_fitted_keeps_the_best_so_far():
         result, evaluator = run(OrderSearch(n_iterations=30), learner=Slow())
     assert 7 <= len(result.trace) < 31  # a step may need no new link
     assert result.payoffs[0] == max(row["payoff"] for row in result.trace)
-    assert evaluator.payoff(result.orders[0]) == result.payoffs[0]  # the evaluator is still good for something
+    assert evaluator.payoff(result.orders[0]) == result.payoffs[0]  # the evaluator can still be used
     n_calls = 7
     with pytest.raises(KeyboardInterrupt):
         run(OrderSearch(n_iterations=30), learner=Slow())
@@ -228,7 +228,7 @@ def test_an_interrupt_while_links_are_fitted_keeps_the_best_so_far():
 
 
 class Toy(reference.TableEvaluator):
-    """Orders are worth what a function says; nothing is learned."""
+    """An evaluator whose payoffs come from a function; nothing is learned."""
 
     def __init__(self, value, n_labels=4):
         super().__init__(n_labels, {})

@@ -5,6 +5,6 @@ the labels known beforehand, then its own numbers. Each has a slow, obvious twin
 `tests/reference/`.
 
 Nothing is compiled at import: numba compiles at the first call and keeps the result on disk. So each kernel is called
-with one set of types, C-contiguous and writable. What few chains or rows need is a kernel of its own, so that others do
-not wait for it; arrays are made in Python, since numba takes long to compile what makes or copies them.
+with one set of types, C-contiguous and writable. Code that only few chains or rows need is a separate kernel, so that
+others do not wait for it to compile. Arrays are created in Python, because numba compiles array creation slowly.
 """

@@ -221,5 +221,5 @@ def _look_ahead_in_rows(base, links, given, max_nodes, rows, found, path):
             base[i], links, known, max_nodes - nodes[i], labels[i], log_proba[i], vector, proba, path
         )
         nodes[i] += more
-        # What the first search proved still holds.
+        # The bound proven by the first search still holds.
         upper_bound[i] = max(log_proba[i], min(upper_bound[i], bound))

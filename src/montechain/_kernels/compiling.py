@@ -15,7 +15,7 @@ def njit(function: Callable | None = None, /, **options: Any) -> Any:
     """Compile a function with numba, without the interpreter lock; keep the result on disk if the disk allows it.
 
     Takes the options of `numba.njit`. Functions that only other kernels call should set ``cache=False``: they are part
-    of what is kept for those. Where no directory for the result can be written (a read-only container, no home
+    of what is cached for those. Where no directory for the result can be written (a read-only container, no home
     directory), kernels still work, and one warning says what to do.
     """
     if function is None:
@@ -56,8 +56,8 @@ def _warn_once() -> None:
     if not _warned:
         _warned = True
         warnings.warn(
-            "montechain cannot keep its compiled code, so every new process compiles again, for several seconds: there "
-            "is no directory that numba can write to. Set the environment variable NUMBA_CACHE_DIR to one.",
+            "montechain cannot cache its compiled code, since numba found no writable directory, so every new process "
+            "compiles again, for several seconds. Set the environment variable NUMBA_CACHE_DIR to a writable folder.",
             RuntimeWarning,
             stacklevel=4,
         )

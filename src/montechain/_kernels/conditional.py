@@ -133,7 +133,7 @@ def new_path(links):
 
 @inner
 def most_probable_class(log_proba, n_classes, known):
-    """Return the known class if there is one, else the first of the most probable ones."""
+    """Return the known class if there is one, else the most probable class (the first one if tied)."""
     if known >= 0:
         return known
     best = log_proba[0]

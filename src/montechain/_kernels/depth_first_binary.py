@@ -5,7 +5,7 @@ the greedy vector left behind is more probable. In the others, the search goes o
 to node, eight labels at a time. A vector is described by what it changes in the greedy one: a list of a few labels,
 whose effects on the log-odds of the next eight are added to those along the greedy vector. The exponentials of eight
 labels are taken together, and so are the probabilities of the prefixes that end with each of them, and of the vectors
-that leave there. Only for those that may be better than the best vector found, something is done one by one.
+that leave there. Only vectors that may beat the best one found are handled one by one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LANES = np.uint64(N_LANES)
 NOTHING, ONE = np.uint64(0), np.uint64(1)
 
 SMALLEST = 1e-280
-"""Probabilities below this are left to the search that works with logarithms."""
+"""Below this probability, the search that works with logarithms takes over."""
 CERTAIN = 1000.0
 """Log-odds of the labels that stand for the missing ones at the end of a line: their other class has no probability."""
 
@@ -31,7 +31,7 @@ CERTAIN = 1000.0
 def search_binary(base, effects, given, max_nodes):
     """Search all rows of a chain of binary labels, as `montechain._kernels.depth_first.search_depth_first` does.
 
-    Rows whose probabilities would underflow come back with zero nodes, and nothing else of them is set.
+    Rows whose probabilities would underflow are returned with zero nodes; their other results are not set.
     """
     n_rows, n_labels = base.shape
     labels = np.empty((n_rows, n_labels), dtype=np.int32)

@@ -4,7 +4,7 @@ A call of the C library's `exp` keeps a compiler from using vector registers. He
 number of halvings and a rest of at most ``log(2) / 2``, whose exponential is a polynomial; the halvings go straight
 into the exponent of the floating-point number. The result is within one unit in the last place.
 
-A loop is vectorised only if nothing else in it stands in the way: a kernel that divides needs
+A loop is vectorised only if nothing else in it prevents that: a kernel that divides needs
 ``error_model="numpy"``, since the test for a zero divisor is a branch, and one that sums needs
 ``fastmath={"reassoc", "contract"}``. The functions here are compiled on their own, so that the caller's permission to
 reorder sums does not reach the steps whose rounding is the point.

@@ -71,7 +71,7 @@ def gibbs(base, links, given, uniforms, n_collected):
 
 @inner
 def renew(scores, links, k, is_stale, v, conditional):
-    """Compute the conditional of position `k` again if another label has changed since."""
+    """Recompute the conditional of position `k` if another label has changed since."""
     if is_stale[v]:
         first, last = links.score_start[k], links.score_start[k + 1]
         respond(scores[first:last], links.n_classes[k], conditional[v])
@@ -80,7 +80,7 @@ def renew(scores, links, k, is_stale, v, conditional):
 
 @inner
 def change_class(scores, by_class, active_start, state, v, chosen):
-    """Set one label to the class `chosen`, and the scores of all links to what this makes of them."""
+    """Set one label to the class `chosen`, and update the scores of all links."""
     for w in range(scores.shape[0]):
         if state[v] > 0:
             scores[w] -= by_class[active_start[v] + state[v] - 1, w]

@@ -50,7 +50,7 @@ def heap_pop(keys, items, size):
 
 @njit(cache=False)
 def doubled(array):
-    """Return a copy of `array` with room for as many entries again along its last axis."""
+    """Return a copy of `array` with twice the room along its last axis."""
     n = array.shape[-1]
     longer = np.empty((*array.shape[:-1], 2 * n), dtype=array.dtype)
     longer[..., :n] = array

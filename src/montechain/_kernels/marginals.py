@@ -6,7 +6,7 @@ reference class with little weight, the deviation is *overlooked*: the prefix ke
 deviated. What this changes is bounded, not ignored.
 
 Let the true label vector and that of the walk be drawn with the same uniform numbers. At label k their log-odds
-differ by the effects of those earlier labels whose true class is not the one that the walk reckoned with. So the
+differ by the effects of those earlier labels whose true class is not the one that the walk assumed. So the
 probability that label k is drawn differently is at most the sum of p(j is taken wrongly) * step[j, k] over the earlier
 labels j, and no step of a sigmoid by e is larger than tanh(|e| / 4). A label is taken wrongly if its deviation
 was overlooked, if it deviates after a cut, or if it was drawn differently. All of this is linear in the masses, so
@@ -50,15 +50,15 @@ def bounded_marginals(base, effects, given, residual, max_nodes):
     given : int32 ndarray of shape (n, L) or (0, L)
         Known classes, -1 elsewhere. Rows in which something is known are left out.
     residual : float
-        Half of the distance between the bounds, at most.
+        Maximum half-width of the bounds.
     max_nodes : int
-        Prefixes expanded per row, at most.
+        Maximum number of prefixes expanded per row.
 
     Returns
     -------
     proba, lower : ndarrays of shape (n, 2 L)
     unresolved : ndarray of shape (n, L)
-        The probabilities are at least `lower` and at most ``lower + unresolved``; `proba` is the middle between.
+        The probabilities are at least `lower` and at most ``lower + unresolved``; `proba` is the midpoint.
     settled : bool ndarray of shape (n,)
         Whether the bounds are within `residual`. Where they are not, because something is known or the budget was too
         small, nothing is written.
@@ -289,7 +289,7 @@ def bound(deviation, step, lowest, highest, overlooked, middle, cut, up, down, u
         up[j] = min(up[j], max(cut[j] * highest[j] - middle[j], 0.0) + up_before[j])
         down[j] = min(down[j], max(middle[j] - cut[j] * lowest[j], 0.0) + down_before[j])
         spread = max(spread, up[j] + down[j])
-        # It deviates, and the walk did not reckon with it; or the other way round, which cannot be after a cut.
+        # It deviates although the walk assumed it does not, or the other way round (impossible after a cut).
         missed = overlooked[j] + middle[j] + up[j]
         missed_before = overlooked[j] + up_before[j]
         assumed = down_before[j]

@@ -16,9 +16,9 @@ from montechain._kernels.compiling import njit
 from montechain._kernels.elementary import exp_of_negative
 
 ACCURACY = 0.1
-"""Share of the first slope at which a search may stop."""
+"""Slope at which a line search may stop, as a share of the initial slope."""
 MAX_EVALUATIONS = 40
-"""Evaluations after which a search takes the best point known to be downhill all the way."""
+"""Number of evaluations after which a line search settles for the best point known to be downhill all the way."""
 
 PIECE = 1024
 """Observations whose terms are summed in the precision of the margins."""
@@ -55,7 +55,7 @@ def search_binary(
     Parameters
     ----------
     problems : int array
-        Those of the Q problems under way that are meant.
+        Which of the Q problems under way to search.
     score_start : int array of shape (Q + 1,)
     rows : int array of shape (W,)
         The row of `margin` that belongs to each score; those of a problem are consecutive.

@@ -1,7 +1,7 @@
 """The best of many draws: Algorithm 3 of the paper, and what Algorithm 4 does with each of its chains.
 
-A draw is given up as soon as it cannot be better than the best vector found. The answer is that of drawing and
-comparing the vectors one after the other. Binary chains have their own kernel, which takes a third of the time to
+A draw is abandoned as soon as it cannot beat the best vector found. The answer is the same as that of drawing and
+comparing complete vectors one after the other. Binary chains have their own kernel, which takes a third of the time to
 compile.
 """
 
@@ -17,8 +17,8 @@ from montechain._kernels.depth_first import search_depth_first
 from montechain._kernels.ties import TIE
 
 PATIENCE = 512
-"""Nodes after which the search for the most probable vector ends. Where it finds that vector, no draw matters after it;
-this takes less time than the draws do."""
+"""Node budget of the search for the most probable vector. If it finds that vector, later draws do not matter, and the
+search is cheaper than the draws."""
 
 
 def monte_carlo(base, links, given, uniforms):
@@ -207,7 +207,7 @@ def walk_down(base_row, links, known, uniforms, limit, labels, walk):
 
 @inner
 def best_of_draws(base_row, links, known, uniforms, upper_bound, labels, walk):
-    """Replace `labels` by the most probable draw if that is more probable, by the first of equals.
+    """Replace `labels` by the most probable draw if that is more probable; of equal draws, the first wins.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""When two numbers count as equal: the one place that says so.
+"""Decide when two numbers count as equal, in one place for all searches.
 
 A matrix product rounds differently for one row than for many, and the log-probability of a label vector is a sum
 whose rounding depends on the order of its terms. So scores are put on a fine grid where a product is made, and

@@ -1,7 +1,7 @@
 """The command line: translates arguments into calls that you could write in Python.
 
 Exit codes: 0 success; 1 a bug in montechain; 2 wrong arguments; 3 unusable data; 4 unusable model file;
-5 output cannot be written; 130 interrupted; 141 the reader of a pipe closed it.
+5 output cannot be written; 130 interrupted; 141 broken pipe.
 """
 
 from __future__ import annotations

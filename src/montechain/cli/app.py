@@ -74,7 +74,7 @@ def inspect(
         return
     output.print_table(str(model), ["", ""], _summary(opened, facts, n_shown), left=(0, 1))
     if facts["leaderboard"]:
-        caption = "Scores of rows that were held out of learning. The pool counts only label vectors seen elsewhere."
+        caption = "Scores on held-out rows. The pool's scores count only label vectors that also occur in other rows."
         rows = [
             [one["model"], *("" if one.get(key) is None else f"{one[key]:.3f}" for key in BOARD)]
             for one in facts["leaderboard"]
@@ -126,7 +126,7 @@ def export_command(
     from montechain.datasets.files import check_table_path
 
     if name != "digits":
-        raise ValueError(f"there is no bundled data set {name!r}. Type: montechain data export digits -o {file}")
+        raise ValueError(f"{name!r} is not a bundled data set. Type: montechain data export digits -o {file}")
     check_table_path(file)
     protect_files(file, force=force)
     dataset = mc.load_digits_facts()
@@ -151,14 +151,14 @@ def methods(as_json: options.Json = False) -> None:
 def warmup() -> None:
     """Compile everything now, so that no later command waits.
 
-    Run it once when you build an image or set up a machine. What is compiled already is not compiled again.
+    Run it once when you build an image or set up a machine. Kernels that are already compiled are skipped.
     """
     from montechain.warm_up import warm_up
 
     with output.progress("compiling"):
         seconds = warm_up()
     output.print_line(
-        f"Compiled everything in {seconds:.0f} s of CPU." if seconds else "Everything was compiled already."
+        f"Compiled everything in {seconds:.0f} s of CPU." if seconds else "Everything was already compiled."
     )
 
 

@@ -1,4 +1,4 @@
-"""``montechain evaluate``: compare methods on one data set, and print scores as ``demo`` does, too."""
+"""``montechain evaluate``: compare methods on one data set; also prints the scores of ``demo``."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def evaluate(
     estimator: options.Estimator = None,
     loss: options.Loss = None,
     store: Annotated[Path | None, typer.Option(help="Folder of finished results, to resume from.")] = None,
-    retry: Annotated[bool, options.flag("--retry", help="Run again what failed in an earlier run.")] = False,
+    retry: Annotated[bool, options.flag("--retry", help="Retry what failed in an earlier run.")] = False,
     time_limit: Annotated[float | None, typer.Option(help="Seconds for one method on one fold.")] = None,
     n_jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", help="Methods and folds at a time, in processes.")
+        int | None, typer.Option("--jobs", "-j", help="Number of processes, each running one method on one fold.")
     ] = None,
     table: Annotated[Path | None, typer.Option("--output", "-o", help="Write all scores to a table.")] = None,
     seed: options.Seed = 0,
@@ -126,7 +126,7 @@ def print_scores(title: str, results: pd.DataFrame, caption: str) -> None:
     summary = summarise(results)
     defined = set(summary[summary["status"] != "undefined"]["measure"])
     measures = [measure for measure in SHOWN if measure in defined]
-    if "f1_instance" in measures:  # defined if all labels are binary; then it is the F1 that people expect
+    if "f1_instance" in measures:  # defined only if all labels are binary, and then the F1 that people expect
         measures.remove("f1_class")
     rows = [
         [method, *map(_cell, own.set_index("measure").loc[measures].itertuples())]

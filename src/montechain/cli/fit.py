@@ -22,7 +22,7 @@ from montechain.cli.tables import read_training_table, with_tags_as_targets
 N_SHOWN = 20
 """Maximum number of targets in the report."""
 ORDER_HELP = "Order of the targets: random (the default), given, their names, search, all_orders, beam_order."
-PARENTS_HELP = "Earlier targets that a target depends on: all (the default), none, tree, or the number of the best."
+PARENTS_HELP = "Earlier targets that a target depends on: all (the default), none, tree, or how many of the best."
 TIME_HELP = "Seconds that learning may take, roughly; for the default model only."
 INFERENCE_HELP = (
     "How to find the best answer: branch_and_bound (the default), greedy, beam, monte_carlo, exhaustive, "

@@ -29,19 +29,19 @@ ESTIMATOR_HELP = (
 )
 TAGS_HELP = "Targets whose cells hold any number of tags, as in 'rock;calm'; an empty cell has none."
 LOSS_HELP = "What to minimise: exact_match (the default), hamming, f1, jaccard."
-STRAY_HELP = "Words in a column of numbers: missing (the default of fit) or error (that of predict)."
+STRAY_HELP = "Words in a column of numbers: missing (default for fit) or error (default for predict)."
 
 Source = Annotated[str, typer.Argument(metavar="FILE", help=TABLE_HELP)]
 Estimator = Annotated[str | None, typer.Option("--estimator", "-e", help=ESTIMATOR_HELP)]
 Loss = Annotated[str | None, typer.Option("--loss", "-l", help=LOSS_HELP)]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
 Force = Annotated[bool, flag("--force", "-f", help="Replace the output file if it exists; never an input.")]
-Json = Annotated[bool, flag("--json", help="Print JSON, for programs.")]
+Json = Annotated[bool, flag("--json", help="Print JSON.")]
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What the columns of a training table are."""
+    """Roles and types of the columns of a training table."""
 
     targets: Annotated[str | None, names("--targets", "-t", help=TARGETS_HELP)] = None
     drop: Annotated[str | None, names("--drop", help="Columns to leave out, such as identifiers.")] = None
@@ -53,15 +53,15 @@ class Columns:
 
 @dataclass(frozen=True)
 class Reading:
-    """How a table is written."""
+    """Format of a table."""
 
-    delimiter: Annotated[str | None, typer.Option(help="Character between the cells of a CSV file; detected.")] = None
+    delimiter: Annotated[str | None, typer.Option(help="Delimiter of a CSV file; detected by default.")] = None
     encoding: Annotated[str, typer.Option(help="Text encoding of the file, such as latin-1.")] = "utf-8"
     header: Annotated[bool | None, flag(help="Whether the first line of a CSV file names the columns.")] = None
     decimal: Annotated[str, typer.Option(help="Decimal mark of a CSV file, such as a comma.")] = "."
     stray: Annotated[str | None, typer.Option(metavar="WHAT", help=STRAY_HELP)] = None
     format: Annotated[
-        str | None, typer.Option(help="csv, tsv, excel, parquet, arff, ... if the name does not tell.")
+        str | None, typer.Option(help="csv, tsv, excel, parquet, arff, ..., if the file name does not say.")
     ] = None
 
     def options(self, *, stray: str) -> dict[str, Any]:
@@ -129,7 +129,7 @@ QUIET: dict[str, dict[str, Any]] = {
     "lightgbm": {"verbose": -1},
     "catboost": {"verbose": False, "allow_writing_files": False},
 }
-"""What keeps an estimator from printing."""
+"""Parameters that keep an estimator from printing."""
 ORDERS = {"search": "OrderSearch", "all_orders": "AllOrders", "beam_order": "BeamOrder"}
 """The strategies that `--order` may name."""
 

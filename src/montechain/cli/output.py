@@ -1,4 +1,4 @@
-"""What people and programs see: tables, notes, progress, JSON, and messages in the words of the command line.
+"""Output for people and programs: tables, notes, progress, JSON, and messages that name options.
 
 Results go to standard output, everything else to standard error. Colours and bars appear only on a terminal.
 """
@@ -53,7 +53,7 @@ def print_line(text: str = "") -> None:
 
 
 def clean(text: str) -> str:
-    """Return a text without control characters, which could do something to a terminal.
+    """Return a text without control characters, which could confuse a terminal.
 
     >>> clean("a" + chr(27) + "[31mb")
     'a[31mb'
@@ -62,7 +62,7 @@ def clean(text: str) -> str:
 
 
 def print_json(value: Any) -> None:
-    """Print a result for programs; what JSON cannot hold becomes null if it is NaN or infinite, else a text."""
+    """Print a result as JSON; NaN and infinity become null, other values that JSON cannot hold become strings."""
     text = json.dumps(value, default=lambda one: one.tolist() if hasattr(one, "tolist") else str(one))
     plain = json.loads(text, parse_constant=lambda constant: None)
     sys.stdout.write(json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
@@ -135,8 +135,7 @@ def print_table(
 def progress(what: str, total: int | None = None) -> Iterator[Callable[..., None]]:
     """Show a bar while something is done; yields a function ``advance(n_steps, what)`` that moves it.
 
-    Without a total the bar only shows that something is going on, and for how long. A note says when kernels are
-    compiled.
+    Without a total, the bar only shows activity and elapsed time. A note says when kernels are being compiled.
     """
     from montechain._compilation import watch_compilation
 
@@ -154,7 +153,7 @@ def progress(what: str, total: int | None = None) -> Iterator[Callable[..., None
 
 @cache
 def _note_compilation() -> None:
-    """Tell the user, once, why the first use takes longer."""
+    """Tell the user, once, why the first run takes longer."""
     from montechain._compilation import NOTICE
 
     if not has_option("--json"):
@@ -166,8 +165,8 @@ def in_options(message: str) -> str:
 
     >>> in_options("Leave it out with drop=['id'], or say header=False.")
     'Leave it out with --drop id, or say --no-header.'
-    >>> in_options("`targets`: there is no column 'a b'. Try targets=-2, or targets=['a c', 'd'].")
-    "`--targets`: there is no column 'a b'. Try --targets last:2, or --targets 'a c,d'."
+    >>> in_options("`targets`: column 'a b' not found. Try targets=-2, or targets=['a c', 'd'].")
+    "`--targets`: column 'a b' not found. Try --targets last:2, or --targets 'a c,d'."
     >>> in_options("`n_chains=0` must be positive, e.g. ChainPopulationClassifier(n_chains=10).")
     '`--chains 0` must be positive, e.g. --chains 10.'
     """

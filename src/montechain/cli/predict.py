@@ -93,7 +93,7 @@ def _best(model: Model, X: Any, copied: pd.DataFrame, k: int, knowledge: dict[st
     import pandas as pd
 
     if not hasattr(model.classifier, "predict_top_k"):
-        raise ValueError("`--top-k`: this model has no joint distribution whose best answers could be listed.")
+        raise ValueError("`--top-k` needs a joint distribution, which this model does not have.")
     top = model.classifier.predict_top_k(X, k, **knowledge)
     rows, ranks = np.nonzero(top.proba > 0)
     before = copied.iloc[rows].copy()
@@ -105,7 +105,7 @@ def _best(model: Model, X: Any, copied: pd.DataFrame, k: int, knowledge: dict[st
 
 
 def _joined(before: pd.DataFrame, labels: Any, targets: list[str], after: dict[str, Any]) -> pd.DataFrame:
-    """Return one table. Targets keep their names; others that a target has, or that recur, get an underscore."""
+    """Return one table. Targets keep their names; other columns whose names are taken get an underscore."""
     import numpy as np
     import pandas as pd
 

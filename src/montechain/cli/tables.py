@@ -56,7 +56,7 @@ def with_tags_as_targets(dataset: mc.Dataset, columns: Columns) -> mc.Dataset:
 
 @dataclass(frozen=True)
 class Model:
-    """A fitted classifier, the manifest of its file, and what `montechain fit` recorded about it, if it made it."""
+    """A fitted classifier, the manifest of its file, and what `montechain fit`, if used, recorded about it."""
 
     classifier: Any
     manifest: dict[str, Any]
@@ -112,17 +112,17 @@ def open_model(path: Path) -> Model:
         with output.progress("loading"):
             classifier, manifest = mc.load(path), describe(path)
     except FileNotFoundError:
-        raise ModelFileError(f"there is no file {path}{similar_file(path, '*.mchain')}") from None
+        raise ModelFileError(f"file not found: {path}{similar_file(path, '*.mchain')}") from None
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {error.strerror or error}.") from error
     about = manifest.get("about") or {}
     if not _is_sound(about):
-        raise ModelFileError(f"{path}: what it says about itself is not what `montechain fit` writes: it was changed.")
+        raise ModelFileError(f"{path}: its notes were not written by `montechain fit`, or were changed.")
     return Model(classifier, manifest, about)
 
 
 def _is_sound(about: Any) -> bool:
-    """Return whether a record could be one of `montechain fit`: nothing vouches for this part of a file."""
+    """Return whether `montechain fit` could have written a record, since this part of a file is not trusted."""
     try:
         lists = [about.get(key, []) for key in ("inputs", "dropped")]
         lists += about.get("targets", {}).values()
@@ -136,7 +136,7 @@ def read_new_rows(
 ) -> tuple[mc.Dataset, pd.DataFrame]:
     """Return the rows to predict, and the columns to copy into the result, the key first.
 
-    Columns that are neither inputs nor needed otherwise are not looked at: whatever they hold, the rows can be
+    Columns that are neither inputs nor needed otherwise are ignored: whatever they hold, the rows can be
     predicted. With `given`, the targets in the file become the labels of the data set; otherwise it has none. The key
     is the first column left out when the model was fitted that has a different value in every row; otherwise the row
     number. `keep` names other columns to copy.
@@ -168,7 +168,7 @@ def read_new_rows(
 
 
 def _read_known_columns(file: str, model: Model, targets: list[str], reading: dict[str, Any]) -> mc.Dataset:
-    """Read a file with the columns taken for what they were when the model was fitted."""
+    """Read a file, with columns typed as they were when the model was fitted."""
     import pandas as pd
 
     # In this file, columns of words might hold nothing but digits.

@@ -27,7 +27,7 @@ FORM = (
 SHOWN = 12
 """Maximum number of declared values listed in an error."""
 
-# Possessive throughout, so that no line, however long or wrong, is looked at twice.
+# Possessive quantifiers throughout, so that no line, however long or malformed, causes backtracking.
 QUOTED = r"""'[^'\\]*+(?:\\.[^'\\]*+)*+'|"[^"\\]*+(?:\\.[^"\\]*+)*+\""""
 VALUE = rf"""(?:{QUOTED}|[^ \t,{{}}%'"][^ \t,{{}}]*+)"""
 VALUES = re.compile(VALUE)
@@ -76,7 +76,7 @@ class ArffTable:
         Of a dense file, a frame: numeric columns are float64, nominal ones categoricals with the declared values,
         texts and dates are text, and missing cells are NaN. Of a sparse file, an array of numbers: nominal cells are
         codes in the declared order, so that an omitted cell is the first declared value; missing cells are stored NaN.
-        It cannot hold texts and dates: where there is one, it has a 1.
+        It cannot hold text or dates: such cells hold a 1.
     """
 
     relation: str
@@ -130,7 +130,7 @@ def read_arff(path: str | Path, *, encoding: str = "utf-8") -> ArffTable:
     relation, attributes, last = _header(lines, path)
     rows = list(lines)
     if not rows:
-        last.refuse("there are no rows after @data.")
+        last.refuse("no rows follow @data.")
     read = _sparse if rows[0].text.startswith("{") else _dense
     return ArffTable(relation, attributes, read(rows, attributes))
 
@@ -274,7 +274,7 @@ def _sparse(lines: list[Line], attributes: list[Attribute]) -> sp.csr_array:
             indices.append(place)
             last = place
         starts.append(len(indices))
-    # Many classifiers of scikit-learn take no 64-bit indices.
+    # Many scikit-learn classifiers do not accept 64-bit indices.
     content = (np.array(values, dtype=np.float64), np.array(indices, dtype=np.int32), np.array(starts, dtype=np.int32))
     array = sp.csr_array(content, shape=(len(lines), len(attributes)))
     array.eliminate_zeros()

@@ -22,9 +22,9 @@ from montechain.datasets.tables import DATES_AS_LABELS
 from montechain.errors import DataError
 
 MANY = 100
-"""Undeclared whole numbers are measurements if more than this many occur, on average less than twice each."""
+"""Whole numbers count as measurements if more than this many are distinct, on average less than twice each."""
 LARGEST_WHOLE = 2**53
-"""From here on a float cannot tell neighbouring whole numbers apart."""
+"""Above this, a float cannot represent every integer."""
 
 WHOLE = re.compile(r"0|-?[1-9]\d{0,14}", re.ASCII)
 
@@ -91,7 +91,7 @@ class Dataset:
         position = {name: column for column, name in enumerate(self.feature_names)}
         if missing := [name for name in names if name not in position]:
             listed = ", ".join(map(repr, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
-            # A column that is needed itself is not a misspelling of another.
+            # An input that is present is not a misspelling of a missing one.
             close = nearest(missing[0], [name for name in position if name not in set(names)])
             raise DataError(f"these inputs are missing: {listed}{close or '.'}", path=self.name or None)
         columns = [position[name] for name in names]
@@ -268,10 +268,10 @@ def _find(column: Any, names: Sequence[str], parameter: str, path: str | Path | 
     if isinstance(column, Integral) and not isinstance(column, bool):
         if -len(names) <= int(column) < len(names):
             return names[int(column)]
-        raise DataError(f"`{parameter}`: there is no column {column}; columns are 0 to {len(names) - 1}.", path=path)
+        raise DataError(f"`{parameter}`: column {column} not found; columns are 0 to {len(names) - 1}.", path=path)
     if column not in names:
         hint = nearest(column, names) or f". Columns are {_shown(names)}."
-        raise DataError(f"`{parameter}`: there is no column {column!r}{hint}", path=path)
+        raise DataError(f"`{parameter}`: column {column!r} not found{hint}", path=path)
     return column
 
 
@@ -303,7 +303,7 @@ def _declared_targets(names: list[str], path: str | Path | None, relation: str |
             raise DataError(message, path=path)
         return choose_targets(n, names)
     raise DataError(
-        "nothing says which columns are labels: there is no .xml file of the same name beside it, and no -C in the "
+        "it is unknown which columns are labels: no .xml file of the same name beside it, and no -C in the "
         f"relation. {example}",
         path=path,
     )

@@ -65,7 +65,7 @@ def load_digits_facts() -> Dataset:
 
 
 MAX_PARENTS = 10
-"""Maximum number of earlier labels that influence a label, so that many labels do not drown the inputs."""
+"""Maximum number of earlier labels that influence a label, so that they do not drown out the inputs."""
 SCALE = 2.0
 """Standard deviation of the inputs' part of a score and, if `dependence` is one, of what an earlier label adds."""
 

@@ -66,7 +66,7 @@ def read_dataset(
     typed : collection of str, optional
         If given, only these columns of a table are typed, and the others are kept as written.
     stray : {"missing", "error"}, default="missing"
-        What to do with a cell such as ``heavy`` in a column of numbers, if at most 5 % of the column are such, or the
+        What to do with a cell such as ``heavy`` in a column of numbers, if at most 5 % of them are strays, or the
         column is in `numeric`: treat it as missing, with a note, or raise an error with its line.
     name : str, optional
         Of the data set; by default that of the file.
@@ -122,7 +122,7 @@ def read_dataset(
         return _from_arff(read_arff(path, encoding=encoding), selection)
     if header not in (None, True, False):
         raise ValueError(
-            f"`header={header!r}` must be True, False or None (a header line that does not look like data)."
+            f"`header={header!r}` must be True, False, or None (expect a header, and refuse one that looks like data)."
         )
     if found in ("excel", "parquet", "feather"):
         return _from_frame(frame_columns(read_frame(path, found, header, missing_values), path), selection)
@@ -170,7 +170,7 @@ def _from_arff(table: ArffTable, selection: Selection) -> Dataset:
     labels, inputs = selection.split(names, table.relation)
     numbers = [name for name in (*inputs, *labels) if attributes[name].kind != "nominal"]
     if any(name in names for name in selection.text) or any(name in numbers for name in selection.nominal):
-        message = "a sparse file holds numbers, so there are no columns of `text` or `nominal`."
+        message = "a sparse file holds numbers only, so `text` and `nominal` cannot be used."
         raise DataError(message, path=selection.path)
     for name in numbers:
         if attributes[name].kind != "numeric":

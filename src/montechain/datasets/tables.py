@@ -127,7 +127,7 @@ class TextTable:
                 keep_default_na=False,
                 na_values=["", *self.missing_values],
                 decimal=self.decimal,
-                low_memory=False,  # else a column could get another type in each piece of a large file
+                low_memory=False,  # otherwise a column could get a different type in each chunk of a large file
                 **EXACT_FLOATS,
             )
             # pandas refuses rows that are too long, but fills up those that are too short.
@@ -247,7 +247,7 @@ def frame_columns(frame: Any, path: Path | None = None) -> dict[str, Callable[[]
 
 def read_frame(path: Path, format: str, header: bool | None, missing_values: Collection[str]) -> pd.DataFrame:
     """Return the frame of a Parquet or Feather file, or the first sheet of an Excel file."""
-    read_bytes(path, 1)  # says what is wrong with a file that cannot be opened
+    read_bytes(path, 1)  # raises a helpful error if the file cannot be opened
     require_library(format)
     try:
         if format == "excel":
@@ -260,7 +260,7 @@ def read_frame(path: Path, format: str, header: bool | None, missing_values: Col
         table = parquet.ParquetFile(path).read() if format == "parquet" else feather.read_table(path)
         table.validate(full=True)  # otherwise Arrow trusts the offsets and lengths in the file
         return table.to_pandas()
-    except Exception as error:  # the libraries raise whatever they stumble over in a damaged file
+    except Exception as error:  # the libraries may raise anything on a damaged file
         raise DataError(f"this is not a readable {format.capitalize()} file: {error}", path=path) from error
 
 

@@ -24,10 +24,10 @@ class AutoChainClassifier(JointClassifier):
 
     - chains of logistic links over the scaled inputs, TF-IDF for sparse counts, a Gaussian kernel map, and the log-odds
       that forests and boosted trees give each label, alone and all together;
-    - a pool of these chains and the forests that shares all probability out among the label vectors seen in training.
+    - a pool of these chains and the forests that divides all probability among the label vectors seen in training.
 
-    The answer is their mixture, and so itself a joint distribution: the most probable label vector is proven to be
-    that, vectors never seen keep a positive probability, and one fit serves every loss
+    Their mixture is itself a joint distribution: the most probable label vector comes with a proof, vectors never seen
+    in training keep a positive probability, and one fit serves every loss
     (``model.set_params(loss="f1").predict(X)``).
 
     Parameters
@@ -35,8 +35,8 @@ class AutoChainClassifier(JointClassifier):
     loss : str, Loss or callable, default="exact_match"
         What "best" means: "exact_match", "hamming", "f1", "jaccard", or ``loss(y, y_hat)``.
     time_limit : float, default=None
-        Seconds that `fit` may take, roughly. The first chain is always learned; what else fits is added in order of
-        use. None: no limit.
+        Seconds that `fit` may take, roughly. The first chain is always learned; other models are added, the most
+        useful first, while time remains. None: no limit.
     unknown : scalar, default=None
         A value in y that means "this label is not known", besides NaN and None.
     n_jobs : int, default=None
@@ -63,7 +63,7 @@ class AutoChainClassifier(JointClassifier):
 
     Notes
     -----
-    Ctrl-C during `fit` keeps what has been learned so far, with a warning, once the first chain is there.
+    Ctrl-C during `fit` keeps what has been learned so far, with a warning, once the first chain is learned.
 
     Examples
     --------

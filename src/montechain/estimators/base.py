@@ -45,7 +45,7 @@ GENERAL_CHUNK_ROWS = 2048
 class LazyGenerator:
     """A random generator that is made when it is first used.
 
-    Exact searches never draw, and making a generator takes longer than many a prediction.
+    Exact searches never draw, and creating a generator can take longer than a prediction.
     """
 
     def __init__(self, seed: Any):
@@ -130,9 +130,9 @@ class JointClassifier(MultiTargetClassifier):
         """Raise a ValueError unless what was loaded from a file fits together."""
         if "classes_" in vars(self):
             classes, n_classes = self.codec_.classes, tuple(self.codec_.n_classes)
-            require(self.classes_ is (classes[0] if self.codec_.is_1d else classes), "the classes are not the codec's")
+            require(self.classes_ is (classes[0] if self.codec_.is_1d else classes), "classes and codec differ")
             model = self._model()
-            require(isinstance(model, JointModel), "the model is of another kind")
+            require(isinstance(model, JointModel), "the model is of the wrong kind")
             require(model.n_classes == n_classes, f"the labels have {n_classes} classes, the model {model.n_classes}")
 
     # -- the public methods -------------------------------------------------------------------
@@ -222,8 +222,8 @@ class JointClassifier(MultiTargetClassifier):
         """Return the k most probable label vectors of each row, best first; `X` and `given` are those of `predict`.
 
         `labels` is of shape (n, k, L), `log_proba` and `proba` are of shape (n, k). There are fewer than k if the
-        labels have fewer combinations. In rows where fewer agree with what is given, None and a probability of zero
-        stand at the end.
+        labels have fewer combinations. Rows where fewer agree with what is given
+        are padded with None and a probability of zero.
         """
         k = check_positive_argument("k", k, "k=5")
         top = self._ask(lambda model, rows, known, rng: model.top_k(rows, k, given=known), X, given, width=k)
@@ -232,7 +232,7 @@ class JointClassifier(MultiTargetClassifier):
     def log_joint(self, X: Any, y: Any) -> np.ndarray:
         """Return log p(y | x) of one label vector per row; of the known labels only, where some are unknown in y.
 
-        A class that did not occur in training has half a count among the rows of the training data.
+        A class that did not occur in training counts as half a training row.
         """
         X = self._checked(X)
         codes = self.codec_.encode(y, n_rows=X.shape[0], allow_new=True)
@@ -281,7 +281,7 @@ class JointClassifier(MultiTargetClassifier):
         width: int | None = None,
         is_drawn: bool = False,
     ) -> Any:
-        """Ask the model about chunks of rows, and join the answers.
+        """Query the model in chunks of rows, and join the answers.
 
         A row counts for `width` label vectors, by default the model's. Chunks have draws of their own if `is_drawn`.
         Otherwise all rows share the same draws, so that an answer does not depend on the rows beside it.
@@ -323,7 +323,7 @@ class JointClassifier(MultiTargetClassifier):
         return bind(None)  # its own parameters may have changed
 
     def _seed(self) -> int:
-        # The common case needs no Mersenne twister, which takes longer to make than many a prediction.
+        # Avoid creating a Mersenne Twister in the common case: it can take longer than a prediction.
         if isinstance(self.random_state, Integral):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -336,7 +336,7 @@ class JointClassifier(MultiTargetClassifier):
         return X if self._is_plain(X) else self._check_X(X, reset=False)
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
-        """Return X as an array or CSR container, or as the data frame it is where columns keep their meaning."""
+        """Return X as an array or CSR container, or unchanged if the model takes data frames."""
         keep_frames, allow_nan = self._takes()
         if keep_frames and is_frame(X):
             if X.shape[0] == 0:
@@ -363,7 +363,7 @@ class JointClassifier(MultiTargetClassifier):
     def _is_plain(self, X: Any) -> bool:
         """Return whether X is a matrix of as many floats as in training.
 
-        scikit-learn's checks take longer than many a prediction; they are left to inputs that need them.
+        scikit-learn's checks can take longer than a prediction, so only inputs that need them are checked that way.
         """
         return (
             type(X) is np.ndarray

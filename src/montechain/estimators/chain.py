@@ -91,7 +91,7 @@ class ChainClassifier(ChainsClassifier):
         For the order, for learning, and for strategies that draw: with None, their answers may differ from call to
         call.
     verbose : bool, default=False
-        Print a line for each link learned, and show how far a search of orders is.
+        Print a line for each link learned, and show the progress of an order search.
 
     Attributes
     ----------
@@ -227,7 +227,7 @@ class ChainPopulationClassifier(ChainsClassifier):
         together = not self.bootstrap and bool((codes != UNKNOWN).all())
         with self._progress(len(distinct) if together else sum(map(len, problems))) as on_link:
             shared: dict[str, Any] = {"names": names, "n_jobs": self.n_jobs, "on_link": on_link}
-            if together:  # a link that several chains have is learned once
+            if together:  # links shared by several chains are learned once
                 links = learner.fit_links(X, codes, codes, n_classes, distinct, **shared, **options)
                 known = dict(zip(distinct, links, strict=True))
                 chains = [
@@ -264,7 +264,7 @@ class ChainPopulationClassifier(ChainsClassifier):
     def _choose_orders(
         self, learner: LinkLearner, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]
     ) -> tuple[Sequence[Sequence[int]], bool, np.ndarray | None]:
-        """Return the orders, whether the user gave just these, and their weights if they have any."""
+        """Return the orders, whether the user chose them, and their weights, if any."""
         n_labels, names, rng = codes.shape[1], self.codec_.names, np.random.default_rng(seed)
         if isinstance(self.order, OrderFinder):
             result = self._search_orders(learner, X, codes, seed, options)
@@ -274,7 +274,7 @@ class ChainPopulationClassifier(ChainsClassifier):
             orders: list[list[int]] = []
             while len(orders) < n_chains:
                 order, _ = check_order(self.order, n_labels, rng=rng)
-                if order not in orders or len(orders) >= n_different:  # all different as long as there are others
+                if order not in orders or len(orders) >= n_different:  # all different, if there are enough
                     orders.append(order)
             return orders, False, None
         is_list = isinstance(self.order, Sequence | np.ndarray) and len(self.order) > 0

@@ -22,7 +22,7 @@ from montechain._frames import is_frame
 
 @contextmanager
 def unchanged_on_failure(estimator: Any) -> Iterator[None]:
-    """Keep what was learned before if a new fit fails half-way: classes and chains must belong together."""
+    """Restore the previous fit if a new one fails half-way: classes and chains must belong together."""
 
     def learned() -> dict[str, Any]:
         return {name: value for name, value in vars(estimator).items() if name.endswith("_")}
@@ -64,7 +64,7 @@ def is_finite(X: np.ndarray) -> bool:
 
 
 _CACHE: WeakKeyDictionary[Any, dict[str, tuple[list[Any], Any]]] = WeakKeyDictionary()
-"""What was made from an estimator's attributes. Not an attribute itself, so that it is neither saved nor compared."""
+"""A cache of values derived from an estimator's attributes, kept outside of them so that it is never saved."""
 
 
 def remembered(owner: Any, name: str, sources: Sequence[Any], make: Callable[[list[Any]], Any]) -> Any:
@@ -78,7 +78,7 @@ def remembered(owner: Any, name: str, sources: Sequence[Any], make: Callable[[li
 
 
 def fit_options(owner: Any, role: str, within: Any, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
-    """Return what goes to the `fit` of the classifier within `owner`, which is its parameter `role`."""
+    """Return the parameters for `fit` of the inner classifier, which is the parameter `role` of `owner`."""
     given = fit_params if sample_weight is None else {**fit_params, "sample_weight": sample_weight}
     if get_config()["enable_metadata_routing"] and within is not None and getattr(owner, role) is not None:
         return dict(process_routing(owner, "fit", **given)[role]["fit"]) if given else {}

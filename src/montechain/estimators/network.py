@@ -22,9 +22,9 @@ def _no_joint(estimator: Any) -> Any:
 class DependencyNetworkClassifier(LinkedClassifier):
     """Predict several targets at once with a conditional dependency network (CDN).
 
-    Every label has a link to all others: p(label | x, all other labels). No order has to be chosen; in return, the
-    links need not belong to one joint distribution, and there is no exact inference. Instead, the labels are drawn one
-    after the other, in the order of the columns, each given the current classes of the others. There are
+    Every label has a link to all others: p(label | x, all other labels). No order has to be chosen. In return, the
+    links need not belong to one joint distribution, and inference is never exact: the labels are drawn one after the
+    other, in the order of the columns, each given the current classes of the others. There are
     `n_iterations` such sweeps, which start from the first class of every label; predictions are made from the last
     `n_collected`. Unlike a chain, a network has no `log_joint`, no certificates and no most probable vectors.
 
@@ -38,7 +38,7 @@ class DependencyNetworkClassifier(LinkedClassifier):
     n_iterations : int, default=1000
         Number of sweeps over the labels.
     n_collected : int, default=100
-        Number of these, the last ones, that are collected. The sweeps before them forget the start.
+        Number of sweeps at the end that are collected. Those before them are burn-in.
     loss : str, Loss or callable, default="hamming"
         What the best label vector is: "hamming" takes the class of each label that was collected most often;
         "exact_match" the vector; "f1", "jaccard" or ``loss(y, y_hat)`` what costs least on average over the vectors
@@ -84,7 +84,7 @@ class DependencyNetworkClassifier(LinkedClassifier):
     loss: Any = "hamming"
     verbose: bool = False
 
-    # There is no joint probability, so nothing to rank or to prove.
+    # Without a joint probability, nothing can be ranked or proven.
     decide = predict_top_k = log_joint = property(_no_joint)  # type: ignore[assignment]
 
     def _check_choices(self) -> None:
@@ -97,7 +97,7 @@ class DependencyNetworkClassifier(LinkedClassifier):
         n_collected = check_positive_integer(self, "n_collected", 100)
         if n_collected > n_iterations:
             raise ValueError(
-                f"`n_collected={n_collected}` is more than `n_iterations={n_iterations}`, of which it is a part: try "
+                f"`n_collected={n_collected}` must not exceed `n_iterations={n_iterations}`: try "
                 f"n_collected={max(1, n_iterations // 10)}."
             )
         return n_iterations - n_collected, n_collected

@@ -89,7 +89,7 @@ class StackedMixtureClassifier(JointClassifier, BaseComposition):
         logs = np.full((len(codes), len(self.estimators)), np.nan)
         for train, rows in splitter.split(codes):
             own = {} if weight is None else {"sample_weight": weight[train]}
-            # A label vector that a classifier finds impossible must not rule the classifier out.
+            # One label vector with probability zero must not exclude a classifier.
             floor = -10.0 * np.log(2.0 * len(train) + codes.shape[1])
             for m, (_, model) in enumerate(self.estimators):
                 fitted = clone(model).fit(take_rows(X, train), codes[train], **own)

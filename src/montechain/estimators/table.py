@@ -29,7 +29,7 @@ from montechain.preparation import TableEncoder
 from montechain.targets import UNKNOWN, TargetCodec, named_labels, plain
 
 MANY_CLASSES = 20
-"""A target with more classes than this may not be a target of classes."""
+"""A target with more classes than this may not be categorical at all."""
 FEW_ROWS = 5
 """With fewer rows than this for each class, a target with many classes is hard to predict."""
 
@@ -48,7 +48,7 @@ def _ask_classifier(method: str) -> Any:
 def _classifier_has(method: str) -> Any:
     def check(self: TableClassifier) -> bool:
         within = getattr(self, "classifier_", AutoChainClassifier() if self.classifier is None else self.classifier)
-        getattr(within, method)  # raises an AttributeError that says more than ours would
+        getattr(within, method)  # raises a more informative AttributeError than ours
         # Classifiers of other libraries were fitted to codes and do not know the user's classes.
         return method == "predict_proba" or _takes_any_classes(within)
 
@@ -265,7 +265,7 @@ class TableClassifier(MultiTargetClassifier):
         return route_to(self, "classifier")
 
     def __sklearn_tags__(self):
-        """Return scikit-learn's description of what this takes and gives."""
+        """Return scikit-learn's description of inputs and outputs."""
         tags = super().__sklearn_tags__()
         of_encoder = get_tags(TableEncoder() if self.encoder is None else self.encoder).input_tags
         for name in ("sparse", "allow_nan", "string", "categorical"):

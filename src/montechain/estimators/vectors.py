@@ -70,8 +70,8 @@ class LabelPowersetClassifier(SeenVectorsClassifier, LinkedClassifier):
 
     The label powerset method: p(y | x) is one multi-class problem. Dependence between labels costs nothing, but a
     vector that was never seen has probability zero (`log_joint` returns minus infinity), and with many labels most
-    vectors are seen once. As all vectors are weighed, decisions are exact: certified for exact match, Hamming
-    loss and F1.
+    vectors are seen once. Because all vectors are considered, decisions are exact and certified for exact match,
+    Hamming loss and F1.
 
     Where some labels of a row are unknown, they are drawn from a chain over the columns of y as they stand, which is
     learned for this purpose. Rows without any known label are left out. If no vector agrees with what is `given` at
@@ -82,8 +82,8 @@ class LabelPowersetClassifier(SeenVectorsClassifier, LinkedClassifier):
     ----------
     estimator : None, "logistic", "svm", link or classifier, default=None
         What learns the multi-class problem. None and "logistic": multinomial logistic regression. "svm" or `SVMLink()`:
-        a machine for each pair of vectors, as in the paper; above 64 vectors one for each vector against the rest,
-        whose probabilities are poor. Any other scikit-learn classifier must have `predict_proba`.
+        a machine for each pair of vectors, as in the paper; above 64 vectors, one for each vector against the rest,
+        with less reliable probabilities. Any other scikit-learn classifier must have `predict_proba`.
     loss, unknown, n_jobs, random_state
         As in `ChainClassifier`.
 
@@ -153,7 +153,7 @@ class ClusteringForestClassifier(SeenVectorsClassifier):
     max_features : {"tenth", "sqrt", "log2"}, int, float or None, default="tenth"
         Inputs tried at each split: "tenth" is ``n_features // 10 + 1``, as published; the others are scikit-learn's.
     max_depth : int, default=None
-        Largest depth of a tree. None: leaves are split until they are pure or too small.
+        Maximum depth of a tree. None: leaves are split until they are pure or too small.
     min_samples_leaf : int or float, default=1
         Minimum number of rows in a leaf.
     n_jobs : int, default=None
@@ -175,7 +175,7 @@ class ClusteringForestClassifier(SeenVectorsClassifier):
     Kocev, Vens, Struyf and Džeroski (2007). Ensembles of multi-objective decision trees. ECML.
 
     Madjarov, Kocev, Gjorgjevikj and Džeroski (2012). An extensive experimental comparison of methods for multi-label
-    learning. Pattern Recognition 45. (Whose parameters Read, Martino and Luengo 2014 take.)
+    learning. Pattern Recognition 45. (Read, Martino and Luengo 2014 use its parameters.)
 
     Examples
     --------
@@ -206,7 +206,7 @@ class ClusteringForestClassifier(SeenVectorsClassifier):
     def _check_loaded(self) -> None:
         super()._check_loaded()
         if "model_" in vars(self):
-            require(self.model_.forest.n_features == self.n_features_in_, "the trees look at other inputs")
+            require(self.model_.forest.n_features == self.n_features_in_, "the trees have a different number of inputs")
 
     def _learn_vectors(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> ForestModel:
         weight = options.get("sample_weight")

@@ -95,7 +95,7 @@ def _warm_up() -> None:
 def _measured(name: str, predictions: Any, test: Dataset) -> float:
     if name == "certified":
         if not hasattr(predictions, "decide"):
-            raise TypeError("this method certifies nothing: it has no method decide")
+            raise TypeError("this method has no `decide`, so nothing is certified")
         return float(np.mean(predictions.decide(test.X).certified))
     measure = MEASURES[name]
     # Scorers turn every measure into "greater is better", but a log-likelihood already is.
@@ -107,7 +107,7 @@ def _measured(name: str, predictions: Any, test: Dataset) -> float:
 
 
 def _cached(model: Any, answer: Any, test: Dataset) -> SimpleNamespace:
-    """Return what scorers take for a classifier, whose answers are those of the one prediction."""
+    """Return a stand-in for the classifier that gives scorers the one prediction already made."""
     inner = getattr(model, "classifier_", model)
     found = SimpleNamespace(
         predict=lambda X: getattr(answer, "labels", answer),
@@ -172,11 +172,11 @@ def evaluate(
         run resumes where it stopped. Results of another version of montechain are not used. A method that cannot
         be pickled, such as one with a lambda, is always computed again.
     retry : bool, default=False
-        Run again what failed before.
+        Retry what failed before.
     time_limit : float, optional
-        Seconds for one method on one fold. A method that is in compiled code is ended when that returns.
+        Seconds for one method on one fold. Compiled code is interrupted only when it returns.
     n_jobs : int, optional
-        Number of methods and folds that run at a time, by joblib. ``joblib.parallel_config`` chooses where.
+        Number of joblib workers, each running one method on one fold; ``joblib.parallel_config`` sets the backend.
     on_result : callable, optional
         Called with the rows of each method and fold as soon as they are known.
 

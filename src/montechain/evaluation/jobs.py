@@ -22,7 +22,7 @@ OK, DNF = "ok", "DNF"
 
 @dataclass(frozen=True)
 class Job:
-    """Work that is stored as a whole: `run` returns a dict that JSON can hold.
+    """A unit of work whose result is stored: `run` returns a dict that JSON can hold.
 
     `identity` is everything that the result depends on, as JSON can hold it; `labels` are for people, such as the name
     of the data set.
@@ -100,7 +100,7 @@ def run_jobs(
     waiting = [i for i, found in enumerate(outcomes) if found is None or (retry and found["status"] == DNF)]
     for number in set(range(len(jobs))).difference(waiting):
         on_done(number, outcomes[number])
-    # As they come, so that a run that is killed loses nothing that has finished.
+    # Store results as they arrive, so that a killed run loses nothing that has finished.
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
     for number, outcome in parallel(joblib.delayed(_run)(i, jobs[i], time_limit) for i in waiting):
         outcomes[number] = outcome
@@ -113,9 +113,9 @@ def run_jobs(
 def _run(place: int, job: Job, time_limit: float | None) -> tuple[int, dict[str, Any]]:
     """Return the given place and the outcome of a job.
 
-    After Ctrl-C there is no outcome, and after the time limit only DNF: a search for orders takes a KeyboardInterrupt
-    as a request to end early and goes on, and compiled code may turn it into another error. Neither is what an
-    undisturbed run would have found.
+    Ctrl-C leaves no outcome, and the time limit always gives DNF: an order search treats a KeyboardInterrupt as a
+    request to finish early, and compiled code may turn it into another error. Neither is the result of an
+    undisturbed run.
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
     if time_limit is not None and not (in_main_thread and hasattr(signal, "setitimer")):

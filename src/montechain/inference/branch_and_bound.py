@@ -101,7 +101,7 @@ class BranchAndBound(Inference):
     def minimise(self, tree: PrefixTree, loss: Loss, rng: np.random.Generator) -> Decision:  # noqa: D102
         if not isinstance(loss, Hamming):
             return super().minimise(tree, loss, rng)
-        # The wrong side of a probability that is off by so much costs twice that.
+        # Choosing the wrong side of a probability that is off by this much costs twice as much.
         found = marginals(tree, self._effort(self.residual / 2.0), rng=rng)
         labels, *proven = loss.decide_marginals(found, tree.given)
         return Decision.least_loss(labels, tree.log_joint(labels), *proven)

@@ -45,7 +45,7 @@ class Decision:
 
     def with_labels(self, labels: Any) -> Decision:
         """Return the same decision with its labels replaced, for example by the user's classes."""
-        # `dataclasses.replace` takes longer than many a row's search.
+        # `dataclasses.replace` can take longer than the search itself.
         return Decision(labels, self.log_proba, self.upper_bound, self.expected_loss, self.regret, self.certified)
 
     @classmethod

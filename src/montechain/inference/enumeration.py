@@ -1,4 +1,4 @@
-"""Label vectors from the most probable on: distributions, marginals, the k best, the probability of what is known.
+"""Label vectors from the most probable down: distributions, marginals, the k best, the probability of known labels.
 
 These are properties of the chain, not of the way in which one vector is searched for, so all strategies share them.
 Each has a compiled path for label-linear chains and one for chains of any kind, which works level by level.
@@ -23,7 +23,7 @@ from montechain.prefix_tree import PrefixTree, distinct
 from montechain.targets import CODE
 
 FALL = math.log(8.0)
-"""By how much the threshold for expanding a prefix of any links falls from pass to pass, in log-probability."""
+"""How far the log-probability threshold for expanding prefixes falls from pass to pass, for links of any kind."""
 
 ROWS_AT_ONCE = 256
 """Rows whose vectors an enumeration holds in memory together."""
@@ -51,7 +51,7 @@ class Effort:
     n_samples: int = 1000
 
     def residual_of(self, tree: PrefixTree) -> float:
-        """Return the residual to work with: none if there are so few label vectors that all may as well be seen."""
+        """Return the residual to use: zero if there are few enough label vectors to enumerate them all."""
         return 0.0 if math.prod(tree.chain.n_classes) <= FEW_VECTORS else self.residual
 
 
@@ -148,7 +148,7 @@ def top_k(tree: PrefixTree, k: int, *, max_nodes: int = DEFAULT.max_nodes) -> To
     beam = sweep(tree, width=max(k, 5)).vectors
     order, rank = best_first(beam.rows, beam.log_mass)
     last = beam.take(order[rank == k - 1])
-    # A shade lower, so that the k-th vector itself is found again.
+    # Slightly lower, so that the k-th vector itself is found again.
     threshold = np.full(tree.n_rows, -np.inf)
     threshold[last.rows] = last.log_mass - TIGHT
     swept = sweep(tree, above=threshold, width=max(k, max_nodes // max(1, n_labels)))
@@ -244,7 +244,7 @@ def _enumerated(tree: PrefixTree, effort: Effort, rng: np.random.Generator) -> M
 
 
 def _uninformed(tree: PrefixTree) -> np.ndarray:
-    """Return probabilities that say no more than what is known, in columns for the classes of all positions."""
+    """Return probabilities that reflect only what is known, in columns for the classes of all positions."""
     given = np.full((tree.n_rows, tree.chain.n_labels), -1) if tree.given is None else tree.given
     known = [given[:, [k]] for k in range(tree.chain.n_labels)]
     return np.hstack(

@@ -166,7 +166,7 @@ class Exhaustive(Inference):
     def rows_at_once(self, tree: PrefixTree) -> int:
         """Return how many rows may have all their vectors in memory together; raise if some row has too many."""
         limit = check_positive_integer(self, "max_vectors", 65536)
-        n_classes = np.array(tree.chain.n_classes, dtype=object)  # whole numbers of any size
+        n_classes = np.array(tree.chain.n_classes, dtype=object)  # Python integers, which cannot overflow
         known = np.zeros((tree.n_rows, 1), dtype=bool) if tree.given is None else tree.given >= 0
         count = np.where(known, 1, n_classes).prod(axis=1).max(initial=1)
         if count > limit:
@@ -189,8 +189,8 @@ class EpsilonApproximate(Inference):
     The most probable prefix is expanded first, and the search ends with the first complete vector. If
     every vector is cut, greedy search continues from each prefix that had all its children cut, and the
     best of the vectors found is returned. ``epsilon=0`` is exact (uniform-cost search); with
-    ``epsilon=0.5`` and binary labels this is `Greedy`. A vector more probable than `epsilon` is found
-    for certain.
+    ``epsilon=0.5`` and binary labels this is `Greedy`. A vector more probable than `epsilon` is
+    always found.
 
     With some labels known, the threshold is compared with the product over the other labels only, since
     known labels are not choices; the order of the search and the answer follow the joint probability.

@@ -111,7 +111,7 @@ def _marginals(tree: PrefixTree, draws: Draws) -> Marginals:
 
     The vectors drawn count with their own probability. What is left is estimated by the mean of
     p(label | x, the labels before it) over the draws, which varies less than their frequencies and
-    is exact for the first label. Known labels weigh the draws, and then it is the frequencies.
+    is exact for the first label. With known labels, the draws are weighted and their frequencies are used.
 
     With E the mass of the vectors drawn and F a bound on that of all others that agree with what is known, the
     true probability of a class with drawn mass a lies between a / (E + F) and (a + F) / (E + F).
@@ -154,7 +154,7 @@ class Draws:
     log_weight : ndarray of shape (m,)
         The part of it that known classes contribute.
     unseen : ndarray of shape (n,)
-        No vector, except those drawn or given up, has a higher log-probability than this.
+        No vector, except those drawn or abandoned, has a higher log-probability than this.
     """
 
     rows: np.ndarray
@@ -206,7 +206,7 @@ def draw(tree: PrefixTree, uniforms: np.ndarray, floor: np.ndarray | None = None
     uniforms : ndarray of shape (S, L)
         Uniform numbers in [0, 1), the same for all rows.
     floor : ndarray of shape (n,), optional
-        Draws are given up once their log-probability is not above this.
+        Draws are abandoned once their log-probability is not above this.
     """
     n_rows, n_samples = tree.n_rows, len(uniforms)
     unseen, floor = np.full(n_rows, -np.inf), np.full(n_rows, -np.inf) if floor is None else floor

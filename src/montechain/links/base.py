@@ -55,7 +55,7 @@ class FittedLink(Protocol):
 
 
 class LinkLearner(BaseEstimator, ABC):
-    """Learns links. `LogisticLink`, `SVMLink` and `EstimatorLink` are the members."""
+    """Base class of link learners: `LogisticLink`, `SVMLink` and `EstimatorLink`."""
 
     @abstractmethod
     def fit_links(
@@ -102,7 +102,7 @@ class LinkLearner(BaseEstimator, ABC):
 
 
 class OneByOne(LinkLearner):
-    """Learns each link on its own, so that links are the same alone and among others."""
+    """Base class of learners that learn each link separately, so that a link does not depend on the others."""
 
     _prefer: str | None = None  # joblib's preference for threads or processes
 
@@ -134,7 +134,7 @@ def check_links(links: Sequence[Any], parents: Sequence[Sequence[int]]) -> None:
         require(is_link, "expected a link, but found something else.")
     for link, own in zip(links, parents, strict=True):
         has = [int(links[j].n_classes) for j in own]
-        # Links of the user's own making need not say what they expect.
+        # User-defined links need not say what they expect.
         expects = [int(k) for k in getattr(link, "parents_n_classes", has)]
         require(has == expects, f"a link expects parents with {expects} classes, but they have {has}.")
 

@@ -50,7 +50,7 @@ def columns_of(parents_n_classes: Sequence[int]) -> tuple[np.ndarray, np.ndarray
     """Return, for each column that the parents have beside x, the parent and the class that it stands for.
 
     A binary parent has one column, for its class 1; one with more classes has a column for each. A parent with a single
-    class tells nothing and has none.
+    class carries no information and has none.
 
     >>> columns_of([2, 3, 1])
     (array([0, 1, 1, 1]), array([1, 0, 1, 2]))

@@ -3,7 +3,7 @@
 A linear model of [x, parents] is affine in both, so its coefficients can be taken apart: x is then folded in once per
 batch and the fast search applies. The coefficients are read off the model's `decision_function`, whatever scalers or
 searches it is made of. Then the link is compared with the model's own probabilities, on training rows and far outside
-of them. A model that answers differently anywhere is left as it is; so are models of several classes that compare each
+of them. A model that differs anywhere is left as it is; so are models of several classes that compare each
 with the rest, because scikit-learn treats scores that underflow in its own way.
 """
 
@@ -56,7 +56,7 @@ def fold(estimator: Any, design: Any, n_classes: int, parents_n_classes: Sequenc
                 folded = np.exp(log_probabilities(np.asarray(factor * matrix @ coef) + intercept, n_classes))
                 if not np.allclose(folded, proba, rtol=1e-5, atol=1e-7):
                     return None
-        except Exception:  # a classifier may refuse inputs unlike its training rows in any way
+        except Exception:  # a classifier may reject inputs unlike its training rows with any error
             return None
     of_x, of_parents = np.split(coef, [len(coef) - len(columns_of(parents_n_classes)[0])])
     return FittedLinearLink(n_classes, of_x, intercept, split_effects(of_parents, parents_n_classes))

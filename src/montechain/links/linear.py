@@ -74,7 +74,7 @@ class FittedLinearLink:
         return {**self.__dict__, "parent_effects": joined, "parents_n_classes": list(self.parents_n_classes)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Check a state from a file, on whose sizes kernels rely, and take it over."""
+        """Set the state from a file, after checking the sizes that kernels rely on."""
         width = n_scores(state["n_classes"])
         sizes, effects = state["parents_n_classes"], state["parent_effects"]
         coef, intercept = state["coef"], state["intercept"]
@@ -195,7 +195,7 @@ class LinearScorer:
         """Fold the rows of `X` (dense or CSR) in: one product for all links."""
         if self.looks_at_x and X.shape[1] == len(self.coef):
             X = as_matrix(X)
-            if isinstance(X, np.ndarray) and not config.DISABLE_JIT:  # lines exist in compiled code only
+            if isinstance(X, np.ndarray) and not config.DISABLE_JIT:  # vector types exist only in compiled code
                 X = np.asarray(X, dtype=np.float64)
                 return LinearScores(scores_of(X, self.lines, len(self.intercept)), self.links)
         return LinearScores(_product(X, self.coef) + self.intercept, self.links)
@@ -204,7 +204,7 @@ class LinearScorer:
 def _product(X: Any, coef: np.ndarray) -> np.ndarray:
     if X.shape[1] != len(coef):
         raise ValueError(f"X has {X.shape[1]} columns, but the links were learned from {len(coef)}.")
-    # Links that do not look at x must not care whether x is made of numbers.
+    # Links that ignore x must work even if x is not numeric.
     if not coef.any():
         return np.zeros((X.shape[0], coef.shape[1]))
     # A product rounds differently for one row than for many, and a row must be decided alike in both.

@@ -43,7 +43,7 @@ class LogisticLink(LinkLearner):
     classes is one-hot. Because the links of a chain share x, an iteration of the solver takes one product with X for
     all of them; see `montechain.links._solver`.
 
-    A link is learned from the rows in which its own label is known. A label of which only one class occurs gets
+    A link is learned from the rows in which its own label is known. A label with only one class gets
     constant probabilities, ``(count + 1/2) / (n + K/2)`` for a class that occurs `count` times. If more than one of
     its K >= 3 classes occur but not all, the model is fitted to those that do, and each absent class gets a constant
     score, so low that its probability is below ``(1/2) / (n + K/2)`` for every x.
@@ -58,8 +58,8 @@ class LogisticLink(LinkLearner):
     tol : float, default=1e-6
         A link has converged when no entry of the gradient of its objective, divided by the sum of weights, exceeds
         this, and another step would lower the objective by less than a millionth.
-        Small problems are solved more exactly. scikit-learn's default is a hundred times as much, which leaves
-        probabilities off by a few hundredths where the inputs are sparse or small.
+        Small problems are solved more exactly. scikit-learn's default is a hundred times larger, which leaves
+        errors of a few hundredths in the probabilities if inputs are sparse or small.
     max_iter : int, default=1000
         Iterations after which the solver gives up, with a `ConvergenceWarning`.
     parent_C : float, default=None
@@ -266,7 +266,7 @@ class _Prepared:
 
 
 def _renumbered(codes: np.ndarray, occurring: np.ndarray) -> np.ndarray:
-    """Return the codes counted among the classes that occur; unknown ones, and those of no weight, are negative."""
+    """Return codes that number only the classes that occur; unknown codes and those without weight are negative."""
     number = np.full(max(int(codes.max()), 0) + 2, -1, dtype=np.int32)  # the last entry is for the code -1
     number[occurring] = np.arange(len(occurring))
     return number[codes]

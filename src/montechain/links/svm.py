@@ -31,9 +31,9 @@ from montechain.links.pairwise import FittedPairwiseLink, newton_share
 RIDGE = 1e-8
 """Penalty of the logistic model, so small that it matters only if the scores separate the classes."""
 FINEST = 1e-6
-"""Tolerance of `SVC` at most: for smaller ones, the equations of the support vectors are solved."""
+"""Smallest tolerance passed to `SVC`; below it, the equations of the support vectors are solved instead."""
 MAX_GRAM_ROWS = 4096
-"""Number of rows up to which machines are given the products of all pairs of rows, which all links share."""
+"""Maximum number of rows for which all links share one precomputed Gram matrix."""
 
 
 class SVMLink(OneByOne):
@@ -159,7 +159,7 @@ class SVMLink(OneByOne):
         losses = np.maximum(0.0, 1.0 - np.where(is_positive, scores, -scores))
         lesser = min(weight[is_positive].sum(), weight[~is_positive].sum())
         if 0.5 * coef @ coef + self.C * (weight @ losses) >= 2.0 * self.C * lesser * (1.0 - 1e-9):
-            scores[:] = 0.0  # the machine is no better than one that gives all rows the same score
+            scores[:] = 0.0  # the machine does not beat one that gives all rows the same score
         slope, offset = fit_sigmoid(scores, is_positive, weight)
         return slope * coef, slope * intercept + offset
 

@@ -46,7 +46,7 @@ class Fold:
 
 
 class OrderEvaluator:
-    """Evaluates orders on data: all that a search of orders needs to know about the data.
+    """Evaluate label orders on data.
 
     The links of an order are learned from one part of the rows, unless they are known already; the payoff is that of
     the chain on the other part.
@@ -112,9 +112,7 @@ class OrderEvaluator:
         by_name = {self.main.name: self.main}
         for other in map(check_payoff, record):
             if by_name.setdefault(other.name, other).function is not other.function:
-                raise ValueError(
-                    f"two different payoffs are called {other.name!r}: give the functions different names."
-                )
+                raise ValueError(f"two different payoffs are named {other.name!r}: give the functions different names.")
         self.recorded = list(by_name.values())
         self.is_logarithmic = self.main.is_logarithm
         if isinstance(learner, LogisticLink):
@@ -173,8 +171,8 @@ class OrderEvaluator:
         """
         if isinstance(self.parents, str) and self.parents == "tree":
             raise ValueError(
-                "`parents='tree'` does not go with an order that is built link by link: who is whose parent depends on "
-                "the first label. Use OrderSearch() or AllOrders()."
+                "`parents='tree'` does not work with an order that is built link by link: the tree depends on the "
+                "first label. Use OrderSearch() or AllOrders()."
             )
         problems = []
         for label, earlier in links:
@@ -200,7 +198,7 @@ class OrderEvaluator:
                 fold.cache.links(problems[start : start + BATCH])
 
     def distinct(self, order: Order) -> Hashable:
-        """Return a key that two orders share if and only if their chains are the same: who is whose parent."""
+        """Return a key that two orders share if and only if their chains are the same: the parents of each label."""
         return order if isinstance(self.parents, str) and self.parents == "all" else self.arranged(order)[1]
 
     def arranged(self, order: Order) -> tuple[Order, tuple[tuple[int, ...], ...]]:

@@ -1,4 +1,4 @@
-"""Links that were fitted once, by label and set of parents.
+"""A cache of fitted links, by label and set of parents.
 
 A link depends on its label and on the *set* of its parents, not on their order. Two orders therefore share all links
 whose label has the same labels before it: swapping positions l < m changes the links at l, ..., m and no others.
@@ -18,7 +18,7 @@ from montechain.links.base import OneByOne
 MAX_BYTES = 2**28
 """Default size limit of a cache."""
 N_NEIGHBOURS = 256
-"""Number of recently used links of a label among which a warm start is looked for."""
+"""Number of recently used links per label that are considered for a warm start."""
 UNKNOWN_SIZE = 2**20
 """Bytes that a link counts for if it cannot be pickled."""
 
@@ -104,5 +104,5 @@ def _bits(parents: Sequence[int]) -> int:
 def _size(link: FittedLink) -> int:
     try:
         return len(pickle.dumps(link, protocol=5))
-    except Exception:  # whatever a user's classifier raises: the size is only an estimate
+    except Exception:  # a user's classifier may raise anything, and the size is only an estimate
         return UNKNOWN_SIZE

@@ -22,7 +22,7 @@ ALLOWED = (
     "OrderSearch(n_iterations=50)"
 )
 EVALUATION = ("payoff", "on", "record", "validation")
-"""Parameters of a finder that say how orders are judged, as far as it has them."""
+"""Parameters that say how orders are judged; a finder may have only some of them."""
 FEW_LABELS = 8
 """Maximum number of labels whose orders are all scored."""
 
@@ -30,7 +30,7 @@ FEW_LABELS = 8
 def check_order(
     order: Any, n_labels: int, *, names: Sequence[Any] | None = None, rng: np.random.Generator
 ) -> tuple[list[int], bool]:
-    """Return the order as label numbers, and whether the user gave just this one.
+    """Return the order as label numbers, and whether the user chose it.
 
     `order` is None (as the labels stand in y), "random", or a permutation of the labels, by number or by name.
 
@@ -128,7 +128,7 @@ class OrderFinder(BaseEstimator, ABC):
 
 @dataclass(eq=False, repr=False)
 class AllOrders(OrderFinder):
-    """Score every order: the certain way to the best, for up to 8 labels.
+    """Score every order, which is sure to find the best; for up to 8 labels.
 
     Takes any payoff. There are L! orders, but only ``L * 2 ** (L - 1)`` different links: 720 and 192 for 6 labels,
     40,320 and 1,024 for 8. The trace has a row for every order, in lexicographic order.

@@ -43,7 +43,7 @@ def search(
     accept_ties: bool = False,
     tolerance: float = 0.0,
 ) -> Iterator[OrderStep]:
-    """Walk through the orders without end: the caller decides when to stop and what to keep.
+    """Yield the steps of an endless search: the caller decides when to stop and what to keep.
 
     Algorithm 1 of Read, Martino and Luengo (2014), or with `accept_ties` the loop of Algorithm 2. `payoff` is J(s) and
     `start` is s_0, the first item.
@@ -91,7 +91,7 @@ class OrderSearch(OrderFinder):
     on : {"prediction", "truth"}, default="prediction"
         Whether the payoff is about the predicted labels, as in the paper, or the true ones.
     n_iterations : int, default=50
-        T_s of the paper. Each restart has as many.
+        T_s of the paper, for each restart.
     keep : int, default=1
         How many orders to return, all different; with a warning, fewer if fewer were found.
     validation : float, splitter, iterable of pairs, or None, default=1/3
@@ -100,7 +100,7 @@ class OrderSearch(OrderFinder):
     n_restarts : int, default=1
         How many searches to run, all but the first from random orders. The best orders of all of them are kept.
     pool : {"visited", "evaluated"}, default="visited"
-        Which orders may be kept: those that the search stood at, or also rejected candidates and the start.
+        Which orders may be kept: those that the search visited, or also rejected candidates and the start.
     record : sequence of str or callable, default=()
         More payoffs for the trace.
 
@@ -160,7 +160,7 @@ class OrderSearch(OrderFinder):
             if not trace:
                 raise
             warnings.warn(
-                f"the search was interrupted after {len(trace)} of {n_steps} steps: the best of the orders found until "
+                f"the search was interrupted after {len(trace)} of {n_steps} steps: the best of the orders found by "
                 "then is kept.",
                 stacklevel=2,
             )

@@ -1,4 +1,4 @@
-"""From several joint models and x to one answer: the mixture, a vote, or Algorithm 4 of the paper."""
+"""Combine several joint models into one answer: by their mixture, a vote, or Algorithm 4 of the paper."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class Vote(Combination):
 
     def decide(self, population, X, *, loss, given=None, rng):  # noqa: D102
         votes, upper_bound = self._votes(population, X, loss, given, rng)
-        # The first class whose share is the largest, but for rounding.
+        # The first class whose share is the largest, up to rounding.
         best = [(share >= share.max(axis=1, keepdims=True) - TIE).argmax(axis=1) for share in votes]
         labels = np.column_stack(best).astype(CODE)
         log_proba = population.log_joint(X, labels)

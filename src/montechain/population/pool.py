@@ -1,7 +1,7 @@
 """Models weighted by rows that they were not fitted to: a mixture, and a log-linear pool over seen label vectors.
 
-Chains give every label vector a positive probability; most real label vectors have been seen before. The pool shares
-all probability out among those: the log-probability of a vector u is, up to a constant,
+Chains give every label vector a positive probability; most real label vectors have been seen before. The pool
+divides all probability among those: the log-probability of a vector u is, up to a constant,
 
     sum_m a_m log p_m(u | x) + sum_j b_j log(J_j(u | x) + 0.001) + c log(count of u),
 
@@ -25,11 +25,11 @@ from montechain.seen_vectors import SeenVectors
 from montechain.targets import CODE
 
 FLOOR = 1e-3
-"""Share that is added to the share of every vector in the leaves of a forest."""
+"""Smoothing: added to the share of every vector in the leaves of a forest."""
 SHORTLIST = 256
-"""Number of vectors that are scored for a row; all of them where there are no more."""
+"""Maximum number of vectors scored per row."""
 RIDGE, PRIOR_RIDGE = 1e-3, 1.0
-"""Penalties of the weights: of all of them for a mean log-likelihood, and of the counts' for one that is summed."""
+"""Penalties: on all weights, for a mean log-likelihood; and on the weight of the counts, for a summed one."""
 MAX_ITERATIONS, EM_TOLERANCE = 2000, 1e-6
 """When expectation maximisation ends: the last in units of the mean log-likelihood."""
 
@@ -72,12 +72,12 @@ class VectorPool(SeenVectors):
         chains = [self.guide, *(chain for own in self.sources for chain in own)]
         require(all(isinstance(chain, Chain) and chain.scorer is not None for chain in chains), "a chain is not linear")
         for chain in chains:
-            require(sorted(chain.order) == list(range(self.n_labels)), "a chain has other labels than the pool")
+            require(sorted(chain.order) == list(range(self.n_labels)), "a chain and the pool have different labels")
             own = tuple(chain.n_classes[k] for k in np.argsort(chain.order))
-            require(own == self.n_classes, "a chain has other classes than the pool")
+            require(own == self.n_classes, "a chain and the pool have different classes")
         require(all(self.sources), "a part of the pool has no chains")
         n_weights = len(self.sources) + len(self.share_columns) + 1
-        require(self.weights.shape == (n_weights,) and np.isfinite(self.weights).all(), "the pool has other weights")
+        require(self.weights.shape == (n_weights,) and np.isfinite(self.weights).all(), "the pool has wrong weights")
         require(all(start >= 0 for start in self.share_columns), "a forest has no columns")
 
     def log_proba(self, X):  # noqa: D102

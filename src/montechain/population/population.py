@@ -75,7 +75,7 @@ class Population(JointModel):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         models = state["models"]
-        require(all(isinstance(model, JointModel) for model in models), "a model of a mixture is something else")
+        require(all(isinstance(model, JointModel) for model in models), "a model of a mixture is not a joint model")
         self.__init__(models, state["weights"], combine=state["combine"])  # type: ignore[misc]
 
     @property
@@ -118,13 +118,13 @@ class Population(JointModel):
         """
         if given is None or len(self.models) == 1:
             return np.tile(self.weights, (X.shape[0], 1)), np.zeros(X.shape[0])
-        # The generator is put back: a row without known labels must not depend on the others.
+        # Restore the generator: a row without known labels must not depend on the others.
         state = rng.bit_generator.state
         found, errors = zip(*(model.log_evidence(X, given, rng=rng) for model in self.models), strict=True)
         rng.bit_generator.state = state
         log_weights = self._weighted(found)
         total = log_sum(log_weights)
-        # Where what is known is impossible under every model, it says nothing about them.
+        # If the known labels are impossible under every model, they do not change the weights.
         impossible = np.isneginf(total)
         log_weights[impossible], total[impossible] = np.log(self.weights), 0.0
         weights = np.exp(log_weights - total[:, None])

@@ -14,7 +14,7 @@ from montechain.links._solver.inputs import Inputs
 from montechain.links.design import ranges
 
 RELATIVE = 1e-6
-"""Promised decrease of the objective, as a share of it, at which a problem may count as solved."""
+"""Predicted relative decrease of the objective at which a problem may count as solved."""
 ROUNDING = {np.float64: 1e-24, np.float32: 1e-13}
 """Promised decreases of the mean objective below this are rounding errors, in double and in single precision."""
 STUCK = {np.float64: 1e-12, np.float32: 1e-7}
@@ -22,7 +22,7 @@ STUCK = {np.float64: 1e-12, np.float32: 1e-7}
 MANY_PAIRS, FEW_PAIRS = 40, 10
 """Pairs of steps and gradient changes that L-BFGS remembers: fewer where each of them is long."""
 LONG_PAIR = 5000
-"""Number of inputs from which on a pair is long."""
+"""Minimum number of inputs for which a pair counts as long."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class Descent:
                 centre(self.score_start, self._left[self._wide], values)
 
     def _gradient_along(self, change):
-        """Search along the direction that changes the margins so, and return the gradient of the loss there."""
+        """Search along the direction that changes the margins like this, and return the gradient of the loss."""
         for search, problems in ((search_binary, self._binary), (search_softmax, self._wide)):
             if len(problems):
                 search(

@@ -33,15 +33,15 @@ from montechain.links.base import class_counts
 from montechain.links.design import column_extremes, ranges
 
 WORK_BYTES = 2**27
-"""Scratch space that one block of problems may take, or the size of the inputs if that is more."""
+"""Maximum scratch space of one block of problems, unless the inputs are larger."""
 BLOCK_WIDTH = 24
-"""Scores in a block, about: enough to share products, few enough that there are blocks for several threads."""
+"""Approximate number of scores in a block: enough to share products, few enough to occupy several threads."""
 FAR = 64.0
-"""Distance of a column from zero, relative to its spread, from which on it is shifted."""
+"""Minimum distance of a column from zero, relative to its spread, for which it is shifted."""
 LARGE = 2.0**40
 """Columns with entries above this are divided by a power of two, because squares of them would overflow."""
 SINGLE_TOL = 1e-7
-"""Smallest tolerance for which single precision comes first."""
+"""Minimum tolerance for which the solver starts in single precision."""
 
 
 @dataclass(frozen=True)
