@@ -160,6 +160,8 @@ class CrossFittedFeatures(_LabelFeatures):
     Parameters
     ----------
     estimator : classifier with `predict_proba`, or list with one for each label
+    columns : list of int arrays, default=None
+        For each label, the columns of X that its classifier sees. None: all of them.
     cv : int or list of (training rows, other rows), default=4
         Number of folds, or the folds themselves; each row must be left out once.
     n_jobs : int, default=None
@@ -181,8 +183,19 @@ class CrossFittedFeatures(_LabelFeatures):
     ((100, 3), (2, 3))
     """
 
-    def __init__(self, estimator: Any, *, cv: Any = 4, n_jobs: int | None = None, random_state: Any = None):
+    columns: Any = None  # models saved before there was a choice have none
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        columns: Any = None,
+        cv: Any = 4,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ):
         self.estimator = estimator
+        self.columns = columns
         self.cv = cv
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -203,7 +216,8 @@ class CrossFittedFeatures(_LabelFeatures):
             if (own == own[0]).all():
                 return int(own[0])
             options = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
-            return clone(models[label]).fit(_acceptable(take_rows(X, train), models[label]), own, **options)
+            inputs = _acceptable(self._inputs(take_rows(X, train), label), models[label])
+            return clone(models[label]).fit(inputs, own, **options)
 
         tasks = [(label, train) for label in range(n_labels) for train, _ in folds]
         with one_blas_thread():  # boosting is many short loops, for which threads of OpenMP would only wait
@@ -231,8 +245,11 @@ class CrossFittedFeatures(_LabelFeatures):
             proba[:, model] = 1.0
         else:
             with one_blas_thread():
-                proba[:, model.classes_] = model.predict_proba(_acceptable(X, model))
+                proba[:, model.classes_] = model.predict_proba(_acceptable(self._inputs(X, label), model))
         return proba
+
+    def _inputs(self, X: Any, label: int) -> Any:
+        return X if self.columns is None else X[:, self.columns[label]]
 
 
 def _acceptable(X: Any, model: Any) -> Any:

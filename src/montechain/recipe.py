@@ -11,6 +11,8 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,6 +67,11 @@ N_TRIED = 8
 """Number of label orders that are drawn and compared; the best one is used first."""
 BOOSTING_PLANS = ((250, 8, 30.0), (150, 6, 30.0), (120, 4, 30.0), (100, 3, 30.0), (60, 2, 60.0))
 """Rounds and folds of boosting, from the best plan to the cheapest, each with the seconds that it may take."""
+ROUNDS_AT_ONCE, PATIENCE = 20, 40
+"""Rounds of boosting between two looks at the held-out rows, and rounds without progress after which a race ends."""
+MOST_INPUTS = 64
+"""Number of inputs up to which boosting is tried without those that it does not need."""
+INDEPENDENT = "forests, independent"
 MUCH = 0.15
 """Weight in the mixture and the pool together from which on a part gets further orders."""
 RESERVE = 2.0
@@ -201,7 +208,7 @@ class Recipe:
         names = [f"forest on {kind}" for kind in kinds]
         self.add_part("forests", names)
         if self.n_labels > 1:
-            self.add_part("forests, independent", names, has_parents=False)
+            self.add_part(INDEPENDENT, names, has_parents=False)
 
     def add_kernel(self) -> None:
         """Approximate a Gaussian kernel, and add chains over the map."""
@@ -233,27 +240,38 @@ class Recipe:
         return None
 
     def add_boosting(self, n_rounds: int, n_folds: int, is_time_for: Callable[[float], bool]) -> None:
-        """Boost trees for each label, as many rounds as held-out rows want, and add chains over their log-odds.
+        """Boost trees for each label, and add chains over their log-odds.
 
-        If the race for the number of rounds shows that there is not enough time for all folds, nothing is added.
+        A race on the first held-out rows decides on the inputs, the size of leaves and the number of rounds for each
+        label. If it shows that boosting is worse than the forests, or takes too long, boosting is left out.
         """
         X = self.X.toarray() if sp.issparse(self.X) else self.X
-        folds = _folds(np.random.default_rng([self.seed, 9]).permutation(self.n_rows), n_folds)
-
-        def raced(codes: np.ndarray) -> HistGradientBoostingClassifier:
-            return _raced_boosting(X, codes, folds[0], n_rounds, self.weight, self.seed)
-
         started = time.perf_counter()
+
+        def race(label: int, *options: Any) -> BoostingRace:
+            return BoostingRace.run(X, self.codes[:, label], self.folds[0], n_rounds, self.weight, self.seed, *options)
+
         with one_blas_thread():
-            models = run_in_threads(raced, self.codes.T, self.n_jobs)
-        if not is_time_for((time.perf_counter() - started) * n_folds):
-            return
-        boosting = CrossFittedFeatures(models, cv=folds, n_jobs=self.n_jobs, random_state=self.seed)
+            races = run_in_threads(race, range(self.n_labels), self.n_jobs)
+            if self._lose_to_forests(races) or not is_time_for((time.perf_counter() - started) * (n_folds + 1)):
+                return
+            races = run_in_threads(lambda label: races[label].refined(X, partial(race, label)), range(self.n_labels),
+                                   self.n_jobs)  # fmt: skip
+        boosting = CrossFittedFeatures(
+            [race.booster for race in races], columns=[race.columns for race in races], cv=n_folds, n_jobs=self.n_jobs,
+            random_state=self.seed,
+        )  # fmt: skip
         values = boosting.fit_transform(X, self.codes, sample_weight=self.weight)
-        boosting.cv, boosting.estimator = n_folds, models[0]
+        boosting.estimator = boosting.estimator[0]
         self.add_block("boosting", boosting, values, is_stacked=True)
         self.add_part("boosting", ["boosting"])
         self.add_part("union with boosting", [name for name in self.blocks if name != "kernel"])
+
+    def _lose_to_forests(self, races: Sequence[BoostingRace]) -> bool:
+        """Return whether forests clearly give the held-out labels, each by itself, higher probabilities."""
+        forests = [part for part in self.parts if part.name == INDEPENDENT]
+        boosted = np.sum([race.log_proba for race in races], axis=0)
+        return any(_is_clear(part.log_proba[: len(boosted)] - boosted) for part in forests)
 
     def add_part(self, name: str, names: Sequence[str], *, has_parents: bool = True) -> None:
         """Learn chains over some blocks: how strong the penalty should be, held-out predictions, the final chain."""
@@ -360,19 +378,68 @@ def _folds(numbers: np.ndarray, n_folds: int) -> list[tuple[np.ndarray, np.ndarr
     return [(np.flatnonzero(numbers != f), np.flatnonzero(numbers == f)) for f in range(n_folds)]
 
 
-def _raced_boosting(X, codes, fold, n_rounds, weight, seed) -> HistGradientBoostingClassifier:
-    """Return a booster with as many rounds as give the rows held out of a fold the highest likelihood."""
-    booster = HistGradientBoostingClassifier(
-        l2_regularization=1.0, max_iter=n_rounds, early_stopping=False, random_state=seed
-    )
-    train, rows = fold
-    if (codes[train] == codes[train][0]).all():
-        return booster
-    fitted = booster.fit(X[train], codes[train], sample_weight=None if weight is None else weight[train])
-    rows = rows[np.isin(codes[rows], fitted.classes_)]
-    place = np.searchsorted(fitted.classes_, codes[rows])
-    values = [
-        np.log(np.maximum(proba[np.arange(len(rows)), place], 1e-6)).sum()
-        for proba in fitted.staged_predict_proba(X[rows])
-    ]
-    return clone(booster).set_params(max_iter=int(np.argmax(values)) + 1)
+@dataclass(frozen=True)
+class BoostingRace:
+    """A booster for one label with the number of rounds, at most a given one, that held-out rows want.
+
+    `columns` are the inputs that it sees; `log_proba`, of shape (n,), is that of the held-out rows. `fitted` has a few
+    rounds more.
+    """
+
+    booster: HistGradientBoostingClassifier
+    fitted: HistGradientBoostingClassifier
+    columns: np.ndarray
+    rows: np.ndarray
+    codes: np.ndarray
+    log_proba: np.ndarray
+
+    @classmethod
+    def run(cls, X, codes, fold, n_rounds, weight, seed, columns=None, leaf=20) -> BoostingRace:
+        """Add rounds for as long as the rows held out of a fold become more probable."""
+        train, rows = fold
+        columns = np.arange(X.shape[1]) if columns is None else columns
+        booster = HistGradientBoostingClassifier(
+            l2_regularization=1.0, min_samples_leaf=leaf, early_stopping=False, random_state=seed
+        )
+        fitted = clone(booster).set_params(warm_start=True)
+        found = cls(booster, fitted, columns, rows, codes[rows], np.zeros(len(rows)))
+        if (codes[train] == codes[train][0]).all():
+            return found
+        best, best_rounds, X_train = np.full(len(rows), -np.inf), 0, X[np.ix_(train, columns)]
+        for rounds in range(min(ROUNDS_AT_ONCE, n_rounds), n_rounds + 1, ROUNDS_AT_ONCE):
+            fitted.set_params(max_iter=rounds)
+            fitted.fit(X_train, codes[train], sample_weight=None if weight is None else weight[train])
+            log_proba = found._scored(X)
+            if log_proba.mean() > best.mean():
+                best, best_rounds = log_proba, rounds
+            elif rounds >= best_rounds + PATIENCE:
+                break
+        return replace(found, booster=booster.set_params(max_iter=best_rounds), log_proba=best)
+
+    def _scored(self, X: np.ndarray, shuffled: int | None = None) -> np.ndarray:
+        """Return the log-probabilities of the held-out rows, with the values of one column shuffled if wanted."""
+        own = X[np.ix_(self.rows, self.columns)]
+        if shuffled is not None:
+            own[:, shuffled] = np.random.default_rng(shuffled).permutation(own[:, shuffled])
+        is_known = np.isin(self.codes, self.fitted.classes_)
+        place = np.searchsorted(self.fitted.classes_, np.where(is_known, self.codes, self.fitted.classes_[0]))
+        proba = self.fitted.predict_proba(own)[np.arange(len(own)), place]
+        return np.log(np.maximum(proba * is_known, 1e-6))
+
+    def refined(self, X: np.ndarray, race: Callable[..., BoostingRace]) -> BoostingRace:
+        """Race without the inputs that held-out rows do not need, and with smaller leaves; return the best."""
+        best = self
+        if 1 < len(self.columns) <= MOST_INPUTS:
+            plain = self._scored(X)
+            is_needed = [_is_clear(plain - self._scored(X, j)) for j in range(len(self.columns))]
+            if any(is_needed) and not all(is_needed):
+                best = best._or_better(race(self.columns[is_needed]))
+        return best._or_better(race(best.columns, 5))
+
+    def _or_better(self, other: BoostingRace) -> BoostingRace:
+        return other if _is_clear(other.log_proba - self.log_proba) else self
+
+
+def _is_clear(gain: np.ndarray) -> bool:
+    """Return whether the mean gain is larger than its standard error."""
+    return bool(gain.mean() > gain.std() / np.sqrt(len(gain)))
