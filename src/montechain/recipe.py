@@ -11,14 +11,10 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.kernel_approximation import Nystroem
@@ -40,7 +36,7 @@ from montechain.assembly import (
     weigh,
 )
 from montechain.chain import Chain
-from montechain.features import ClippedScaler, CrossFittedFeatures, OutOfBagForestFeatures
+from montechain.features import BoostingRace, ClippedScaler, CrossFittedFeatures, OutOfBagForestFeatures, is_clear
 from montechain.links import LogisticLink
 from montechain.population.pool import candidate_log_proba, shortlist
 from montechain.seen_vectors import count_vectors
@@ -67,10 +63,6 @@ N_TRIED = 8
 """Number of label orders that are drawn and compared; the best one is used first."""
 BOOSTING_PLANS = ((250, 8, 30.0), (150, 6, 30.0), (120, 4, 30.0), (100, 3, 30.0), (60, 2, 60.0))
 """Rounds and folds of boosting, from the best plan to the cheapest, each with the seconds that it may take."""
-ROUNDS_AT_ONCE, PATIENCE = 20, 40
-"""Rounds of boosting between two looks at the held-out rows, and rounds without progress after which a race ends."""
-MOST_INPUTS = 64
-"""Number of inputs up to which boosting is tried without those that it does not need."""
 INDEPENDENT = "forests, independent"
 MUCH = 0.15
 """Weight in the mixture and the pool together from which on a part gets further orders."""
@@ -235,7 +227,7 @@ class Recipe:
         # Measured: a round costs something for each tree, histogram and cell.
         seconds = n_trees * (6e-4 + 5e-6 * n_columns + 4e-9 * self.n_rows * n_columns)
         for n_rounds, n_folds, most in BOOSTING_PLANS:
-            if seconds * n_rounds * (n_folds + 1) <= min(most, limit):
+            if seconds * n_rounds * (n_folds + 3) <= min(most, limit):
                 return n_rounds, n_folds
         return None
 
@@ -248,15 +240,14 @@ class Recipe:
         X = self.X.toarray() if sp.issparse(self.X) else self.X
         started = time.perf_counter()
 
-        def race(label: int, *options: Any) -> BoostingRace:
-            return BoostingRace.run(X, self.codes[:, label], self.folds[0], n_rounds, self.weight, self.seed, *options)
+        def race(codes: np.ndarray) -> BoostingRace:
+            return BoostingRace(X, codes, self.folds[0], n_rounds, self.weight, self.seed)
 
         with one_blas_thread():
-            races = run_in_threads(race, range(self.n_labels), self.n_jobs)
-            if self._lose_to_forests(races) or not is_time_for((time.perf_counter() - started) * (n_folds + 1)):
+            races = run_in_threads(race, self.codes.T, self.n_jobs)
+            if self._lose_to_forests(races) or not is_time_for((time.perf_counter() - started) * (n_folds + 2)):
                 return
-            races = run_in_threads(lambda label: races[label].refined(X, partial(race, label)), range(self.n_labels),
-                                   self.n_jobs)  # fmt: skip
+            run_in_threads(BoostingRace.refine, races, self.n_jobs)
         boosting = CrossFittedFeatures(
             [race.booster for race in races], columns=[race.columns for race in races], cv=n_folds, n_jobs=self.n_jobs,
             random_state=self.seed,
@@ -271,7 +262,7 @@ class Recipe:
         """Return whether forests clearly give the held-out labels, each by itself, higher probabilities."""
         forests = [part for part in self.parts if part.name == INDEPENDENT]
         boosted = np.sum([race.log_proba for race in races], axis=0)
-        return any(_is_clear(part.log_proba[: len(boosted)] - boosted) for part in forests)
+        return any(is_clear(part.log_proba[: len(boosted)] - boosted) for part in forests)
 
     def add_part(self, name: str, names: Sequence[str], *, has_parents: bool = True) -> None:
         """Learn chains over some blocks: how strong the penalty should be, held-out predictions, the final chain."""
@@ -376,70 +367,3 @@ def _folds(numbers: np.ndarray, n_folds: int) -> list[tuple[np.ndarray, np.ndarr
     """Return the other rows and the rows of each fold; a row's number says which fold it is in."""
     numbers = numbers % n_folds
     return [(np.flatnonzero(numbers != f), np.flatnonzero(numbers == f)) for f in range(n_folds)]
-
-
-@dataclass(frozen=True)
-class BoostingRace:
-    """A booster for one label with the number of rounds, at most a given one, that held-out rows want.
-
-    `columns` are the inputs that it sees; `log_proba`, of shape (n,), is that of the held-out rows. `fitted` has a few
-    rounds more.
-    """
-
-    booster: HistGradientBoostingClassifier
-    fitted: HistGradientBoostingClassifier
-    columns: np.ndarray
-    rows: np.ndarray
-    codes: np.ndarray
-    log_proba: np.ndarray
-
-    @classmethod
-    def run(cls, X, codes, fold, n_rounds, weight, seed, columns=None, leaf=20) -> BoostingRace:
-        """Add rounds for as long as the rows held out of a fold become more probable."""
-        train, rows = fold
-        columns = np.arange(X.shape[1]) if columns is None else columns
-        booster = HistGradientBoostingClassifier(
-            l2_regularization=1.0, min_samples_leaf=leaf, early_stopping=False, random_state=seed
-        )
-        fitted = clone(booster).set_params(warm_start=True)
-        found = cls(booster, fitted, columns, rows, codes[rows], np.zeros(len(rows)))
-        if (codes[train] == codes[train][0]).all():
-            return found
-        best, best_rounds, X_train = np.full(len(rows), -np.inf), 0, X[np.ix_(train, columns)]
-        for rounds in range(min(ROUNDS_AT_ONCE, n_rounds), n_rounds + 1, ROUNDS_AT_ONCE):
-            fitted.set_params(max_iter=rounds)
-            fitted.fit(X_train, codes[train], sample_weight=None if weight is None else weight[train])
-            log_proba = found._scored(X)
-            if log_proba.mean() > best.mean():
-                best, best_rounds = log_proba, rounds
-            elif rounds >= best_rounds + PATIENCE:
-                break
-        return replace(found, booster=booster.set_params(max_iter=best_rounds), log_proba=best)
-
-    def _scored(self, X: np.ndarray, shuffled: int | None = None) -> np.ndarray:
-        """Return the log-probabilities of the held-out rows, with the values of one column shuffled if wanted."""
-        own = X[np.ix_(self.rows, self.columns)]
-        if shuffled is not None:
-            own[:, shuffled] = np.random.default_rng(shuffled).permutation(own[:, shuffled])
-        is_known = np.isin(self.codes, self.fitted.classes_)
-        place = np.searchsorted(self.fitted.classes_, np.where(is_known, self.codes, self.fitted.classes_[0]))
-        proba = self.fitted.predict_proba(own)[np.arange(len(own)), place]
-        return np.log(np.maximum(proba * is_known, 1e-6))
-
-    def refined(self, X: np.ndarray, race: Callable[..., BoostingRace]) -> BoostingRace:
-        """Race without the inputs that held-out rows do not need, and with smaller leaves; return the best."""
-        best = self
-        if 1 < len(self.columns) <= MOST_INPUTS:
-            plain = self._scored(X)
-            is_needed = [_is_clear(plain - self._scored(X, j)) for j in range(len(self.columns))]
-            if any(is_needed) and not all(is_needed):
-                best = best._or_better(race(self.columns[is_needed]))
-        return best._or_better(race(best.columns, 5))
-
-    def _or_better(self, other: BoostingRace) -> BoostingRace:
-        return other if _is_clear(other.log_proba - self.log_proba) else self
-
-
-def _is_clear(gain: np.ndarray) -> bool:
-    """Return whether the mean gain is larger than its standard error."""
-    return bool(gain.mean() > gain.std() / np.sqrt(len(gain)))
