@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from montechain.features import ClippedScaler, CrossFittedFeatures, OutOfBagForestFeatures
+from montechain.features import BoostingRace, ClippedScaler, CrossFittedFeatures, OutOfBagForestFeatures
 from montechain.label_forest import label_logits
 
 
@@ -51,6 +51,31 @@ def test_cross_fitting_is_what_one_would_write_by_hand(noise):
     np.testing.assert_allclose(found, expected)
     new = [label_logits([own[f].predict_proba(X[:5] + 1) for own in models], 300) for f in range(2)]
     np.testing.assert_allclose(features.transform(X[:5] + 1), np.mean(new, axis=0))
+
+
+def test_a_classifier_sees_only_the_columns_of_its_label(noise):
+    X, Y = noise
+    columns = [np.array([4, 0]), np.array([2])]
+    some = CrossFittedFeatures(LogisticRegression(), columns=columns, random_state=0)
+    alone = [CrossFittedFeatures(LogisticRegression(), random_state=0) for _ in range(2)]
+    expected = [own.fit_transform(X[:, columns[j]], Y[:, [j]]) for j, own in enumerate(alone)]
+    np.testing.assert_allclose(some.fit_transform(X, Y), np.hstack(expected))
+    expected = [own.transform(X[:5, columns[j]]) for j, own in enumerate(alone)]
+    np.testing.assert_allclose(some.transform(X[:5]), np.hstack(expected))
+
+
+def test_a_race_finds_the_inputs_that_matter():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 6))
+    fold = np.arange(300), np.arange(300, 400)
+    race = BoostingRace(X, (X[:, 0] * X[:, 1] > 0).astype(int), fold, 120, None, 0)
+    plain = race.log_proba.mean()
+    race.refine()
+    assert race.columns.tolist() == [0, 1]
+    assert race.log_proba.mean() > plain
+    constant = BoostingRace(X, np.zeros(400, dtype=int), fold, 120, np.ones(400), 0)
+    constant.refine()
+    assert (constant.log_proba == 0.0).all()
 
 
 def test_a_class_that_a_fold_lacks_gets_a_small_probability(noise):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state, get_tags
@@ -29,6 +30,12 @@ from montechain.targets import UNKNOWN, TargetCodec
 CLIP = 5.0
 N_COUNTS = 300.0
 """Number of counts that probabilities are assumed to come from, for smoothing before taking logarithms."""
+
+ROUNDS_AT_ONCE, PATIENCE = 20, 40
+"""Rounds of boosting between two looks at the held-out rows, and rounds without progress after which a race ends."""
+MOST_INPUTS, SMALL_LEAF = 64, 5
+"""Number of inputs up to which boosting is tried without some of them; rows in the smaller leaves that are tried."""
+LEAST_PROBABILITY = 1e-6
 
 
 class ClippedScaler(StandardScaler):
@@ -160,6 +167,8 @@ class CrossFittedFeatures(_LabelFeatures):
     Parameters
     ----------
     estimator : classifier with `predict_proba`, or list with one for each label
+    columns : list of int arrays, default=None
+        For each label, the columns of X that its classifier sees. None: all of them.
     cv : int or list of (training rows, other rows), default=4
         Number of folds, or the folds themselves; each row must be left out once.
     n_jobs : int, default=None
@@ -181,8 +190,17 @@ class CrossFittedFeatures(_LabelFeatures):
     ((100, 3), (2, 3))
     """
 
-    def __init__(self, estimator: Any, *, cv: Any = 4, n_jobs: int | None = None, random_state: Any = None):
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        columns: Any = None,
+        cv: Any = 4,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ):
         self.estimator = estimator
+        self.columns = columns
         self.cv = cv
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -203,7 +221,8 @@ class CrossFittedFeatures(_LabelFeatures):
             if (own == own[0]).all():
                 return int(own[0])
             options = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
-            return clone(models[label]).fit(_acceptable(take_rows(X, train), models[label]), own, **options)
+            inputs = _acceptable(self._inputs(take_rows(X, train), label), models[label])
+            return clone(models[label]).fit(inputs, own, **options)
 
         tasks = [(label, train) for label in range(n_labels) for train, _ in folds]
         with one_blas_thread():  # boosting runs many short loops, in which OpenMP threads would mostly wait
@@ -231,10 +250,83 @@ class CrossFittedFeatures(_LabelFeatures):
             proba[:, model] = 1.0
         else:
             with one_blas_thread():
-                proba[:, model.classes_] = model.predict_proba(_acceptable(X, model))
+                proba[:, model.classes_] = model.predict_proba(_acceptable(self._inputs(X, label), model))
         return proba
+
+    def _inputs(self, X: Any, label: int) -> Any:
+        return X if self.columns is None else X[:, self.columns[label]]
 
 
 def _acceptable(X: Any, model: Any) -> Any:
     """Return X, as an array if the classifier does not accept sparse containers."""
     return X.toarray() if sp.issparse(X) and not get_tags(model).input_tags.sparse else X
+
+
+class BoostingRace:
+    """Find the number of rounds, the inputs and the size of leaves with which boosting predicts a label best.
+
+    Attributes
+    ----------
+    booster : HistGradientBoostingClassifier
+        The best one found so far, not fitted.
+    columns : int ndarray
+        The inputs that it should see.
+    log_proba : ndarray of shape (n,)
+        Of the label in the rows held out of the `fold`.
+    """
+
+    def __init__(self, X, codes, fold, n_rounds, weight, seed):
+        self.X, self.codes, self.n_rounds, self.seed = X, codes, n_rounds, seed
+        self.train, self.rows = fold
+        self.weight = None if weight is None else weight[self.train]
+        self.booster, self.columns = self._booster(), np.arange(X.shape[1])
+        self.fitted, self.log_proba = None, np.full(len(self.rows), -np.inf)
+        self._try(self.columns)
+
+    def refine(self) -> None:
+        """Try without the inputs that the held-out rows do not need, and with smaller leaves."""
+        n_columns = len(self.columns)
+        if 1 < n_columns <= MOST_INPUTS and self.fitted is not None:
+            plain = self._scored(self.fitted)
+            is_needed = [is_clear(plain - self._scored(self.fitted, shuffled=j)) for j in range(n_columns)]
+            if any(is_needed) and not all(is_needed):
+                self._try(self.columns[is_needed])
+        self._try(self.columns, min_samples_leaf=SMALL_LEAF)
+
+    def _booster(self, **options: Any) -> Any:
+        # Without a penalty, boosting diverges on rare classes.
+        return HistGradientBoostingClassifier(
+            l2_regularization=1.0, early_stopping=False, random_state=self.seed, **options
+        )
+
+    def _try(self, columns: np.ndarray, **options: Any) -> None:
+        """Boost for as long as the held-out rows become more probable; keep the result if it is clearly the best."""
+        codes, best, best_rounds = self.codes[self.train], np.full(len(self.rows), -np.inf), 0
+        if (codes == codes[0]).all():
+            self.log_proba = np.zeros(len(self.rows))
+            return
+        fitted = self._booster(warm_start=True, **options)
+        X = self.X[np.ix_(self.train, columns)]
+        for n_rounds in range(min(ROUNDS_AT_ONCE, self.n_rounds), self.n_rounds + 1, ROUNDS_AT_ONCE):
+            fitted.set_params(max_iter=n_rounds).fit(X, codes, sample_weight=self.weight)
+            log_proba = self._scored(fitted, columns)
+            if log_proba.mean() > best.mean():
+                best, best_rounds = log_proba, n_rounds
+            elif n_rounds >= best_rounds + PATIENCE:
+                break
+        if self.fitted is None or is_clear(best - self.log_proba):
+            self.booster, self.columns = self._booster(max_iter=best_rounds, **options), columns
+            self.fitted, self.log_proba = fitted, best
+
+    def _scored(self, model: Any, columns: np.ndarray | None = None, shuffled: int | None = None) -> np.ndarray:
+        """Return the log-probabilities of the held-out rows, with the values of one input shuffled if wanted."""
+        X = self.X[np.ix_(self.rows, self.columns if columns is None else columns)]
+        if shuffled is not None:
+            X[:, shuffled] = np.random.default_rng(shuffled).permutation(X[:, shuffled])
+        is_own = self.codes[self.rows][:, None] == model.classes_
+        return np.log(np.maximum((model.predict_proba(X) * is_own).sum(axis=1), LEAST_PROBABILITY))
+
+
+def is_clear(gain: np.ndarray) -> bool:
+    """Return whether the mean of a gain is larger than its standard error."""
+    return bool(gain.mean() > gain.std() / np.sqrt(len(gain)))

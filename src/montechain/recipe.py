@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.kernel_approximation import Nystroem
@@ -38,7 +36,7 @@ from montechain.assembly import (
     weigh,
 )
 from montechain.chain import Chain
-from montechain.features import ClippedScaler, CrossFittedFeatures, OutOfBagForestFeatures
+from montechain.features import BoostingRace, ClippedScaler, CrossFittedFeatures, OutOfBagForestFeatures, is_clear
 from montechain.links import LogisticLink
 from montechain.population.pool import candidate_log_proba, shortlist
 from montechain.seen_vectors import count_vectors
@@ -65,6 +63,7 @@ N_TRIED = 8
 """Number of label orders that are drawn and compared; the best one is used first."""
 BOOSTING_PLANS = ((250, 8, 30.0), (150, 6, 30.0), (120, 4, 30.0), (100, 3, 30.0), (60, 2, 60.0))
 """Rounds and folds of boosting, from the best plan to the cheapest, each with the seconds that it may take."""
+INDEPENDENT = "forests, independent"
 MUCH = 0.15
 """Minimum total weight, in the mixture and the pool, for which a part gets further orders."""
 RESERVE = 2.0
@@ -201,7 +200,7 @@ class Recipe:
         names = [f"forest on {kind}" for kind in kinds]
         self.add_part("forests", names)
         if self.n_labels > 1:
-            self.add_part("forests, independent", names, has_parents=False)
+            self.add_part(INDEPENDENT, names, has_parents=False)
 
     def add_kernel(self) -> None:
         """Approximate a Gaussian kernel, and add chains over the map."""
@@ -228,32 +227,42 @@ class Recipe:
         # Measured: a round costs something for each tree, histogram and cell.
         seconds = n_trees * (6e-4 + 5e-6 * n_columns + 4e-9 * self.n_rows * n_columns)
         for n_rounds, n_folds, most in BOOSTING_PLANS:
-            if seconds * n_rounds * (n_folds + 1) <= min(most, limit):
+            if seconds * n_rounds * (n_folds + 3) <= min(most, limit):
                 return n_rounds, n_folds
         return None
 
     def add_boosting(self, n_rounds: int, n_folds: int, is_time_for: Callable[[float], bool]) -> None:
-        """Boost trees for each label, for as many rounds as held-out rows favour, and add chains over their log-odds.
+        """Boost trees for each label, and add chains over their log-odds.
 
-        If the race for the number of rounds shows that there is not enough time for all folds, nothing is added.
+        A race on the first held-out rows decides on the inputs, the size of leaves and the number of rounds for each
+        label. If it shows that boosting is worse than the forests, or takes too long, boosting is left out.
         """
         X = self.X.toarray() if sp.issparse(self.X) else self.X
-        folds = _folds(np.random.default_rng([self.seed, 9]).permutation(self.n_rows), n_folds)
-
-        def raced(codes: np.ndarray) -> HistGradientBoostingClassifier:
-            return _raced_boosting(X, codes, folds[0], n_rounds, self.weight, self.seed)
-
         started = time.perf_counter()
+
+        def race(codes: np.ndarray) -> BoostingRace:
+            return BoostingRace(X, codes, self.folds[0], n_rounds, self.weight, self.seed)
+
         with one_blas_thread():
-            models = run_in_threads(raced, self.codes.T, self.n_jobs)
-        if not is_time_for((time.perf_counter() - started) * n_folds):
-            return
-        boosting = CrossFittedFeatures(models, cv=folds, n_jobs=self.n_jobs, random_state=self.seed)
+            races = run_in_threads(race, self.codes.T, self.n_jobs)
+            if self._lose_to_forests(races) or not is_time_for((time.perf_counter() - started) * (n_folds + 2)):
+                return
+            run_in_threads(BoostingRace.refine, races, self.n_jobs)
+        boosting = CrossFittedFeatures(
+            [race.booster for race in races], columns=[race.columns for race in races], cv=n_folds, n_jobs=self.n_jobs,
+            random_state=self.seed,
+        )  # fmt: skip
         values = boosting.fit_transform(X, self.codes, sample_weight=self.weight)
-        boosting.cv, boosting.estimator = n_folds, models[0]
+        boosting.estimator = boosting.estimator[0]
         self.add_block("boosting", boosting, values, is_stacked=True)
         self.add_part("boosting", ["boosting"])
         self.add_part("union with boosting", [name for name in self.blocks if name != "kernel"])
+
+    def _lose_to_forests(self, races: Sequence[BoostingRace]) -> bool:
+        """Return whether forests clearly give the held-out labels, each by itself, higher probabilities."""
+        forests = [part for part in self.parts if part.name == INDEPENDENT]
+        boosted = np.sum([race.log_proba for race in races], axis=0)
+        return any(is_clear(part.log_proba[: len(boosted)] - boosted) for part in forests)
 
     def add_part(self, name: str, names: Sequence[str], *, has_parents: bool = True) -> None:
         """Learn chains over some blocks: how strong the penalty should be, held-out predictions, the final chain."""
@@ -358,21 +367,3 @@ def _folds(numbers: np.ndarray, n_folds: int) -> list[tuple[np.ndarray, np.ndarr
     """Return the other rows and the rows of each fold; a row's number says which fold it is in."""
     numbers = numbers % n_folds
     return [(np.flatnonzero(numbers != f), np.flatnonzero(numbers == f)) for f in range(n_folds)]
-
-
-def _raced_boosting(X, codes, fold, n_rounds, weight, seed) -> HistGradientBoostingClassifier:
-    """Return a booster with as many rounds as give the rows held out of a fold the highest likelihood."""
-    booster = HistGradientBoostingClassifier(
-        l2_regularization=1.0, max_iter=n_rounds, early_stopping=False, random_state=seed
-    )
-    train, rows = fold
-    if (codes[train] == codes[train][0]).all():
-        return booster
-    fitted = booster.fit(X[train], codes[train], sample_weight=None if weight is None else weight[train])
-    rows = rows[np.isin(codes[rows], fitted.classes_)]
-    place = np.searchsorted(fitted.classes_, codes[rows])
-    values = [
-        np.log(np.maximum(proba[np.arange(len(rows)), place], 1e-6)).sum()
-        for proba in fitted.staged_predict_proba(X[rows])
-    ]
-    return clone(booster).set_params(max_iter=int(np.argmax(values)) + 1)

@@ -22,6 +22,8 @@ SMALL = {
     "BOOSTING_PLANS": ((6, 2, 60.0),),
 }
 
+LOSE_TO_FORESTS = recipe.Recipe._lose_to_forests
+
 
 @pytest.fixture(scope="module", autouse=True)
 def small():
@@ -29,6 +31,7 @@ def small():
     with pytest.MonkeyPatch.context() as patch:
         for name, value in SMALL.items():
             patch.setattr(recipe, name, value)
+        patch.setattr(recipe.Recipe, "_lose_to_forests", lambda self, races: False)
         yield
 
 
@@ -165,6 +168,18 @@ def test_a_time_limit_leaves_steps_out(data):
     assert model.decide(X).certified.all()
     with pytest.raises(ValueError, match="time_limit=0"):
         AutoChainClassifier(time_limit=0).fit(X, Y)
+
+
+def test_boosting_is_left_out_where_forests_clearly_win(monkeypatch):
+    monkeypatch.setattr(recipe.Recipe, "_lose_to_forests", LOSE_TO_FORESTS)
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(200, 10)), rng.integers(0, 2, size=(200, 2))
+    for codes, expected in ((Y, False), ((X[:, :2] * X[:, 2:4] > 0).astype(int), True)):
+        own = recipe.Recipe(X, codes, [2, 2], seed=0, n_jobs=None)
+        own.add_linear()
+        own.add_forests(None)
+        own.add_boosting(60, 2, lambda seconds: True)
+        assert ("boosting" in own.blocks) == expected
 
 
 def test_ctrl_c_keeps_what_was_learned(data):

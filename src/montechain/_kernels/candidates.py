@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from montechain._kernels.compiling import njit
 
 LARGE = 1e250
@@ -11,8 +13,8 @@ LARGE = 1e250
 
 
 @njit
-def score_candidates(base, offsets, vectors, candidates, score_start, n_classes, log_proba):
-    """Write log p(vector | x) of some vectors of each row.
+def score_candidates(base, offsets, vectors, same_prefix, candidates, score_start, n_classes, log_proba):
+    """Write log p(vector | x) of some vectors of each row; vectors that begin alike share the work for what they share.
 
     Parameters
     ----------
@@ -22,17 +24,27 @@ def score_candidates(base, offsets, vectors, candidates, score_start, n_classes,
         What the classes of each vector add to the scores of later positions.
     vectors : int32 ndarray of shape (V, L)
         By position.
+    same_prefix : int64 ndarray of shape (V, L)
+        A vector with the same classes up to and at each position, the same one for all of these vectors.
     candidates : int64 ndarray of shape (n, S)
         Numbers of the vectors to be scored.
     score_start, n_classes : int64 ndarrays of shape (L + 1,) and (L,)
     log_proba : float64 ndarray of shape (n, S)
         Written.
     """
+    row_of = np.full(vectors.shape, -1)
+    totals, inverses = np.empty(vectors.shape), np.empty(vectors.shape)
     for i in range(base.shape[0]):
         for s in range(candidates.shape[1]):
             u = candidates[i, s]
+            start = len(n_classes)
+            while start > 0 and row_of[same_prefix[u, start - 1], start - 1] != i:
+                start -= 1
             total, inverse = 0.0, 1.0
-            for k in range(len(n_classes)):
+            if start > 0:
+                first_vector = same_prefix[u, start - 1]
+                total, inverse = totals[first_vector, start - 1], inverses[first_vector, start - 1]
+            for k in range(start, len(n_classes)):
                 first = score_start[k]
                 if n_classes[k] == 2:
                     odds = base[i, first] + offsets[u, first]
@@ -54,4 +66,6 @@ def score_candidates(base, offsets, vectors, candidates, score_start, n_classes,
                 if inverse > LARGE:
                     total -= math.log(inverse)
                     inverse = 1.0
+                first_vector = same_prefix[u, k]
+                row_of[first_vector, k], totals[first_vector, k], inverses[first_vector, k] = i, total, inverse
             log_proba[i, s] = total - math.log(inverse)

@@ -132,10 +132,27 @@ def candidate_log_proba(chain: Chain, X: Any, vectors: np.ndarray, candidates: n
             is_active[:, links.active_start[k] + c - 1] = own[:, k] == c
     log_proba = np.empty(candidates.shape)
     score_candidates(
-        base, is_active @ links.effects.T, own, np.ascontiguousarray(candidates), links.score_start, links.n_classes,
-        log_proba,
+        base, is_active @ links.effects.T, own, _same_prefix(own), np.ascontiguousarray(candidates), links.score_start,
+        links.n_classes, log_proba,
     )  # fmt: skip
     return log_proba
+
+
+def _same_prefix(vectors: np.ndarray) -> np.ndarray:
+    """Return the number of the first vector, in sorted order, that begins like each one, for each length.
+
+    >>> _same_prefix(np.array([[1, 1], [0, 1], [1, 0]]))
+    array([[2, 0],
+           [1, 1],
+           [2, 2]])
+    """
+    order = np.lexsort(vectors.T[::-1])
+    differs = np.ones(vectors.shape, dtype=bool)
+    differs[1:] = np.logical_or.accumulate(vectors[order[1:]] != vectors[order[:-1]], axis=1)
+    firsts = np.maximum.accumulate(np.where(differs, np.arange(len(vectors))[:, None], 0), axis=0)
+    same = np.empty(vectors.shape, dtype=np.int64)
+    same[order] = order[firsts]
+    return same
 
 
 def log_shares(shares: sp.csr_array) -> sp.csr_array:

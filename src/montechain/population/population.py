@@ -202,6 +202,8 @@ def checked_weights(weights: Any, n_models: int) -> np.ndarray:
             f"`weights={weights.tolist()}` must be finite, not negative and not all zero. If these are the payoffs of "
             "orders, give other weights, e.g. exp(payoff - largest payoff)."
         )
+    if abs(weights.sum() - 1.0) < 1e-12:
+        return weights  # as they are, so that a loaded model is the very same
     # Relative to the largest first, so that tiny weights do not underflow in the sum.
     weights = weights / weights.max()
     return weights / weights.sum()
