@@ -56,6 +56,14 @@ def sweep(score_start, rows, n_iter, left, right, inverse, shares, upward, direc
                     direction[w, f] += factor * right[p, row, f]
 
 
+@njit
+def divide(direction, level, squares, penalty):
+    """Divide the rows w of a float32 `direction` (W, F) by ``level[w] * squares + penalty``, in place."""
+    for w in range(direction.shape[0]):
+        for f in range(direction.shape[1]):
+            direction[w, f] /= level[w] * squares[f] + penalty[f]
+
+
 @njit(fastmath=SUMS)
 def look_ahead(score_start, rows, direction, gradient, coefficients, penalty, out):
     """Write to `out` (5, Q) what is known along `direction` before any step.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from montechain.links._solver import LogisticProblems, Solution
@@ -100,7 +100,7 @@ class LogisticLink(LinkLearner):
 
     def for_classes(self, classes: Sequence[np.ndarray]) -> LogisticLink:
         """Return a copy whose `class_weight` refers to codes; `classes` holds the classes of each label."""
-        learner, weights = clone(self), self.class_weight
+        learner, weights = copy(self), self.class_weight
         if isinstance(weights, Mapping):
             strange = [key for key in weights if not any(key in own.tolist() for own in classes)]
             if strange:

@@ -158,13 +158,19 @@ class Descent:
     def _leave(self):
         """Drop problems that are solved or make no more progress; return which scores stay."""
         slope, largest, _, _, twice_penalty = self._ahead
-        promised, norm = -slope / self._weight, largest / self._weight
+        promised, norm, stuck = -slope / self._weight, largest / self._weight, self.stuck[self._left]
+        if not len(norm) or (
+            norm.min() > self.tol
+            and promised.min() > STUCK[self.dtype]
+            and self.n_iter[self._left].max() < self.max_iter
+            and not stuck.any()
+        ):
+            return slice(None)  # as in most iterations
         # A row that is almost certain has about the loss p (1 - p); others have more.
         loss = np.add.reduceat(self.information[self._rows], self._score_start[:-1])
         # The promise keeps inputs of tiny scale, and classes that can be separated, from ending at once: all of their
         # gradients are small, but the objective can still become a fraction of what it is.
         close = promised <= np.minimum(self.tol, RELATIVE * (loss + 0.5 * twice_penalty) / self._weight)
-        stuck = self.stuck[self._left]
         limit = np.where(stuck, STUCK[self.dtype], ROUNDING[self.dtype])
         solved = (close & (norm <= self.tol)) | (promised <= limit)
         finished = solved | stuck | (self.n_iter[self._left] >= self.max_iter)

@@ -12,6 +12,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
+from montechain._kernels.quasi_newton import divide
+
 LARGEST_FACTOR = 2000
 """Number of inputs up to which a Cholesky factor pays."""
 
@@ -20,12 +22,7 @@ def diagonal(squares: np.ndarray, penalty: np.ndarray) -> Callable[..., None]:
     """Return a function that divides by the diagonal of ``c Z'Z + diag(penalty)``."""
     squares, penalty = squares.astype(np.float32), (penalty + 1e-30).astype(np.float32)
 
-    def precondition(direction, level, problem, dtype):
-        divisor = np.multiply.outer(level.astype(np.float32), squares)
-        divisor += penalty
-        direction /= divisor
-
-    return precondition
+    return lambda direction, level, problem, dtype: divide(direction, level.astype(np.float32), squares, penalty)
 
 
 class Factors:
