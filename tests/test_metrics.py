@@ -81,7 +81,7 @@ def test_classes_of_any_kind_agree_with_loops(seed, n_rows, unknown_share, kind)
     Y_true, Y_pred = draw_table(rng, n_rows, unknown_share), draw_table(rng, n_rows, 0.0)
     Y_true[0] = [c[0] for c in CLASSES]
     weight = rng.random(n_rows) + 0.1
-    negative, unknown = list(NEGATIVE), None
+    negative = list(NEGATIVE)
     given_true, given_pred = Y_true, Y_pred
     if kind == "object":
         given_true, given_pred = np.array(Y_true, dtype=object), np.array(Y_pred, dtype=object)
@@ -95,12 +95,11 @@ def test_classes_of_any_kind_agree_with_loops(seed, n_rows, unknown_share, kind)
         )
     elif kind == "codes":
         given_true, given_pred = (
-            np.array([[-1 if v is None else c.index(v) for v, c in zip(row, CLASSES, strict=True)] for row in Y])
+            np.array([[np.nan if v is None else c.index(v) for v, c in zip(row, CLASSES, strict=True)] for row in Y])
             for Y in (Y_true, Y_pred)
         )
         negative = [c.index(v) for v, c in zip(NEGATIVE, CLASSES, strict=True)]
-        unknown = -1
-    options = {"unknown": unknown, "sample_weight": weight}
+    options = {"sample_weight": weight}
     for ours, theirs in ((exact_match, reference.exact_match), (hamming_score, reference.hamming_score)):
         assert ours(given_true, given_pred, **options) == pytest.approx(theirs(Y_true, Y_pred, weight))
     for average in AVERAGES:
@@ -128,8 +127,6 @@ def test_unknown_labels_are_left_out():
     assert exact_match(Y_true, Y_pred) == pytest.approx(2 / 3)
     assert hamming_score(Y_true, Y_pred) == pytest.approx(4 / 5)
     assert f1_score(Y_true, Y_pred) == pytest.approx((1 + 2 / 3 + 1) / 3)
-    codes = np.where(np.isnan(Y_true), -1, Y_true).astype(int)
-    assert exact_match(codes, Y_pred, unknown=-1) == pytest.approx(2 / 3)
 
 
 def test_default_negative_classes():
@@ -195,7 +192,6 @@ FRAME = pd.DataFrame({"a": [0, 1], "b": [1, 1]})
         (lambda: exact_match([[0, 1]], [[0]]), r"Y_true has shape \(1, 2\), but Y_pred has shape \(1, 1\)"),
         (lambda: exact_match(np.zeros((2, 2), int), np.zeros((3, 2), int)), r"\(2, 2\), but Y_pred has shape \(3, 2\)"),
         (lambda: exact_match([[None]], [[1]]), "Y_true has no known label"),
-        (lambda: exact_match(np.array([[-1]]), np.array([[1]]), unknown=-1), "Y_true has no known label"),
         (lambda: exact_match([[1, 0]], [[1, None]]), "column 1 of Y_pred has no value in row 0"),
         (
             lambda: exact_match([["1"]], [[1]]),
@@ -260,23 +256,22 @@ def test_scorers_work_in_cross_validation(data):
         assert np.isfinite(result[f"test_{name}"]).all()
 
 
-def test_scorers_heed_the_estimators_unknown_value(data):
+def test_scorers_leave_out_unknown_labels(data):
     X, Y = data
-    holes = Y.copy()
-    holes[::3, 1] = -1
-    holes[0] = -1
-    model = ChainClassifier(order=None, unknown=-1).fit(X, holes)
+    holes = Y.astype(float)
+    holes[::3, 1] = np.nan
+    holes[0] = np.nan
+    model = ChainClassifier(order=None).fit(X, holes)
     predicted = model.predict(X)
-    known = np.where(holes == -1, np.nan, holes)
-    assert SCORERS["exact_match"](model, X, holes) == exact_match(known, predicted)
-    assert SCORERS["hamming"](model, X, holes) == hamming_score(known, predicted)
-    assert SCORERS["f1_macro"](model, X, holes) == f1_score(known, predicted, average="macro")
-    complete = (holes >= 0).all(axis=1)
+    assert SCORERS["exact_match"](model, X, holes) == exact_match(holes, predicted)
+    assert SCORERS["hamming"](model, X, holes) == hamming_score(holes, predicted)
+    assert SCORERS["f1_macro"](model, X, holes) == f1_score(holes, predicted, average="macro")
+    complete = ~np.isnan(holes).any(axis=1)
     expected = -joint_log_loss(model.log_joint(X[complete], Y[complete]))
     assert SCORERS["joint_log_loss"](model, X, holes) == pytest.approx(expected)
     assert SCORERS["set_calibration_error"](model, X, holes) <= 0.0
     with pytest.raises(ValueError, match="no row whose labels are all known"):
-        SCORERS["joint_log_loss"](model, X, np.full_like(Y, -1))
+        SCORERS["joint_log_loss"](model, X, np.full(Y.shape, np.nan))
 
 
 def test_scorers_take_negative_classes_from_the_estimator():

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from montechain.targets import TargetCodec, as_columns, factorise
+from montechain.targets import TargetCodec, factorise
 
 
 def round_trip(Y, **options):
@@ -87,27 +87,6 @@ def test_every_kind_of_missing_value_is_unknown(Y):
     np.testing.assert_array_equal(codes, [[0, -1], [1, 1], [-1, 0]])
     assert [c.tolist() for c in codec.classes] == [[0, 1], [2, 3]]
     np.testing.assert_array_equal(codec.encode(Y), codes)
-
-
-@pytest.mark.parametrize(
-    ("Y", "unknown"),
-    [
-        (np.array([[0, -1], [-1, 1]]), -1),
-        (np.array([[0.0, -1.0], [np.nan, 1.0]]), -1),
-        ([["0", "?"], ["?", 1]], "?"),
-        (pd.DataFrame({"a": ["0", "?"], "b": ["?", "1"]}), "?"),
-        (pl.DataFrame({"a": ["0", "?"], "b": [None, "1"]}), "?"),
-        (sp.csr_array([[0, -1], [-1, 1]]), -1),
-        (np.array([[0.0, 0.5], [0.5, 1.0]]), 0.5),
-    ],
-)
-def test_a_value_can_mean_unknown(Y, unknown):
-    np.testing.assert_array_equal(as_columns(Y, unknown=unknown).known, [[True, False], [False, True]])
-
-
-def test_an_unknown_value_of_another_kind_matches_nothing():
-    for Y, unknown in ((np.array([[0, 1]]), "?"), (np.array([["0", "1"]]), 0), ([["0", 1]], 0)):
-        assert as_columns(Y, unknown=unknown).known.all()
 
 
 PANDAS = pd.DataFrame(

@@ -65,12 +65,12 @@ class Cells(NamedTuple):
         return float(np.average(ratio, weights=weight))
 
 
-def compare(Y_true: Any, Y_pred: Any, unknown: Any, sample_weight: Any) -> Cells:
+def compare(Y_true: Any, Y_pred: Any, sample_weight: Any) -> Cells:
     """Return where truth and prediction agree; parameters are those of `exact_match`."""
     tags = None
     if tag_rows(Y_true) is not None or tag_rows(Y_pred) is not None:
         tags = all_tags([*(tag_rows(Y_true, certain=True) or ()), *(tag_rows(Y_pred, certain=True) or ())])
-    true = as_columns(Y_true, unknown=unknown, name="Y_true", tags=tags)
+    true = as_columns(Y_true, name="Y_true", tags=tags)
     predicted = as_columns(Y_pred, name="Y_pred", tags=tags)
     known = true.known
     if known.shape != predicted.known.shape:

@@ -1,8 +1,7 @@
 """Scores for several labels at once, with two or more classes each.
 
 All scores take the truth and the prediction as lists, arrays of any type, sparse indicator matrices or data frames,
-of shape (n, L) or (n,). Unknown cells of the truth (NaN, None, NA, or the value `unknown`) do not count, nor do rows in
-which nothing is known.
+of shape (n, L) or (n,). Unknown cells of the truth (NaN, None, NA) do not count, nor do rows in which nothing is known.
 
 F1 and Jaccard look at *relevant* labels: those whose class is not the negative one. A predicted class is right only if
 it equals the true one, so a relevant label of the wrong class is both a miss and a false alarm.
@@ -27,14 +26,12 @@ __all__ = [
 ]  # fmt: skip
 
 
-def exact_match(Y_true: Any, Y_pred: Any, *, unknown: Any = None, sample_weight: Any = None) -> float:
+def exact_match(Y_true: Any, Y_pred: Any, *, sample_weight: Any = None) -> float:
     """Return the share of rows whose known labels are all right.
 
     Parameters
     ----------
     Y_true, Y_pred : array-like, sparse matrix or data frame of shape (n, L) or (n,)
-    unknown : scalar, optional
-        A value in `Y_true` that means "unknown", besides NaN, None and NA.
     sample_weight : array-like of shape (n,), optional
 
     Returns
@@ -47,11 +44,11 @@ def exact_match(Y_true: Any, Y_pred: Any, *, unknown: Any = None, sample_weight:
     >>> exact_match([["red", 1], ["blue", None]], [["red", 2], ["blue", 1]])
     0.5
     """
-    cells = compare(Y_true, Y_pred, unknown, sample_weight)
+    cells = compare(Y_true, Y_pred, sample_weight)
     return float(np.average(cells.right, weights=cells.weight))
 
 
-def hamming_score(Y_true: Any, Y_pred: Any, *, unknown: Any = None, sample_weight: Any = None) -> float:
+def hamming_score(Y_true: Any, Y_pred: Any, *, sample_weight: Any = None) -> float:
     """Return the share of known cells that are right.
 
     Parameters are those of `exact_match`; the weight of a row counts for each of its cells.
@@ -61,7 +58,7 @@ def hamming_score(Y_true: Any, Y_pred: Any, *, unknown: Any = None, sample_weigh
     >>> hamming_score([["red", 1], ["blue", None], ["tan", 1]], [["red", 2], ["blue", 1], ["tan", 1]])
     0.8
     """
-    cells = compare(Y_true, Y_pred, unknown, sample_weight)
+    cells = compare(Y_true, Y_pred, sample_weight)
     return float(cells.equal.sum(axis=1) @ cells.weight / (cells.known.sum(axis=1) @ cells.weight))
 
 
@@ -72,14 +69,13 @@ def f1_score(
     average: str = "instance",
     negative: Any = None,
     zero_division: float = 1.0,
-    unknown: Any = None,
     sample_weight: Any = None,
 ) -> float:
     """Return the F1 of the relevant labels.
 
     Parameters
     ----------
-    Y_true, Y_pred, unknown, sample_weight
+    Y_true, Y_pred, sample_weight
         As in `exact_match`.
     average : {"instance", "micro", "macro"}
         Mean over the rows, one figure over all cells, or mean over the labels (all relevant classes of a label
@@ -101,7 +97,7 @@ def f1_score(
     >>> f1_score([["none", "red"], ["tan", "none"]], [["none", "red"], ["red", "none"]], negative="none")
     0.5
     """
-    cells = compare(Y_true, Y_pred, unknown, sample_weight)
+    cells = compare(Y_true, Y_pred, sample_weight)
     shared, true, predicted = cells.relevant(negative)
     return cells.average(2 * shared, true + predicted, average, zero_division)
 
@@ -113,7 +109,6 @@ def jaccard_score(
     average: str = "instance",
     negative: Any = None,
     zero_division: float = 1.0,
-    unknown: Any = None,
     sample_weight: Any = None,
 ) -> float:
     """Return the Jaccard index of the relevant labels: pairs (label, class) that are shared, over all of them.
@@ -125,12 +120,12 @@ def jaccard_score(
     >>> jaccard_score([[1, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 0, 1]])
     0.75
     """
-    cells = compare(Y_true, Y_pred, unknown, sample_weight)
+    cells = compare(Y_true, Y_pred, sample_weight)
     shared, true, predicted = cells.relevant(negative)
     return cells.average(shared, true + predicted - shared, average, zero_division)
 
 
-def class_f1_score(Y_true: Any, Y_pred: Any, *, unknown: Any = None, sample_weight: Any = None) -> float:
+def class_f1_score(Y_true: Any, Y_pred: Any, *, sample_weight: Any = None) -> float:
     """Return the F1 of every class of every label: the mean over the classes of a label, then over the labels.
 
     No class is negative, so this is defined for any number of classes, and a rare class counts as much as a common
@@ -142,7 +137,7 @@ def class_f1_score(Y_true: Any, Y_pred: Any, *, unknown: Any = None, sample_weig
     >>> class_f1_score(["red", "red", "tan", "blue"], ["red", "tan", "tan", "blue"]).__round__(3)
     0.778
     """
-    cells = compare(Y_true, Y_pred, unknown, sample_weight)
+    cells = compare(Y_true, Y_pred, sample_weight)
     of_labels = []
     for j in np.flatnonzero(cells.known.any(axis=0)).tolist():  # skip labels that are unknown in every row
         classes, true, predicted = cells.codes(j)
@@ -232,14 +227,14 @@ def _final(estimator: Any, method: str, X: Any = None) -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class _Scorer:
-    """Score an estimator's predictions, with the unknown value and the negative classes that the estimator has."""
+    """Score an estimator's predictions, with the negative classes that the estimator has."""
 
     score: Callable[..., float]
     average: str | None = None
 
     def __call__(self, estimator: Any, X: Any, Y: Any, sample_weight: Any = None) -> float:
         final, _ = _final(estimator, "predict")
-        options: dict[str, Any] = {"unknown": getattr(final, "unknown", None), "sample_weight": sample_weight}
+        options: dict[str, Any] = {"sample_weight": sample_weight}
         if self.average is not None:
             options |= {"average": self.average, "negative": _negative(final)}
         return self.score(Y, estimator.predict(X), **options)
@@ -261,7 +256,7 @@ def _negative(estimator: Any) -> Any:
 def _score_log_joint(estimator: Any, X: Any, Y: Any, sample_weight: Any = None) -> float:
     """Return minus `joint_log_loss` of the true label vectors, over the rows whose labels are all known."""
     final, X = _final(estimator, "log_joint", X)
-    known = as_columns(Y, unknown=getattr(final, "unknown", None), name="Y").known
+    known = as_columns(Y, name="Y").known
     complete = np.flatnonzero(known.all(axis=1))
     if len(complete) == 0:
         raise ValueError("Y has no row whose labels are all known: its joint log loss is not defined.")
@@ -275,7 +270,7 @@ def _score_calibration(estimator: Any, X: Any, Y: Any, sample_weight: Any = None
     """Return minus `set_calibration_error` of the estimator's decisions, over the rows with a known label."""
     final, X = _final(estimator, "decide", X)
     decision = final.decide(X)
-    cells = compare(Y, decision.labels, getattr(final, "unknown", None), sample_weight)
+    cells = compare(Y, decision.labels, sample_weight)
     # exp may round to just above one.
     proba = np.minimum(np.exp(np.asarray(decision.log_proba))[cells.kept], 1.0)
     return -set_calibration_error(proba, cells.right, sample_weight=cells.weight)
@@ -294,7 +289,7 @@ SCORERS: dict[str, Callable[..., float]] = {
 }
 """Scorers by name, for ``scoring=`` of `cross_validate` or `GridSearchCV`.
 
-Greater is better for all of them: losses and errors are negated. They take the value that means "unknown" from
-the estimator, if it has one. Those of F1 and Jaccard take the negative classes from the estimator's loss, if it has
-any; otherwise they are the default ones for all classes that the estimator knows.
+Greater is better for all of them: losses and errors are negated. Those of F1 and Jaccard take the negative
+classes from the estimator's loss, if it has any; otherwise they are the default ones for all classes that the estimator
+knows.
 """

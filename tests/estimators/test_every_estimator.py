@@ -211,8 +211,6 @@ def test_unknown_labels_in_training(bridges, kind):
     codes = np.column_stack([np.unique(Y[name], return_inverse=True)[1] for name in Y])
     model = clone(KINDS[kind]).fit(X, np.where(holes, np.nan, codes))
     assert [classes.tolist() for classes in model.classes_] == [[0, 1, 2], [0, 1], [0, 1, 2, 3]]
-    marked = clone(KINDS[kind]).set_params(unknown=-1).fit(X, np.where(holes, -1, codes))
-    np.testing.assert_array_equal(marked.predict(X), model.predict(X))
     assert kind == "majority" or model.score(X, codes) > 0.35
 
 

@@ -83,8 +83,6 @@ class ChainClassifier(ChainsClassifier):
         "monte_carlo", or a strategy such as ``Beam(width=5)``.
     loss : str, Loss or callable, default="exact_match"
         What "best" means: "exact_match", "hamming", "f1", "jaccard", or ``loss(y, y_hat)``.
-    unknown : scalar, default=None
-        A value in y that means "this label is not known", besides NaN and None.
     n_jobs : int, default=None
         Number of links learned, or chunks of rows predicted, in parallel.
     random_state : int, RandomState or None, default=None
@@ -179,7 +177,7 @@ class ChainPopulationClassifier(ChainsClassifier):
         Whether each chain learns from rows drawn with replacement.
     inference : str or strategy, default="branch_and_bound"
         How a single chain is searched, if the combination does that.
-    estimator, parents, loss, unknown, n_jobs, random_state, verbose
+    estimator, parents, loss, n_jobs, random_state, verbose
         As in `ChainClassifier`.
 
     Attributes

@@ -25,7 +25,6 @@ class LinkedClassifier(JointClassifier):
     estimator: Any = None
     _: KW_ONLY
     loss: Any = "exact_match"
-    unknown: Any = None
     n_jobs: int | None = None
     random_state: Any = None
 

@@ -43,7 +43,7 @@ class DependencyNetworkClassifier(LinkedClassifier):
         What the best label vector is: "hamming" takes the class of each label that was collected most often;
         "exact_match" the vector; "f1", "jaccard" or ``loss(y, y_hat)`` what costs least on average over the vectors
         collected.
-    estimator, unknown, n_jobs, random_state, verbose
+    estimator, n_jobs, random_state, verbose
         As in `ChainClassifier`. All rows use the same uniform numbers, so that a prediction does not depend on the rows
         beside it.
 

@@ -158,7 +158,7 @@ class TableClassifier(MultiTargetClassifier):
             frames = [_as_pandas(table) for table in tables]
             tags = expand_tags(pd.concat(frames, ignore_index=True), list(self.tags_), self.separator)[1]
             tables = [expand_tags(frame, list(tags), self.separator, tags)[0] for frame in frames]
-        return metrics.exact_match(*tables, unknown=self.unknown, sample_weight=sample_weight)
+        return metrics.exact_match(*tables, sample_weight=sample_weight)
 
     @available_if(_classifier_has("decide"))
     def decide(self, X: Any, *, given: Any = None) -> Decision:
@@ -186,11 +186,6 @@ class TableClassifier(MultiTargetClassifier):
     sample = _ask_classifier("sample")
 
     # -- helpers ------------------------------------------------------------------------------
-
-    @property
-    def unknown(self) -> Any:
-        """The value in y that means "this label is not known", if the classifier has one."""
-        return getattr(innermost(self.classifier), "unknown", None)
 
     def _learn_tags(self, y: Any) -> Any:
         """Learn the tags of the columns in `tags`, and return y with a column for each."""

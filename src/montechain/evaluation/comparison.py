@@ -111,7 +111,6 @@ def _cached(model: Any, answer: Any, test: Dataset) -> SimpleNamespace:
     inner = getattr(model, "classifier_", model)
     found = SimpleNamespace(
         predict=lambda X: getattr(answer, "labels", answer),
-        unknown=getattr(inner, "unknown", None),
         loss=getattr(inner, "loss", None),
         classes_=[factorise(np.array([*own, None], dtype=object)[:-1])[0] for own in test.classes],
     )
