@@ -21,8 +21,7 @@ from montechain._rows import take_rows
 from montechain.targets import as_columns
 
 __all__ = [
-    "SCORERS", "class_f1_score", "exact_match", "f1_score", "hamming_score", "jaccard_score", "joint_log_loss",
-    "set_calibration_error",
+    "SCORERS", "exact_match", "f1_score", "hamming_score", "jaccard_score", "joint_log_loss", "set_calibration_error",
 ]  # fmt: skip
 
 
@@ -83,9 +82,7 @@ def f1_score(
     negative : scalar or sequence of L scalars, optional
         The class that means "not relevant": one for all labels, or one for each. The classes of a label are those that
         occur in `Y_true` or `Y_pred`. The default is the first of two in sorted order (0, False, "no"); a single class
-        is relevant unless it is a number not above zero or one of "0", "false", "no" and "none"; a label with more
-        classes needs this parameter. If the class does not occur, all classes of the label are relevant, except that
-        one class given for all labels leaves labels with at most two classes to the rule for a single class.
+        is relevant unless it is 0 or False; a label with more classes needs this parameter.
     zero_division : float
         The F1 where nothing is relevant, neither in the truth nor in the prediction.
 
@@ -123,29 +120,6 @@ def jaccard_score(
     cells = compare(Y_true, Y_pred, sample_weight)
     shared, true, predicted = cells.relevant(negative)
     return cells.average(shared, true + predicted - shared, average, zero_division)
-
-
-def class_f1_score(Y_true: Any, Y_pred: Any, *, sample_weight: Any = None) -> float:
-    """Return the F1 of every class of every label: the mean over the classes of a label, then over the labels.
-
-    No class is negative, so this is defined for any number of classes, and a rare class counts as much as a common
-    one. The classes of a label are those that occur in the truth or in the prediction. Parameters are those of
-    `exact_match`.
-
-    Examples
-    --------
-    >>> class_f1_score(["red", "red", "tan", "blue"], ["red", "tan", "tan", "blue"]).__round__(3)
-    0.778
-    """
-    cells = compare(Y_true, Y_pred, sample_weight)
-    of_labels = []
-    for j in np.flatnonzero(cells.known.any(axis=0)).tolist():  # skip labels that are unknown in every row
-        classes, true, predicted = cells.codes(j)
-        weight = cells.weight[cells.known[:, j]]
-        total = sum(np.bincount(codes, weight, len(classes)) for codes in (true, predicted))
-        shared = np.bincount(true, weight * (true == predicted), len(classes))
-        of_labels.append(float(np.mean(2 * shared / total)))
-    return float(np.mean(of_labels))
 
 
 def joint_log_loss(log_proba: Any, sample_weight: Any = None) -> float:
@@ -248,7 +222,7 @@ def _negative(estimator: Any) -> Any:
         return negative
     # The estimator knows classes that these rows may lack.
     by_label = [np.asarray(own) for own in (classes if isinstance(classes, list | tuple) else [classes])]
-    codes = resolve_negative(by_label, negative, hint="loss=F1(negative={})")
+    codes = resolve_negative(by_label, negative)
     # A label without a negative class gets an object that is equal to none of its classes.
     return [own.tolist()[code] if code >= 0 else object() for own, code in zip(by_label, codes, strict=True)]
 
@@ -282,7 +256,6 @@ SCORERS: dict[str, Callable[..., float]] = {
     "f1_instance": _Scorer(f1_score, "instance"),
     "f1_micro": _Scorer(f1_score, "micro"),
     "f1_macro": _Scorer(f1_score, "macro"),
-    "f1_class": _Scorer(class_f1_score),
     "jaccard": _Scorer(jaccard_score, "instance"),
     "joint_log_loss": _score_log_joint,
     "set_calibration_error": _score_calibration,
