@@ -250,9 +250,7 @@ def test_the_same_seed_gives_the_same_model_for_any_number_of_jobs(binary, kind)
 
 
 @pytest.mark.parametrize("kind", ["chain", "network"])
-def test_verbose_prints_a_line_for_each_link(binary, kind, capsys):
+def test_verbose_prints_what_was_learned(binary, kind, capsys):
     model = clone(KINDS[kind]).set_params(verbose=True).fit(*binary)
-    lines = [line for line in capsys.readouterr().out.splitlines() if "compil" not in line]
-    assert len(lines) == 4
-    assert lines[0].startswith(f"[{type(model).__name__}] link 1 of 4: label")
-    assert {line.split("label ")[1][0] for line in lines} == set("0123")
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "compil" not in line]
+    assert line.startswith(f"[{type(model).__name__}] learned 4 links in ")
