@@ -124,16 +124,6 @@ def test_frames_come_back_with_names_types_and_index(frame):
         assert result.schema == frame.schema
 
 
-@FRAMES
-@pytest.mark.parametrize("container", ["pandas", "polars"])
-def test_another_container_has_the_same_names_and_values(frame, container):
-    codec, codes = TargetCodec.fit_encode(frame)
-    result = codec.decode(codes, container=container)
-    assert type(result).__module__.split(".")[0] == container
-    expected = frame.to_pydict() if frame is ARROW else {name: frame[name].to_list() for name in frame.columns}
-    assert {name: list(result[name]) for name in result.columns} == expected
-
-
 def test_two_pandas_columns_may_share_a_name():
     frame = pd.DataFrame([[1, "a"], [2, "b"]], columns=["y", "y"])
     result = round_trip(frame)

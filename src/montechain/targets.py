@@ -363,28 +363,24 @@ class TargetCodec:
                 raise ValueError(f"`{table}` has a column {name!r}, but more than one column has this name. {advice}")
         return [names.index(name) for name in columns]
 
-    def decode(self, codes: np.ndarray, *, index: Any = None, container: str = "default") -> Any:
+    def decode(self, codes: np.ndarray, *, index: Any = None) -> Any:
         """Return codes of shape (n, L) in the user's classes and container.
 
-        By default that is what the table was: an array, of shape (n,) if it had one dimension, or a data frame of the
-        same library with the same names and types, or an array of shape (n,) of lists of tags; with another
-        `container`, a data frame of that library. A pandas data frame gets the row labels `index`. Each value equals
-        the class it stands for.
+        That is what the table was: an array, of shape (n,) if it had one dimension, or a data frame of the same library
+        with the same names and types, or an array of shape (n,) of lists of tags. A pandas data frame gets the row
+        labels `index`. Each value equals the class it stands for.
         """
         codes = np.asarray(codes)
         if codes.size and codes.min() < 0:
             raise ValueError("an unknown code (-1) has no class and cannot be decoded.")
-        if container == "default" and not self.is_frame:
+        if not self.is_frame:
             dtype = self._values.dtype
             values = codes.astype(dtype) if self._are_codes else self._values.take(codes + self._offsets)
             if self.is_tags:
                 return as_tags(values, self.names or [])
             return values[:, 0] if self.is_1d else values
-        library = str(self.library) if container == "default" else container
-        # Column types cannot be carried over to another library.
-        dtypes = self.dtypes if library == self.library and self.dtypes else [None] * len(self.classes)
-        names = named_labels(self.names, len(self.classes))
-        return _frames.make_frame(library, names, self.classes, dtypes, codes.astype(np.int64).T, index)
+        names, dtypes = named_labels(self.names, len(self.classes)), self.dtypes or [None] * len(self.classes)
+        return _frames.make_frame(str(self.library), names, self.classes, dtypes, codes.astype(np.int64).T, index)
 
     def decode_array(self, codes: np.ndarray) -> np.ndarray:
         """Return codes of shape (..., L) as an array of classes of the same shape, None where a code is unknown."""

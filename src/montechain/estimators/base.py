@@ -353,7 +353,7 @@ class JointClassifier(MultiTargetClassifier):
         except ValueError as error:
             # scikit-learn's own advice on NaN is long, and does not know TableClassifier.
             found = str(error).split("\n")[0] if "contains NaN" in str(error) else str(error)
-            raise ValueError(f"{found}{advice(X, found)}") from error
+            raise ValueError(f"{found}{advice(found)}") from error
 
     def _check_fitted(self) -> None:
         if "classes_" not in vars(self):  # faster than scikit-learn's check, which then says what to do

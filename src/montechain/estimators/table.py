@@ -249,11 +249,11 @@ class TableClassifier(MultiTargetClassifier):
         else:
             codes = np.asarray(labels.toarray() if sp.issparse(labels) else labels)
             codes = codes.reshape(len(codes), -1).astype(np.int64)
-        if self.tags_:
-            frame = self.codec_.decode(codes, index=getattr(X, "index", None), container="pandas")
-            joined = self.join_tags(frame)
-            return import_library("polars").DataFrame(joined.to_dict("list")) if self._is_polars else joined
-        return self._decode(codes, X)
+        found = self._decode(codes, X)
+        if not self.tags_:
+            return found
+        joined = self.join_tags(found)
+        return import_library("polars").DataFrame(joined.to_dict("list")) if self._is_polars else joined
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where metadata goes: see scikit-learn's guide to metadata routing."""
