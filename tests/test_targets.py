@@ -103,12 +103,7 @@ POLARS = pl.DataFrame(
     {"colour": ["red", "blue", "red"], "kind": ["u", "v", "u"], "size": [1, 2, 1], "flag": [True, False, True]},
     schema_overrides={"colour": pl.Enum(["red", "green", "blue"]), "kind": pl.Categorical, "size": pl.Int8},
 )
-
-
-ARROW = pa.table({"colour": ["red", "blue"], "size": pa.array([1, 2], type=pa.int8())})
-
-
-FRAMES = pytest.mark.parametrize("frame", [PANDAS, POLARS, ARROW], ids=["pandas", "polars", "pyarrow"])
+FRAMES = pytest.mark.parametrize("frame", [PANDAS, POLARS], ids=["pandas", "polars"])
 
 
 @FRAMES
