@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         MajorityClassifier,
     )
     from montechain.estimators.auto import AutoChainClassifier
+    from montechain.estimators.stacked import StackedMixtureClassifier
     from montechain.estimators.table import TableClassifier
     from montechain.features import CrossFittedFeatures, OutOfBagForestFeatures
     from montechain.inference import (
@@ -53,6 +54,7 @@ _NAMES = {
     "montechain.estimators": "ChainClassifier ChainPopulationClassifier ClusteringForestClassifier "
     "DependencyNetworkClassifier LabelPowersetClassifier MajorityClassifier",
     "montechain.estimators.auto": "AutoChainClassifier",
+    "montechain.estimators.stacked": "StackedMixtureClassifier",
     "montechain.estimators.table": "TableClassifier",
     "montechain.features": "CrossFittedFeatures OutOfBagForestFeatures",
     "montechain.inference": "Beam BranchAndBound Decision EpsilonApproximate Exhaustive Greedy MonteCarlo TopK",
@@ -86,6 +88,6 @@ __all__ = [
     "DataError", "Dataset", "Decision", "DependencyNetworkClassifier", "EpsilonApproximate", "ExactMatch", "Exhaustive",
     "Greedy", "Hamming", "Insertion", "Jaccard", "LabelPowersetClassifier", "LogisticLink", "MajorityClassifier",
     "Mixture", "ModelFileError", "MonteCarlo", "MontechainError", "OrderSearch", "OutOfBagForestFeatures",
-    "OutputError", "SVMLink", "Swap", "TableClassifier", "TableEncoder", "TemperedSwap", "TopK", "Vote", "load",
-    "load_digits_facts", "make_method", "metrics", "read_dataset", "save",
+    "OutputError", "SVMLink", "StackedMixtureClassifier", "Swap", "TableClassifier", "TableEncoder", "TemperedSwap",
+    "TopK", "Vote", "load", "load_digits_facts", "make_method", "metrics", "read_dataset", "save",
 ]  # fmt: skip

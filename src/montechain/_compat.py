@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils._set_output import _get_output_config as get_output_config
+from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _check_sample_weight as check_sample_weight
 
 __all__ = [
+    "BaseComposition",
     "BaseSearchCV",
     "check_feature_names_in",
     "check_method_params",
