@@ -42,7 +42,7 @@ def test_what_is_compiled_already_is_not_announced():
 @pytest.mark.parametrize("verbose", [False, True])
 def test_a_verbose_fit_tells(verbose, capsys):
     kernel = slow_to_compile()
-    with ChainClassifier(verbose=verbose)._progress(1):
+    with ChainClassifier(verbose=verbose)._reported("learned"):
         kernel(np.ones(3))
     assert (NOTICE in capsys.readouterr().out) == verbose
 

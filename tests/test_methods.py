@@ -112,8 +112,8 @@ def test_a_method_stands_for_itself():
 
 
 def test_changes():
-    model = mc.make_method("MCC", "svm", order=None, inference__n_samples=7, unknown="?", n_jobs=2, random_state=5)
-    assert (model.estimator, model.order, model.unknown, model.n_jobs, model.random_state) == ("svm", None, "?", 2, 5)
+    model = mc.make_method("MCC", "svm", order=None, inference__n_samples=7, n_jobs=2, random_state=5)
+    assert (model.estimator, model.order, model.n_jobs, model.random_state) == ("svm", None, 2, 5)
     assert model.inference.n_samples == 7
     # What was changed belongs to this model alone.
     assert mc.make_method("MCC").inference.n_samples == 100

@@ -163,15 +163,12 @@ def test_a_table_comes_back_with_its_types(options, link, tmp_path):
         pd.Series(np.array(["2020-01-01", "2021-01-01"] * 30, dtype="datetime64[s]")),
         *(pl.Series(["a", "b"] * 30, dtype=dtype) for dtype in (pl.String, pl.Categorical, pl.Enum(["b", "c", "a"]))),
         *(pl.Series([1, 0] * 30).cast(dtype) for dtype in (pl.Int8, pl.UInt64, pl.Boolean)),
-        *(pa.array(["a", "b"] * 30, type=type_) for type_ in (pa.string(), pa.large_string())),
-        pa.array([1, 0] * 30, type=pa.int8()),
-        pa.array([True, False] * 30),
     ],
-    ids=lambda column: f"{type(column).__module__} {getattr(column, 'dtype', None) or column.type!r}",
+    ids=lambda column: f"{type(column).__module__} {column.dtype}",
 )
 def test_types_of_columns_come_back(column, tmp_path):
     X, Y = data()
-    make = {"pandas": pd.DataFrame, "polars": pl.DataFrame}.get(type(column).__module__.split(".")[0], pa.table)
+    make = pd.DataFrame if isinstance(column, pd.Series) else pl.DataFrame
     targets = make({"one": column, "two": Y[:, 1]})
     model = ChainClassifier(order=None).fit(X, targets)
     answer = round_trip(model, tmp_path).predict(X)
@@ -181,16 +178,17 @@ def test_types_of_columns_come_back(column, tmp_path):
         assert answer.dtypes.tolist() == targets.dtypes.tolist()
     else:
         assert answer.schema == targets.schema
-    if make is not pa.table:
-        series = ChainClassifier().fit(X, column)
-        np.testing.assert_array_equal(round_trip(series, tmp_path).predict(X), series.predict(X))
+    series = ChainClassifier().fit(X, column)
+    np.testing.assert_array_equal(round_trip(series, tmp_path).predict(X), series.predict(X))
 
 
 def test_a_type_without_a_name_is_left_to_the_library(tmp_path):
-    zoned = pa.array(pd.to_datetime(["2020-01-01", "2021-01-01"] * 30, utc=True), type=pa.timestamp("us", tz="UTC"))
+    words = pd.Series(["a", "b"] * 30, dtype=pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string())))
     X, Y = data()
-    model = ChainClassifier(order=None).fit(X, pa.table({"when": zoned, "two": Y[:, 1]}))
-    assert round_trip(model, tmp_path).predict(X)["two"].equals(model.predict(X)["two"])
+    model = ChainClassifier(order=None).fit(X, pd.DataFrame({"one": words, "two": Y[:, 1]}))
+    loaded, expected = round_trip(model, tmp_path).predict(X), model.predict(X)
+    assert loaded["two"].equals(expected["two"])
+    assert loaded["one"].tolist() == expected["one"].tolist()
 
 
 def test_unknown_cells_names_and_sparse_inputs(tmp_path):

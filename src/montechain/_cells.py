@@ -65,12 +65,12 @@ class Cells(NamedTuple):
         return float(np.average(ratio, weights=weight))
 
 
-def compare(Y_true: Any, Y_pred: Any, unknown: Any, sample_weight: Any) -> Cells:
+def compare(Y_true: Any, Y_pred: Any, sample_weight: Any) -> Cells:
     """Return where truth and prediction agree; parameters are those of `exact_match`."""
     tags = None
     if tag_rows(Y_true) is not None or tag_rows(Y_pred) is not None:
         tags = all_tags([*(tag_rows(Y_true, certain=True) or ()), *(tag_rows(Y_pred, certain=True) or ())])
-    true = as_columns(Y_true, unknown=unknown, name="Y_true", tags=tags)
+    true = as_columns(Y_true, name="Y_true", tags=tags)
     predicted = as_columns(Y_pred, name="Y_pred", tags=tags)
     known = true.known
     if known.shape != predicted.known.shape:
@@ -117,52 +117,30 @@ def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray:
     return weight
 
 
-def resolve_negative(
-    classes: Sequence[np.ndarray], negative: Any, *, hint: str = "negative={}", complete: bool = True
-) -> list[int]:
-    """Return for each label the code of the class that means "not relevant", -1 where there is none.
+def resolve_negative(classes: Sequence[np.ndarray], negative: Any, *, complete: bool = True) -> list[int]:
+    """Return for each label the code of the class that means "not relevant", -1 where all classes are relevant.
 
-    Without `negative`, it is the first of two classes, or a single class that reads as negative: a number that is not
-    above zero, or "0", "false", "no" or "none". A scalar is this class wherever a label has it; a label of at most two
-    classes without it takes the one that reads as negative. A sequence has one class for each label, None as above.
-    If it cannot be determined, the error shows how to pass the argument (`hint`). If the classes are not `complete`, a
-    class that is not among them is not an error: all classes seen are then relevant.
+    `negative` is this class for all labels, or a sequence with one for each. None stands for the first of two classes;
+    a single class is then relevant unless it is 0 or False. A class that the label does not have is an error if the
+    classes are `complete` and there are at least two.
 
-    >>> resolve_negative([np.array([0, 1]), np.array(["none", "red", "tan"])], "none")
+    >>> resolve_negative([np.array([0, 1]), np.array(["none", "red", "tan"])], [None, "none"])
     [0, 0]
     """
-    one_each = isinstance(negative, list | tuple | np.ndarray) and np.ndim(negative) == 1
-    if one_each and len(negative) != len(classes):
-        raise ValueError(f"{hint.format(negative)} names {len(negative)} classes, but there are {len(classes)} labels.")
-    wanted = list(negative) if one_each else [negative] * len(classes)
-    values = [own.tolist() for own in classes]
-    if complete and not one_each and negative is not None and not any(negative in own for own in values):
-        raise ValueError(f"{hint.format(repr(plain(negative)))}: no label has this class.")
+    wanted = list(negative) if isinstance(negative, list | tuple | np.ndarray) else [negative] * len(classes)
+    if len(wanted) != len(classes):
+        raise ValueError(f"`negative` names {len(wanted)} classes, but there are {len(classes)} labels.")
     found = []
-    for label, (own, wants) in enumerate(zip(values, wanted, strict=True)):
-        by_nature = [code for code, value in enumerate(own) if _reads_as_negative(value)]
-        if wants is not None and wants in own:
-            found.append(own.index(wants))
-        elif wants is None and len(own) > 2:
+    for label, (own, wants) in enumerate(zip(classes, wanted, strict=True)):
+        values = own.tolist()
+        if wants is None and len(values) <= 2:
+            found.append(0 if len(values) == 2 or values == [0] else UNKNOWN)
+            continue
+        if wants not in values and len(values) > 1 and (complete or wants is None):
             raise ValueError(
-                f"label {label} has {len(own)} classes, {show_classes(classes[label])}: say which of them means "
-                f'"not relevant", for example {hint.format(repr(own[0]))}, or one class per label in a list.'
+                f"label {label} has {len(values)} classes, {show_classes(own)}, and `negative` is {plain(wants)!r}: "
+                f'say which of them means "not relevant", for example F1(negative={values[0]!r}), or give a list with '
+                "one class per label."
             )
-        elif wants is None and len(own) == 2:
-            found.append(0)
-        elif (wants is None or not one_each) and len(own) <= 2 and len(by_nature) == 1:
-            found.append(by_nature[0])
-        elif wants is not None and len(own) > 1 and complete:
-            raise ValueError(
-                f"label {label} has no class {plain(wants)!r}: its classes are {show_classes(classes[label])}. "
-                f"Give one negative class per label: {hint.format('[...]')}."
-            )
-        else:
-            found.append(UNKNOWN)
+        found.append(values.index(wants) if wants in values else UNKNOWN)
     return found
-
-
-def _reads_as_negative(value: Any) -> bool:
-    if isinstance(value, str):
-        return value.lower() in ("0", "false", "no", "none")
-    return isinstance(value, int | float) and value <= 0

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-LIBRARIES = ("pandas", "polars", "pyarrow")
-"""Data frame libraries that may be imported, whatever a model file says."""
+LIBRARIES = ("pandas", "polars")
+"""Data frame libraries of predictions; no other may be imported, whatever a model file says."""
 
 
 def import_library(name: str) -> Any:
@@ -134,18 +134,12 @@ def make_frame(
     for own, dtype, places in zip(values, dtypes, rows, strict=True):
         if library == "polars":
             columns.append(module.Series(own.tolist(), dtype=dtype).gather(places))
-        elif library == "pyarrow":
-            # A dictionary's values have a type of their own.
-            column = module.array(own.tolist(), type=getattr(dtype, "value_type", dtype))
-            columns.append(column.take(module.array(places)))
         else:
             series = module.Series(own.tolist() if own.dtype == object else own)
             column = (series if dtype is None else series.astype(dtype)).take(places)
             columns.append(column.set_axis(range(len(places)) if index is None else index))
     if library == "polars":
         return module.DataFrame([column.alias(str(name)) for column, name in zip(columns, names, strict=True)])
-    if library == "pyarrow":
-        return module.table(columns, names=names)
     frame = module.DataFrame(dict(enumerate(columns)))
     frame.columns = names
     return frame
@@ -173,7 +167,7 @@ def in_words(library: str, dtype: Any) -> tuple[Any, ...] | None:
         words = (str(dtype),)
     try:
         from_words(library, words)
-    except (TypeError, ValueError, ImportError):
+    except (TypeError, ValueError, ImportError, NotImplementedError):
         return None
     return words
 
@@ -187,8 +181,6 @@ def from_words(library: str, words: tuple[Any, ...]) -> Any:
         if not (isinstance(kind, type) and issubclass(kind, module.DataType)):
             raise ValueError(f"{name!r} is not a type of polars.")
         return kind(*map(list, details))
-    if library == "pyarrow":
-        return module.type_for_alias(name)
     if details:
         values, of, ordered = details
         return module.CategoricalDtype(module.Index(values, dtype=of), ordered=ordered)

@@ -62,7 +62,7 @@ class _LabelFeatures(TransformerMixin, BaseEstimator):
         These are log-odds for labels with two classes, and centred log-probabilities for others.
         """
         X = self._check_X(X, reset=True)
-        self.codec_, codes = TargetCodec.fit_encode(y, unknown=None, n_rows=X.shape[0])
+        self.codec_, codes = TargetCodec.fit_encode(y, n_rows=X.shape[0])
         if (codes == UNKNOWN).any():
             raise ValueError("y has unknown labels. Leave these rows out, or fill the labels in.")
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))

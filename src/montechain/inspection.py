@@ -17,7 +17,7 @@ from montechain.targets import named_labels, plain
 
 __all__ = ["inspect_model", "label_dependencies"]
 
-ASIDE = ("n_jobs", "random_state", "unknown", "verbose")
+ASIDE = ("n_jobs", "random_state", "verbose")
 """Parameters that are irrelevant to what was learned."""
 
 

@@ -124,8 +124,7 @@ class _SetLoss(Loss):
     def bind(self, classes: Sequence[np.ndarray], order: Sequence[int] | np.ndarray) -> _SetLoss:
         bound = super().bind(classes, order)
         assert isinstance(bound, _SetLoss)
-        hint = f"loss={type(self).__name__}(negative={{}})"
-        codes = resolve_negative([np.asarray(c) for c in classes], self.negative, hint=hint)
+        codes = resolve_negative([np.asarray(c) for c in classes], self.negative)
         bound.negative_ = np.array([codes[label] for label in order], dtype=np.int64)
         return bound
 
@@ -153,8 +152,7 @@ class F1(_SetLoss):
     negative : scalar or sequence, optional
         The class that means "not relevant": one for all labels, or one for each. By default it is the first of two
         classes (0, False, "no"); labels with more classes need to be told. A single class counts as relevant unless it
-        is a number not above zero, "0", "false", "no" or "none". Binary labels that lack the one class given for all
-        labels use their default.
+        is 0 or False.
 
     References
     ----------

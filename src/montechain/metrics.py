@@ -1,8 +1,7 @@
 """Scores for several labels at once, with two or more classes each.
 
 All scores take the truth and the prediction as lists, arrays of any type, sparse indicator matrices or data frames,
-of shape (n, L) or (n,). Unknown cells of the truth (NaN, None, NA, or the value `unknown`) do not count, nor do rows in
-which nothing is known.
+of shape (n, L) or (n,). Unknown cells of the truth (NaN, None, NA) do not count, nor do rows in which nothing is known.
 
 F1 and Jaccard look at *relevant* labels: those whose class is not the negative one. A predicted class is right only if
 it equals the true one, so a relevant label of the wrong class is both a miss and a false alarm.
@@ -22,19 +21,16 @@ from montechain._rows import take_rows
 from montechain.targets import as_columns
 
 __all__ = [
-    "SCORERS", "class_f1_score", "exact_match", "f1_score", "hamming_score", "jaccard_score", "joint_log_loss",
-    "set_calibration_error",
+    "SCORERS", "exact_match", "f1_score", "hamming_score", "jaccard_score", "joint_log_loss", "set_calibration_error",
 ]  # fmt: skip
 
 
-def exact_match(Y_true: Any, Y_pred: Any, *, unknown: Any = None, sample_weight: Any = None) -> float:
+def exact_match(Y_true: Any, Y_pred: Any, *, sample_weight: Any = None) -> float:
     """Return the share of rows whose known labels are all right.
 
     Parameters
     ----------
     Y_true, Y_pred : array-like, sparse matrix or data frame of shape (n, L) or (n,)
-    unknown : scalar, optional
-        A value in `Y_true` that means "unknown", besides NaN, None and NA.
     sample_weight : array-like of shape (n,), optional
 
     Returns
@@ -47,11 +43,11 @@ def exact_match(Y_true: Any, Y_pred: Any, *, unknown: Any = None, sample_weight:
     >>> exact_match([["red", 1], ["blue", None]], [["red", 2], ["blue", 1]])
     0.5
     """
-    cells = compare(Y_true, Y_pred, unknown, sample_weight)
+    cells = compare(Y_true, Y_pred, sample_weight)
     return float(np.average(cells.right, weights=cells.weight))
 
 
-def hamming_score(Y_true: Any, Y_pred: Any, *, unknown: Any = None, sample_weight: Any = None) -> float:
+def hamming_score(Y_true: Any, Y_pred: Any, *, sample_weight: Any = None) -> float:
     """Return the share of known cells that are right.
 
     Parameters are those of `exact_match`; the weight of a row counts for each of its cells.
@@ -61,7 +57,7 @@ def hamming_score(Y_true: Any, Y_pred: Any, *, unknown: Any = None, sample_weigh
     >>> hamming_score([["red", 1], ["blue", None], ["tan", 1]], [["red", 2], ["blue", 1], ["tan", 1]])
     0.8
     """
-    cells = compare(Y_true, Y_pred, unknown, sample_weight)
+    cells = compare(Y_true, Y_pred, sample_weight)
     return float(cells.equal.sum(axis=1) @ cells.weight / (cells.known.sum(axis=1) @ cells.weight))
 
 
@@ -72,14 +68,13 @@ def f1_score(
     average: str = "instance",
     negative: Any = None,
     zero_division: float = 1.0,
-    unknown: Any = None,
     sample_weight: Any = None,
 ) -> float:
     """Return the F1 of the relevant labels.
 
     Parameters
     ----------
-    Y_true, Y_pred, unknown, sample_weight
+    Y_true, Y_pred, sample_weight
         As in `exact_match`.
     average : {"instance", "micro", "macro"}
         Mean over the rows, one figure over all cells, or mean over the labels (all relevant classes of a label
@@ -87,9 +82,7 @@ def f1_score(
     negative : scalar or sequence of L scalars, optional
         The class that means "not relevant": one for all labels, or one for each. The classes of a label are those that
         occur in `Y_true` or `Y_pred`. The default is the first of two in sorted order (0, False, "no"); a single class
-        is relevant unless it is a number not above zero or one of "0", "false", "no" and "none"; a label with more
-        classes needs this parameter. If the class does not occur, all classes of the label are relevant, except that
-        one class given for all labels leaves labels with at most two classes to the rule for a single class.
+        is relevant unless it is 0 or False; a label with more classes needs this parameter.
     zero_division : float
         The F1 where nothing is relevant, neither in the truth nor in the prediction.
 
@@ -101,7 +94,7 @@ def f1_score(
     >>> f1_score([["none", "red"], ["tan", "none"]], [["none", "red"], ["red", "none"]], negative="none")
     0.5
     """
-    cells = compare(Y_true, Y_pred, unknown, sample_weight)
+    cells = compare(Y_true, Y_pred, sample_weight)
     shared, true, predicted = cells.relevant(negative)
     return cells.average(2 * shared, true + predicted, average, zero_division)
 
@@ -113,7 +106,6 @@ def jaccard_score(
     average: str = "instance",
     negative: Any = None,
     zero_division: float = 1.0,
-    unknown: Any = None,
     sample_weight: Any = None,
 ) -> float:
     """Return the Jaccard index of the relevant labels: pairs (label, class) that are shared, over all of them.
@@ -125,32 +117,9 @@ def jaccard_score(
     >>> jaccard_score([[1, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 0, 1]])
     0.75
     """
-    cells = compare(Y_true, Y_pred, unknown, sample_weight)
+    cells = compare(Y_true, Y_pred, sample_weight)
     shared, true, predicted = cells.relevant(negative)
     return cells.average(shared, true + predicted - shared, average, zero_division)
-
-
-def class_f1_score(Y_true: Any, Y_pred: Any, *, unknown: Any = None, sample_weight: Any = None) -> float:
-    """Return the F1 of every class of every label: the mean over the classes of a label, then over the labels.
-
-    No class is negative, so this is defined for any number of classes, and a rare class counts as much as a common
-    one. The classes of a label are those that occur in the truth or in the prediction. Parameters are those of
-    `exact_match`.
-
-    Examples
-    --------
-    >>> class_f1_score(["red", "red", "tan", "blue"], ["red", "tan", "tan", "blue"]).__round__(3)
-    0.778
-    """
-    cells = compare(Y_true, Y_pred, unknown, sample_weight)
-    of_labels = []
-    for j in np.flatnonzero(cells.known.any(axis=0)).tolist():  # skip labels that are unknown in every row
-        classes, true, predicted = cells.codes(j)
-        weight = cells.weight[cells.known[:, j]]
-        total = sum(np.bincount(codes, weight, len(classes)) for codes in (true, predicted))
-        shared = np.bincount(true, weight * (true == predicted), len(classes))
-        of_labels.append(float(np.mean(2 * shared / total)))
-    return float(np.mean(of_labels))
 
 
 def joint_log_loss(log_proba: Any, sample_weight: Any = None) -> float:
@@ -232,14 +201,14 @@ def _final(estimator: Any, method: str, X: Any = None) -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class _Scorer:
-    """Score an estimator's predictions, with the unknown value and the negative classes that the estimator has."""
+    """Score an estimator's predictions, with the negative classes that the estimator has."""
 
     score: Callable[..., float]
     average: str | None = None
 
     def __call__(self, estimator: Any, X: Any, Y: Any, sample_weight: Any = None) -> float:
         final, _ = _final(estimator, "predict")
-        options: dict[str, Any] = {"unknown": getattr(final, "unknown", None), "sample_weight": sample_weight}
+        options: dict[str, Any] = {"sample_weight": sample_weight}
         if self.average is not None:
             options |= {"average": self.average, "negative": _negative(final)}
         return self.score(Y, estimator.predict(X), **options)
@@ -253,7 +222,7 @@ def _negative(estimator: Any) -> Any:
         return negative
     # The estimator knows classes that these rows may lack.
     by_label = [np.asarray(own) for own in (classes if isinstance(classes, list | tuple) else [classes])]
-    codes = resolve_negative(by_label, negative, hint="loss=F1(negative={})")
+    codes = resolve_negative(by_label, negative)
     # A label without a negative class gets an object that is equal to none of its classes.
     return [own.tolist()[code] if code >= 0 else object() for own, code in zip(by_label, codes, strict=True)]
 
@@ -261,7 +230,7 @@ def _negative(estimator: Any) -> Any:
 def _score_log_joint(estimator: Any, X: Any, Y: Any, sample_weight: Any = None) -> float:
     """Return minus `joint_log_loss` of the true label vectors, over the rows whose labels are all known."""
     final, X = _final(estimator, "log_joint", X)
-    known = as_columns(Y, unknown=getattr(final, "unknown", None), name="Y").known
+    known = as_columns(Y, name="Y").known
     complete = np.flatnonzero(known.all(axis=1))
     if len(complete) == 0:
         raise ValueError("Y has no row whose labels are all known: its joint log loss is not defined.")
@@ -275,7 +244,7 @@ def _score_calibration(estimator: Any, X: Any, Y: Any, sample_weight: Any = None
     """Return minus `set_calibration_error` of the estimator's decisions, over the rows with a known label."""
     final, X = _final(estimator, "decide", X)
     decision = final.decide(X)
-    cells = compare(Y, decision.labels, getattr(final, "unknown", None), sample_weight)
+    cells = compare(Y, decision.labels, sample_weight)
     # exp may round to just above one.
     proba = np.minimum(np.exp(np.asarray(decision.log_proba))[cells.kept], 1.0)
     return -set_calibration_error(proba, cells.right, sample_weight=cells.weight)
@@ -287,14 +256,13 @@ SCORERS: dict[str, Callable[..., float]] = {
     "f1_instance": _Scorer(f1_score, "instance"),
     "f1_micro": _Scorer(f1_score, "micro"),
     "f1_macro": _Scorer(f1_score, "macro"),
-    "f1_class": _Scorer(class_f1_score),
     "jaccard": _Scorer(jaccard_score, "instance"),
     "joint_log_loss": _score_log_joint,
     "set_calibration_error": _score_calibration,
 }
 """Scorers by name, for ``scoring=`` of `cross_validate` or `GridSearchCV`.
 
-Greater is better for all of them: losses and errors are negated. They take the value that means "unknown" from
-the estimator, if it has one. Those of F1 and Jaccard take the negative classes from the estimator's loss, if it has
-any; otherwise they are the default ones for all classes that the estimator knows.
+Greater is better for all of them: losses and errors are negated. Those of F1 and Jaccard take the negative
+classes from the estimator's loss, if it has any; otherwise they are the default ones for all classes that the estimator
+knows.
 """

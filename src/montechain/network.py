@@ -74,14 +74,13 @@ class DependencyNetwork(JointModel):
         n_classes: Sequence[int],
         *,
         seed: int = 0,
-        on_link: Any = None,
         **options: Any,
     ) -> DependencyNetwork:
         """Learn the links of a network from codes, with `UNKNOWN` where a label is not known.
 
         A link is learned from the rows in which its own label is known. Where others are unknown, they are drawn, by
         `seed`, from a chain over the labels as they stand, which is learned first for this purpose, given the known
-        labels before them. `on_link` and other options are those of `LinkLearner.fit_links`.
+        labels before them. Options are those of `LinkLearner.fit_links`.
         """
         n_labels = len(n_classes)
         filled = codes
@@ -90,7 +89,7 @@ class DependencyNetwork(JointModel):
             chain = Chain.learn(learner, X, codes, n_classes, range(n_labels), earlier, seed=seed, **options)
             filled = chain.complete(X, codes, np.random.default_rng([seed, n_labels]))
         problems = [LinkProblem(label, _all_but(label, n_labels)) for label in range(n_labels)]
-        return cls(learner.fit_links(X, codes, filled, n_classes, problems, on_link=on_link, **options))
+        return cls(learner.fit_links(X, codes, filled, n_classes, problems, **options))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what the network is made of, for pickles and model files."""

@@ -63,13 +63,12 @@ class TargetTable:
             raise ValueError(f"`X` has {n_rows} rows but `{self.name}` has {len(self.known)}: they must be equal.")
 
 
-def as_columns(Y: Any, *, unknown: Any = None, name: str = "Y", tags: Sequence[Any] | None = None) -> TargetTable:
+def as_columns(Y: Any, *, name: str = "Y", tags: Sequence[Any] | None = None) -> TargetTable:
     """Read a label table of any accepted kind into columns. Refuse what cannot be classes, such as fractions.
 
     `Y` is a list, array, sparse container, data frame or series of shape (n, L) or (n,), or a list of sets of tags (see
-    `tag_rows`), which are those in `tags` if they are known. Cells that are NaN, None, NaT, NA, masked or `unknown`
-    (such as -1 or "?") are not known; those that a sparse container does not store have class 0. Error messages call
-    the table `name`.
+    `tag_rows`), which are those in `tags` if they are known. Cells that are NaN, None, NaT, NA or masked are not known;
+    those that a sparse container does not store have class 0. Error messages call the table `name`.
 
     >>> table = as_columns([[1, "red"], [None, "blue"]])
     >>> [column.dtype.kind for column in table.columns], table.known.tolist()
@@ -94,12 +93,12 @@ def as_columns(Y: Any, *, unknown: Any = None, name: str = "Y", tags: Sequence[A
     if not table.columns:
         raise ValueError(f"{name} has no columns: its shape is {table.known.shape}.")
     for j, column in enumerate(table.columns):
-        if column.dtype.kind not in "biu" or unknown is not None:
-            table.columns[j] = _clean(column, table.known[:, j], unknown, table.describe(j))
+        if column.dtype.kind not in "biu":
+            table.columns[j] = _clean(column, table.known[:, j], table.describe(j))
     return table
 
 
-def _clean(column: np.ndarray, known: np.ndarray, unknown: Any, where: str) -> np.ndarray:
+def _clean(column: np.ndarray, known: np.ndarray, where: str) -> np.ndarray:
     """Return a column in its natural type. Update `known` in place, and refuse what cannot be a class."""
     known &= ~pd.isna(column)
     if column.dtype == object:
@@ -113,8 +112,6 @@ def _clean(column: np.ndarray, known: np.ndarray, unknown: Any, where: str) -> n
             numbers = np.array(cells)  # integers beyond 64 bits stay objects
             column = np.zeros(len(column), dtype=numbers.dtype)
             column[known] = numbers
-    if unknown is not None:
-        known[known] = look_up(column[known], _natural_array([unknown])) == UNKNOWN
     numbers = column[known]
     if column.dtype == object:
         numbers = np.array([cell for cell in numbers.tolist() if isinstance(cell, float)], dtype=float)
@@ -220,8 +217,7 @@ class TargetCodec:
     Use `fit_encode` to learn a codec from a table. `classes` has one array for each label. `names`, `library` and
     `dtypes` (one of the library's types for each column) are those of a data frame: None decodes to arrays. `is_1d`
     says whether the table had one dimension, and `is_tags` whether its rows were sets of tags: then `names` are the
-    tags, each a label with the classes 0 and 1. `unknown` is a value that means "unknown", besides NaN, None, NaT and
-    NA.
+    tags, each a label with the classes 0 and 1.
 
     Examples
     --------
@@ -243,7 +239,6 @@ class TargetCodec:
     library: str | None = None
     dtypes: list[Any] | None = None
     is_1d: bool = False
-    unknown: Any = None
     is_tags: bool = False
 
     def __post_init__(self) -> None:
@@ -287,12 +282,12 @@ class TargetCodec:
         return self.library is not None and not self.is_1d
 
     @classmethod
-    def fit_encode(cls, y: Any, *, unknown: Any = None, n_rows: int | None = None, name: str = "y") -> tuple[Any, Any]:
+    def fit_encode(cls, y: Any, *, n_rows: int | None = None, name: str = "y") -> tuple[Any, Any]:
         """Learn the classes of a label table. Return the codec and the codes of the table.
 
         The parameters are those of `as_columns`; `n_rows` is the number of rows of X, which must be that of `y`.
         """
-        table = as_columns(y, unknown=unknown, name=name)
+        table = as_columns(y, name=name)
         table.check_rows(n_rows)
         codes = np.full(table.known.shape, UNKNOWN, dtype=CODE)
         classes = []
@@ -305,7 +300,7 @@ class TargetCodec:
             classes.append(own)
         library = table.library if table.library in _frames.LIBRARIES else None
         dtypes = table.dtypes if library else None
-        return cls(classes, table.names, library, dtypes, table.is_1d, unknown, table.is_tags), codes
+        return cls(classes, table.names, library, dtypes, table.is_1d, table.is_tags), codes
 
     def encode(
         self, y: Any, *, n_rows: int | None = None, name: str = "y", allow_new: bool = False, partial: bool = False
@@ -322,7 +317,7 @@ class TargetCodec:
         tags = self.names if self.is_tags else None
         if tags is not None and allow_new:
             tags = [*tags, *(tag for tag in all_tags(tag_rows(y, certain=True) or ()) if tag not in set(tags))]
-        table = as_columns(y, unknown=self.unknown, name=name, tags=tags)
+        table = as_columns(y, name=name, tags=tags)
         table.check_rows(n_rows)
         n_labels, n_columns = len(self.classes), len(table.columns)
         if n_columns != n_labels and not (by_name and partial) and not (table.is_tags and allow_new):
@@ -368,28 +363,24 @@ class TargetCodec:
                 raise ValueError(f"`{table}` has a column {name!r}, but more than one column has this name. {advice}")
         return [names.index(name) for name in columns]
 
-    def decode(self, codes: np.ndarray, *, index: Any = None, container: str = "default") -> Any:
+    def decode(self, codes: np.ndarray, *, index: Any = None) -> Any:
         """Return codes of shape (n, L) in the user's classes and container.
 
-        By default that is what the table was: an array, of shape (n,) if it had one dimension, or a data frame of the
-        same library with the same names and types, or an array of shape (n,) of lists of tags; with another
-        `container`, a data frame of that library. A pandas data frame gets the row labels `index`. Each value equals
-        the class it stands for.
+        That is what the table was: an array, of shape (n,) if it had one dimension, or a data frame of the same library
+        with the same names and types, or an array of shape (n,) of lists of tags. A pandas data frame gets the row
+        labels `index`. Each value equals the class it stands for.
         """
         codes = np.asarray(codes)
         if codes.size and codes.min() < 0:
             raise ValueError("an unknown code (-1) has no class and cannot be decoded.")
-        if container == "default" and not self.is_frame:
+        if not self.is_frame:
             dtype = self._values.dtype
             values = codes.astype(dtype) if self._are_codes else self._values.take(codes + self._offsets)
             if self.is_tags:
                 return as_tags(values, self.names or [])
             return values[:, 0] if self.is_1d else values
-        library = str(self.library) if container == "default" else container
-        # Column types cannot be carried over to another library.
-        dtypes = self.dtypes if library == self.library and self.dtypes else [None] * len(self.classes)
-        names = named_labels(self.names, len(self.classes))
-        return _frames.make_frame(library, names, self.classes, dtypes, codes.astype(np.int64).T, index)
+        names, dtypes = named_labels(self.names, len(self.classes)), self.dtypes or [None] * len(self.classes)
+        return _frames.make_frame(str(self.library), names, self.classes, dtypes, codes.astype(np.int64).T, index)
 
     def decode_array(self, codes: np.ndarray) -> np.ndarray:
         """Return codes of shape (..., L) as an array of classes of the same shape, None where a code is unknown."""

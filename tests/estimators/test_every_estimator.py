@@ -211,8 +211,6 @@ def test_unknown_labels_in_training(bridges, kind):
     codes = np.column_stack([np.unique(Y[name], return_inverse=True)[1] for name in Y])
     model = clone(KINDS[kind]).fit(X, np.where(holes, np.nan, codes))
     assert [classes.tolist() for classes in model.classes_] == [[0, 1, 2], [0, 1], [0, 1, 2, 3]]
-    marked = clone(KINDS[kind]).set_params(unknown=-1).fit(X, np.where(holes, -1, codes))
-    np.testing.assert_array_equal(marked.predict(X), model.predict(X))
     assert kind == "majority" or model.score(X, codes) > 0.35
 
 
@@ -252,9 +250,7 @@ def test_the_same_seed_gives_the_same_model_for_any_number_of_jobs(binary, kind)
 
 
 @pytest.mark.parametrize("kind", ["chain", "network"])
-def test_verbose_prints_a_line_for_each_link(binary, kind, capsys):
+def test_verbose_prints_what_was_learned(binary, kind, capsys):
     model = clone(KINDS[kind]).set_params(verbose=True).fit(*binary)
-    lines = [line for line in capsys.readouterr().out.splitlines() if "compil" not in line]
-    assert len(lines) == 4
-    assert lines[0].startswith(f"[{type(model).__name__}] link 1 of 4: label")
-    assert {line.split("label ")[1][0] for line in lines} == set("0123")
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "compil" not in line]
+    assert line.startswith(f"[{type(model).__name__}] learned 4 links in ")

@@ -163,9 +163,9 @@ def test_unknown_labels():
     partly = Y.assign(lanes=Y["lanes"].astype("Int64").where(np.arange(len(Y)) % 3 > 0))
     for classifier in (SEEDED, make_pipeline(StandardScaler(), SEEDED)):
         assert table(classifier).fit(X, partly).predict(X)["lanes"].isin([2, 4]).all()
-    marked = Y["lanes"].to_numpy().reshape(-1, 1).repeat(2, axis=1)
-    marked[::3, 0] = -1
-    own = table(ChainClassifier(unknown=-1, random_state=0)).fit(X, marked)
+    marked = Y["lanes"].to_numpy(dtype=float).reshape(-1, 1).repeat(2, axis=1)
+    marked[::3, 0] = np.nan
+    own = table(ChainClassifier(random_state=0)).fit(X, marked)
     assert [classes.tolist() for classes in own.classes_] == [[2, 4], [2, 4]]
     with pytest.raises(ValueError, match="NaN"):
         table(KNeighborsClassifier()).fit(X, partly)

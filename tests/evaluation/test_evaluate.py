@@ -77,7 +77,6 @@ def test_measures_are_those_of_the_metrics_on_the_same_prediction():
             "f1_instance": f1(),
             "f1_micro": f1(average="micro"),
             "f1_macro": f1(average="macro"),
-            "f1_class": metrics.class_f1_score(Y, decision.labels),
             "jaccard": metrics.jaccard_score(Y, decision.labels, negative=[0, 0, "red"]),
             "joint_log_likelihood": model.log_joint(X, Y).mean(),
             "set_calibration_error": metrics.set_calibration_error(np.exp(decision.log_proba), right),

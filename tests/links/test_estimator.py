@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from montechain import ChainClassifier, EpsilonApproximate
@@ -78,16 +77,6 @@ def test_a_seed_the_user_chose_is_kept():
     codes = np.array([[0], [1], [0], [1]], dtype=np.int32)
     link = fit(DecisionTreeClassifier(random_state=7), X, codes, [2], LinkProblem(0, ()), random_state=1)
     assert link.estimator.random_state == 7
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_on_link_is_called_for_each(n_jobs):
-    codes = np.array([[0, 1], [1, 0], [0, 0], [1, 1]], dtype=np.int32)
-    seen = []
-    EstimatorLink(LogisticRegression()).fit_links(
-        X, codes, codes, [2, 2], [LinkProblem(0, ()), LinkProblem(1, (0,))], on_link=seen.append, n_jobs=n_jobs
-    )
-    assert [problem.label for problem in seen] == [0, 1]
 
 
 class NanClassifier(Recorder):

@@ -23,7 +23,6 @@ SHOWN = {
     "exact_match": "exact match",
     "hamming_score": "Hamming score",
     "f1_instance": "F1",
-    "f1_class": "F1 of classes",
     "joint_log_likelihood": "log-likelihood",
     "certified": "certified",
     "fit_seconds": "fit, s",
@@ -126,8 +125,6 @@ def print_scores(title: str, results: pd.DataFrame, caption: str) -> None:
     summary = summarise(results)
     defined = set(summary[summary["status"] != "undefined"]["measure"])
     measures = [measure for measure in SHOWN if measure in defined]
-    if "f1_instance" in measures:  # defined only if all labels are binary, and then the F1 that people expect
-        measures.remove("f1_class")
     rows = [
         [method, *map(_cell, own.set_index("measure").loc[measures].itertuples())]
         for method, own in summary.groupby("method", sort=False)

@@ -37,8 +37,6 @@ class AutoChainClassifier(JointClassifier):
     time_limit : float, default=None
         Seconds that `fit` may take, roughly. The first chain is always learned; other models are added, the most
         useful first, while time remains. None: no limit.
-    unknown : scalar, default=None
-        A value in y that means "this label is not known", besides NaN and None.
     n_jobs : int, default=None
         Threads that learn, and that predict chunks of rows.
     random_state : int, RandomState or None, default=None
@@ -82,14 +80,12 @@ class AutoChainClassifier(JointClassifier):
         loss: Any = "exact_match",
         *,
         time_limit: float | None = None,
-        unknown: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = False,
     ):
         self.loss = loss
         self.time_limit = time_limit
-        self.unknown = unknown
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

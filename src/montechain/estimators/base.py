@@ -61,12 +61,11 @@ class LazyGenerator:
 class MultiTargetClassifier(ClassifierMixin, BaseEstimator):
     """Base class of classifiers that predict several targets at once: their codec, and the container of predictions."""
 
-    unknown: Any
     codec_: TargetCodec
 
     def _learn_classes(self, y: Any, n_rows: int) -> np.ndarray:
         """Learn the classes of the targets, and return the codes of y."""
-        self.codec_, codes = TargetCodec.fit_encode(y, unknown=self.unknown, n_rows=n_rows)
+        self.codec_, codes = TargetCodec.fit_encode(y, n_rows=n_rows)
         self.classes_ = self.codec_.classes[0] if self.codec_.is_1d else self.codec_.classes
         if self.codec_.names is None:
             self.__dict__.pop("target_names_", None)
@@ -84,7 +83,7 @@ class MultiTargetClassifier(ClassifierMixin, BaseEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the exact match: the share of rows in which every known label is predicted right."""
-        return metrics.exact_match(y, self.predict(X), unknown=self.unknown, sample_weight=sample_weight)
+        return metrics.exact_match(y, self.predict(X), sample_weight=sample_weight)
 
     def __sklearn_tags__(self):
         """Return scikit-learn's description of inputs and outputs."""
@@ -354,7 +353,7 @@ class JointClassifier(MultiTargetClassifier):
         except ValueError as error:
             # scikit-learn's own advice on NaN is long, and does not know TableClassifier.
             found = str(error).split("\n")[0] if "contains NaN" in str(error) else str(error)
-            raise ValueError(f"{found}{advice(X, found)}") from error
+            raise ValueError(f"{found}{advice(found)}") from error
 
     def _check_fitted(self) -> None:
         if "classes_" not in vars(self):  # faster than scikit-learn's check, which then says what to do

@@ -47,7 +47,7 @@ class ChainsClassifier(LinkedClassifier):
     ) -> SearchResult:
         """Return the orders that the parameter `order` finds on these rows, and set `search_trace_`."""
         start = tuple(np.random.default_rng(seed).permutation(codes.shape[1]).tolist())
-        with self._compilation():
+        with self._reported("searched orders"):
             evaluator = self.order.evaluator(
                 learner, X, codes, self.codec_.n_classes, parents=self.parents, inference=self.inference,
                 loss=self.loss, classes=self.codec_.classes, names=self.codec_.names, start=start, seed=seed,
@@ -83,15 +83,13 @@ class ChainClassifier(ChainsClassifier):
         "monte_carlo", or a strategy such as ``Beam(width=5)``.
     loss : str, Loss or callable, default="exact_match"
         What "best" means: "exact_match", "hamming", "f1", "jaccard", or ``loss(y, y_hat)``.
-    unknown : scalar, default=None
-        A value in y that means "this label is not known", besides NaN and None.
     n_jobs : int, default=None
         Number of links learned, or chunks of rows predicted, in parallel.
     random_state : int, RandomState or None, default=None
         For the order, for learning, and for strategies that draw: with None, their answers may differ from call to
         call.
     verbose : bool, default=False
-        Print a line for each link learned, and show the progress of an order search.
+        Print what was learned and in what time, and show the progress of an order search.
 
     Attributes
     ----------
@@ -137,10 +135,9 @@ class ChainClassifier(ChainsClassifier):
             order, fixed = check_order(self.order, len(n_classes), names=names, rng=rng)
         weight = options.get("sample_weight")
         chosen, parents = arrange(self.parents, order, codes, n_classes, fixed=fixed, names=names, sample_weight=weight)
-        with self._progress(len(chosen)) as on_link:
+        with self._reported(f"learned {len(chosen)} links"):
             self.chain_ = Chain.learn(
-                learner, X, codes, n_classes, chosen, parents,
-                seed=seed, names=names, n_jobs=self.n_jobs, on_link=on_link, **options,
+                learner, X, codes, n_classes, chosen, parents, seed=seed, names=names, n_jobs=self.n_jobs, **options
             )  # fmt: skip
         self.order_ = np.array(chosen)
         self.parents_ = list(parents)
@@ -179,7 +176,7 @@ class ChainPopulationClassifier(ChainsClassifier):
         Whether each chain learns from rows drawn with replacement.
     inference : str or strategy, default="branch_and_bound"
         How a single chain is searched, if the combination does that.
-    estimator, parents, loss, unknown, n_jobs, random_state, verbose
+    estimator, parents, loss, n_jobs, random_state, verbose
         As in `ChainClassifier`.
 
     Attributes
@@ -225,8 +222,8 @@ class ChainPopulationClassifier(ChainsClassifier):
         problems = [[LinkProblem(label, parents[label]) for label in order] for order, parents in arranged]
         distinct = list(dict.fromkeys(itertools.chain(*problems)))
         together = not self.bootstrap and bool((codes != UNKNOWN).all())
-        with self._progress(len(distinct) if together else sum(map(len, problems))) as on_link:
-            shared: dict[str, Any] = {"names": names, "n_jobs": self.n_jobs, "on_link": on_link}
+        with self._reported(f"learned {len(problems)} chains"):
+            shared: dict[str, Any] = {"names": names, "n_jobs": self.n_jobs}
             if together:  # links shared by several chains are learned once
                 links = learner.fit_links(X, codes, codes, n_classes, distinct, **shared, **options)
                 known = dict(zip(distinct, links, strict=True))

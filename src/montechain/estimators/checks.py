@@ -9,7 +9,6 @@ from operator import is_
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import narwhals as nw
 import numpy as np
 from sklearn import get_config
 from sklearn.pipeline import Pipeline
@@ -17,7 +16,6 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import has_fit_parameter
 
 from montechain._compat import BaseSearchCV
-from montechain._frames import is_frame
 
 
 @contextmanager
@@ -37,20 +35,16 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
         raise
 
 
-def advice(X: Any, message: str) -> str:
+def advice(message: str) -> str:
     """Return what to type instead where X has missing values or text in it."""
     if "NaN" in message:
         return (
             " Use TableClassifier(ChainClassifier()), which fills in missing values, or links that accept them, such "
             "as ChainClassifier(HistGradientBoostingClassifier())."
         )
-    if "could not convert string" not in message:
-        return ""
-    which = ""
-    if is_frame(X):
-        schema = nw.from_native(X, eager_only=True).schema
-        which = f" (columns {[name for name, dtype in schema.items() if not dtype.is_numeric()]})"
-    return f"\n`X` holds text{which}. TableClassifier(ChainClassifier()) takes such tables."
+    if "could not convert string" in message:
+        return "\n`X` holds text. TableClassifier(ChainClassifier()) takes such tables."
+    return ""
 
 
 def is_finite(X: np.ndarray) -> bool:

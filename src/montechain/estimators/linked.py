@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -25,7 +25,6 @@ class LinkedClassifier(JointClassifier):
     estimator: Any = None
     _: KW_ONLY
     loss: Any = "exact_match"
-    unknown: Any = None
     n_jobs: int | None = None
     random_state: Any = None
 
@@ -50,29 +49,18 @@ class LinkedClassifier(JointClassifier):
             options = {**options, "sample_weight": check_sample_weight(options["sample_weight"], X)}
         return options
 
-    def _compilation(self) -> Any:
-        """Watch the compilation of kernels; with `verbose`, print a line if there is any."""
-        return watch_compilation((lambda: print(f"[{type(self).__name__}] {NOTICE}")) if self.verbose else None)
-
     @contextmanager
-    def _progress(self, n_links: int) -> Iterator[Callable[[Any], None]]:
-        """Yield a function to call with each problem whose link is learned: with `verbose`, it prints a line.
+    def _reported(self, step: str) -> Iterator[None]:
+        """With `verbose`, print a line if kernels are compiled, and one with the time that the step took without that."""
 
-        The times shown leave out compilation.
-        """
-        name, names = type(self).__name__, getattr(self, "target_names_", None)
-        started, n_done = time.perf_counter(), 0
-
-        def on_link(problem: Any) -> None:
-            nonlocal n_done
-            n_done += 1
+        def say(text: str) -> None:
             if self.verbose:
-                seconds = time.perf_counter() - started - compilation.seconds
-                label = problem.label if names is None else names[problem.label]
-                print(f"[{name}] link {n_done} of {n_links}: label {label}, {seconds:.1f} s")
+                print(f"[{type(self).__name__}] {text}")
 
-        with self._compilation() as compilation:
-            yield on_link
+        started = time.perf_counter()
+        with watch_compilation(lambda: say(NOTICE)) as compilation:
+            yield
+        say(f"{step} in {time.perf_counter() - started - compilation.seconds:.1f} s")
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where metadata goes: see scikit-learn's guide to metadata routing."""

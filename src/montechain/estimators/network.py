@@ -43,7 +43,7 @@ class DependencyNetworkClassifier(LinkedClassifier):
         What the best label vector is: "hamming" takes the class of each label that was collected most often;
         "exact_match" the vector; "f1", "jaccard" or ``loss(y, y_hat)`` what costs least on average over the vectors
         collected.
-    estimator, unknown, n_jobs, random_state, verbose
+    estimator, n_jobs, random_state, verbose
         As in `ChainClassifier`. All rows use the same uniform numbers, so that a prediction does not depend on the rows
         beside it.
 
@@ -104,10 +104,10 @@ class DependencyNetworkClassifier(LinkedClassifier):
 
     def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
         n_classes = self.codec_.n_classes
-        with self._progress(len(n_classes)) as on_link:
+        with self._reported(f"learned {len(n_classes)} links"):
             self.network_ = DependencyNetwork.learn(
                 self._learner(seed), X, codes, n_classes,
-                seed=seed, names=self.codec_.names, n_jobs=self.n_jobs, on_link=on_link, **options,
+                seed=seed, names=self.codec_.names, n_jobs=self.n_jobs, **options,
             )  # fmt: skip
 
     def _model(self) -> JointModel:

@@ -33,7 +33,7 @@ class StackedMixtureClassifier(JointClassifier, BaseComposition):
         Classifiers of this library that have `log_joint`.
     cv : int or splitter, default=5
         How rows are held out.
-    loss, unknown, n_jobs, random_state
+    loss, n_jobs, random_state
         As in `ChainClassifier`.
 
     Attributes
@@ -60,7 +60,6 @@ class StackedMixtureClassifier(JointClassifier, BaseComposition):
     _: KW_ONLY
     cv: Any = 5
     loss: Any = "exact_match"
-    unknown: Any = None
     n_jobs: int | None = None
     random_state: Any = None
 

@@ -158,7 +158,7 @@ class TableClassifier(MultiTargetClassifier):
             frames = [_as_pandas(table) for table in tables]
             tags = expand_tags(pd.concat(frames, ignore_index=True), list(self.tags_), self.separator)[1]
             tables = [expand_tags(frame, list(tags), self.separator, tags)[0] for frame in frames]
-        return metrics.exact_match(*tables, unknown=self.unknown, sample_weight=sample_weight)
+        return metrics.exact_match(*tables, sample_weight=sample_weight)
 
     @available_if(_classifier_has("decide"))
     def decide(self, X: Any, *, given: Any = None) -> Decision:
@@ -186,11 +186,6 @@ class TableClassifier(MultiTargetClassifier):
     sample = _ask_classifier("sample")
 
     # -- helpers ------------------------------------------------------------------------------
-
-    @property
-    def unknown(self) -> Any:
-        """The value in y that means "this label is not known", if the classifier has one."""
-        return getattr(innermost(self.classifier), "unknown", None)
 
     def _learn_tags(self, y: Any) -> Any:
         """Learn the tags of the columns in `tags`, and return y with a column for each."""
@@ -254,11 +249,11 @@ class TableClassifier(MultiTargetClassifier):
         else:
             codes = np.asarray(labels.toarray() if sp.issparse(labels) else labels)
             codes = codes.reshape(len(codes), -1).astype(np.int64)
-        if self.tags_:
-            frame = self.codec_.decode(codes, index=getattr(X, "index", None), container="pandas")
-            joined = self.join_tags(frame)
-            return import_library("polars").DataFrame(joined.to_dict("list")) if self._is_polars else joined
-        return self._decode(codes, X)
+        found = self._decode(codes, X)
+        if not self.tags_:
+            return found
+        joined = self.join_tags(found)
+        return import_library("polars").DataFrame(joined.to_dict("list")) if self._is_polars else joined
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where metadata goes: see scikit-learn's guide to metadata routing."""

@@ -84,7 +84,7 @@ class LabelPowersetClassifier(SeenVectorsClassifier, LinkedClassifier):
         What learns the multi-class problem. None and "logistic": multinomial logistic regression. "svm" or `SVMLink()`:
         a machine for each pair of vectors, as in the paper; above 64 vectors, one for each vector against the rest,
         with less reliable probabilities. Any other scikit-learn classifier must have `predict_proba`.
-    loss, unknown, n_jobs, random_state
+    loss, n_jobs, random_state
         As in `ChainClassifier`.
 
     Attributes
@@ -158,7 +158,7 @@ class ClusteringForestClassifier(SeenVectorsClassifier):
         Minimum number of rows in a leaf.
     n_jobs : int, default=None
         Number of trees grown, or chunks of rows predicted, in parallel.
-    loss, unknown, random_state
+    loss, random_state
         As in `ChainClassifier`, but for Hamming loss by default.
 
     Attributes
@@ -196,7 +196,6 @@ class ClusteringForestClassifier(SeenVectorsClassifier):
     max_depth: int | None = None
     min_samples_leaf: int | float = 1
     loss: Any = "hamming"
-    unknown: Any = None
     n_jobs: int | None = None
     random_state: Any = None
 
@@ -239,8 +238,8 @@ class MajorityClassifier(SeenVectorsClassifier):
     ----------
     loss : str, Loss or callable, default="exact_match"
         "exact_match" predicts the most common label vector, "hamming" the most common class of each label.
-    unknown, random_state
-        As in `ChainClassifier`. `random_state` is used by `sample`, and for labels that are unknown in training.
+    random_state : int, RandomState or None, default=None
+        Used by `sample`, and for labels that are unknown in training.
 
     Attributes
     ----------
@@ -262,7 +261,6 @@ class MajorityClassifier(SeenVectorsClassifier):
 
     loss: Any = "exact_match"
     _: KW_ONLY
-    unknown: Any = None
     random_state: Any = None
 
     def _takes(self) -> tuple[bool, bool]:

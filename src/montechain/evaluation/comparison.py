@@ -44,7 +44,6 @@ MEASURES: dict[str, Measure] = {
     "f1_instance": Measure("F1 of the relevant labels, mean over rows", "f1_instance"),
     "f1_micro": Measure("F1 of the relevant labels, over all cells", "f1_micro"),
     "f1_macro": Measure("F1 of the relevant labels, mean over labels", "f1_macro"),
-    "f1_class": Measure("F1 of each class, mean over the classes of a label, then over labels", "f1_class"),
     "jaccard": Measure("Jaccard index of the relevant labels, mean over rows", "jaccard"),
     "joint_log_likelihood": Measure("mean log p(true label vector | x)", "joint_log_loss"),
     "set_calibration_error": Measure(
@@ -111,7 +110,6 @@ def _cached(model: Any, answer: Any, test: Dataset) -> SimpleNamespace:
     inner = getattr(model, "classifier_", model)
     found = SimpleNamespace(
         predict=lambda X: getattr(answer, "labels", answer),
-        unknown=getattr(inner, "unknown", None),
         loss=getattr(inner, "loss", None),
         classes_=[factorise(np.array([*own, None], dtype=object)[:-1])[0] for own in test.classes],
     )

@@ -65,8 +65,6 @@ class LinkLearner(BaseEstimator, ABC):
         filled: np.ndarray,
         n_classes: Sequence[int],
         problems: Sequence[LinkProblem],
-        *,
-        on_link: Callable[[LinkProblem], None] | None = None,
         **options: Any,
     ) -> list[FittedLink]:
         """Learn all `problems` on the same rows, and return their links in the same order.
@@ -80,8 +78,6 @@ class LinkLearner(BaseEstimator, ABC):
         n_classes : sequence of L ints
             Number of classes of every label, whether or not all occur in these rows.
         problems : sequence of LinkProblem
-        on_link : callable, optional
-            Called with each problem once its link is learned.
         **options
             `sample_weight`, `n_jobs` and the `names` of the labels; others are passed on to the classifier's ``fit`` by
             `EstimatorLink`, and refused by the other learners.
@@ -90,10 +86,7 @@ class LinkLearner(BaseEstimator, ABC):
     def prepared(
         self, X: Any, codes: np.ndarray, filled: np.ndarray, n_classes: Sequence[int], **options: Any
     ) -> Callable[..., list[FittedLink]]:
-        """Return `fit_links` bound to these rows and options, so that repeated calls share the preparation.
-
-        The function takes the problems, and options such as `on_link`.
-        """
+        """Return `fit_links` bound to these rows and options, so that repeated calls share the preparation."""
         return partial(self.fit_links, X, codes, filled, n_classes, **options)
 
     def for_classes(self, classes: Sequence[np.ndarray]) -> LinkLearner:
@@ -106,17 +99,10 @@ class OneByOne(LinkLearner):
 
     _prefer: str | None = None  # joblib's preference for threads or processes
 
-    def fit_links(self, X, codes, filled, n_classes, problems, *, on_link=None, n_jobs=None, names=None, **options):  # noqa: D102
+    def fit_links(self, X, codes, filled, n_classes, problems, *, n_jobs=None, names=None, **options):  # noqa: D102
         names, n_classes = named_labels(names, codes.shape[1]), [int(k) for k in n_classes]
         fit_link = self._link_fitter(X, codes, filled, n_classes, names, **options)
-        parallel = Parallel(n_jobs=n_jobs, prefer=self._prefer, return_as="generator")
-        learned = parallel(delayed(fit_link)(problem) for problem in problems)
-        links = []
-        for problem, link in zip(problems, learned, strict=True):
-            links.append(link)
-            if on_link is not None:
-                on_link(problem)
-        return links
+        return Parallel(n_jobs=n_jobs, prefer=self._prefer)(delayed(fit_link)(problem) for problem in problems)
 
     @abstractmethod
     def _link_fitter(self, X, codes, filled, n_classes, names, **options) -> Callable[[LinkProblem], FittedLink]:

@@ -117,7 +117,7 @@ class LogisticLink(LinkLearner):
             ]
         return learner
 
-    def fit_links(self, X, codes, filled, n_classes, problems, *, on_link=None, initial=None, **options):
+    def fit_links(self, X, codes, filled, n_classes, problems, *, initial=None, **options):
         """Learn all `problems` on the same rows; see `LinkLearner.fit_links`.
 
         The links are learned together; `n_jobs` threads share the work. Their number does not change the result.
@@ -130,7 +130,7 @@ class LogisticLink(LinkLearner):
         """
         parents = sorted(set().union(*(problem.parents for problem in problems)))
         prepared = _Prepared(self, X, codes, filled, n_classes, parents, **options)
-        return prepared.fit_links(problems, on_link=on_link, initial=initial)
+        return prepared.fit_links(problems, initial=initial)
 
     def prepared(self, X, codes, filled, n_classes, **options):
         """Return `fit_links` for these rows, with x and all labels prepared once."""
@@ -173,23 +173,21 @@ class _Prepared:
         self.first_column = np.cumsum(self.n_columns) - self.n_columns
         self.solver = LogisticProblems(X, columns, codes, weight, float(learner.C), learner.parent_C)
 
-    def fit_links(self, problems, *, on_link=None, initial=None) -> list[FittedLink]:
+    def fit_links(self, problems, *, initial=None) -> list[FittedLink]:
         """Learn some links; see `LogisticLink.fit_links`."""
         links: list[Any] = [None] * len(problems)
         to_solve = [q for q, (label, _) in enumerate(problems) if len(self.occurring[label]) > 1]
         if to_solve:
             starts = None if initial is None else [initial[q] for q in to_solve]
-            for q, link in zip(to_solve, self._solve([problems[q] for q in to_solve], on_link, starts), strict=True):
+            for q, link in zip(to_solve, self._solve([problems[q] for q in to_solve], starts), strict=True):
                 links[q] = link
         for q, (label, parents) in enumerate(problems):
             if links[q] is None:
                 constant = smoothed_log_proba(self.counts[label])
                 links[q] = FittedLinearLink.constant(constant, self.n_features, self.n_classes[list(parents)])
-                if on_link is not None:
-                    on_link(problems[q])
         return links
 
-    def _solve(self, problems, on_link, initial) -> Iterator[FittedLink]:
+    def _solve(self, problems, initial) -> Iterator[FittedLink]:
         """Yield the links of labels with at least two classes."""
         labels, columns = [label for label, _ in problems], [self._columns(parents) for _, parents in problems]
         n_classes = [len(self.occurring[label]) for label in labels]
@@ -207,7 +205,6 @@ class _Prepared:
             tol=self.tol,
             max_iter=int(self.learner.max_iter),
             initial=None if initial is None else np.concatenate(list(map(self._start, initial, labels))),
-            on_solved=None if on_link is None else lambda i: on_link(problems[i]),
             n_jobs=self.n_jobs,
         )
         self._warn_of_the_unsolved(solution, labels)

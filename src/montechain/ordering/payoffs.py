@@ -105,8 +105,6 @@ def weighted_total(values: np.ndarray, weight: np.ndarray | None) -> float:
 class Candidate(ClassifierMixin, BaseEstimator):
     """The chain of a candidate order as a fitted classifier, which is what scorers are given."""
 
-    unknown = None
-
     def __init__(self, model: ChainModel, loss: Loss, codec: TargetCodec, seed: int):
         self.model = model
         self.loss = loss

@@ -83,7 +83,7 @@ class Descent:
         self.inverse = np.zeros((n_pairs, shape[0]))
         self.gradient, self.information = np.empty(shape), np.empty(shape[0])
 
-    def run(self, dtype: Any, on_solved: Callable[[int], None] | None = None) -> Descent:
+    def run(self, dtype: Any) -> Descent:
         """Solve all problems; `coefficients`, `norm`, `n_iter` and `converged` are the result.
 
         `dtype` is the precision of margins and of products with the inputs. Another run goes on where the last one
@@ -91,7 +91,7 @@ class Descent:
         """
         n_scores, at_once = len(self.coefficients), self.inputs.scores_at_once(dtype)
         n_together = min(n_scores, max(at_once, self.widths.max()))
-        self.dtype, self.on_solved, self.n_entered = dtype, on_solved, 0
+        self.dtype, self.n_entered = dtype, 0
         self.sample_weight = self.problems.sample_weight.astype(dtype, copy=False)
         self.class_weight = self.problems.class_weight[self.chosen].astype(dtype, copy=False)
         self.margin = np.empty((n_scores, self.inputs.n_rows), dtype=dtype)
@@ -178,9 +178,6 @@ class Descent:
             return slice(None)
         done = self._left[finished]
         self.norm[done], self.converged[done] = norm[finished], solved[finished]
-        if self.on_solved is not None:
-            for q in self.chosen[done].tolist():
-                self.on_solved(q)
         stays = ~finished
         scores, ahead = np.repeat(stays, self._widths), self._ahead[:, stays]
         self._keep(self._left[stays])

@@ -17,7 +17,7 @@ depend on the number of threads, and so neither does the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -115,7 +115,6 @@ class LogisticProblems:
         tol: float = 1e-6,
         max_iter: int = 1000,
         initial: np.ndarray | None = None,
-        on_solved: Callable[[int], None] | None = None,
         n_jobs: int | None = None,
     ) -> Solution:
         """Minimise the objectives of Q problems.
@@ -136,8 +135,6 @@ class LogisticProblems:
         initial : ndarray of shape (W, 1 + D + P), optional
             Coefficients to start from. By default, and for problems whose intercept is NaN, the coefficients are those
             of the centre and the intercepts those of the class frequencies.
-        on_solved : callable, optional
-            Called with the number of each problem as it is solved; by any of the threads.
         """
         n_problems, widths = len(target_row), np.array([1 if k == 2 else k for k in n_classes], dtype=np.int64)
         if class_weight is None:
@@ -167,7 +164,7 @@ class LogisticProblems:
             found = Descent(*options, coefficients[scores], tol, max_iter)
             if single_first and not np.isfinite(found.run(np.float32).coefficients).all():
                 found = Descent(*options, coefficients[scores], tol, max_iter)
-            found.run(np.float64, on_solved)
+            found.run(np.float64)
             coefficients[scores], n_iter[chosen] = found.coefficients, found.n_iter
             gradient[chosen], converged[chosen] = found.norm, found.converged
 
