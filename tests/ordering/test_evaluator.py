@@ -181,7 +181,6 @@ def test_the_loss_decides_what_is_predicted():
 def test_link_payoffs_sum_up_to_the_log_likelihood(learner):
     evaluator = evaluator_of(learner, payoff="J_EM_prod", on="truth", validation=KFold(2))
     order = (2, 0, 3, 1)
-    evaluator.prefetch([order])
     total = sum(evaluator.link_payoffs([(label, frozenset(order[:k])) for k, label in enumerate(order)]))
     np.testing.assert_allclose(total, evaluator.payoff(order), rtol=1e-9)
     assert evaluator.n_links_fitted == 2 * 4
@@ -210,7 +209,8 @@ def test_parents_of_other_kinds():
     with pytest.raises(ValueError, match="built link by link"):
         tree.link_payoffs([(0, frozenset())])
     two = evaluator_of(parents=2)
-    two.prefetch(itertools.permutations(range(4)))
+    for order in itertools.permutations(range(4)):
+        two.payoff(order)
     assert two.n_links_fitted < 32 == 4 * 2**3
     assert two.distinct((0, 1, 2, 3)) == arrange(2, (0, 1, 2, 3), *data()[1:])[1]
     graph = evaluator_of(parents={0: [3]})

@@ -145,21 +145,19 @@ def test_a_search_with_cached_links_is_one_that_fits_everything_anew(
 
 
 def test_algorithm_1_returns_where_it_ends():
-    result, evaluator = run(OrderSearch(n_iterations=30, record=["J_EM_prod", "exact_match"]))
+    result, evaluator = run(OrderSearch(n_iterations=30))
     trace = pd.DataFrame(result.trace)
     assert set(trace) == {
         *("restart", "iteration", "order", "payoff", "candidate", "candidate_payoff", "accepted", "n_links_fitted"),
-        *("seconds", "J_EM", "J_EM_prod", "exact_match"),
+        "seconds",
     }
     assert (result.orders, result.payoffs) == ([trace["order"].iloc[-1]], [trace["payoff"].iloc[-1]])
     assert trace["iteration"].tolist() == list(range(31))
     assert trace["payoff"].is_monotonic_increasing
     assert trace["seconds"].is_monotonic_increasing
-    assert (trace["J_EM"] == trace["payoff"]).all()
     assert trace["n_links_fitted"].iloc[[0, -1]].tolist() == [6, evaluator.n_links_fitted]
     for before, row in pairwise(result.trace):
         assert row["accepted"] == (row["candidate_payoff"] > before["payoff"] * (1 + 2e-5))
-        assert row["exact_match"] == evaluator.payoffs(row["order"])["exact_match"]
 
 
 def test_algorithm_2_keeps_the_best_of_the_orders_it_stood_at():
@@ -197,31 +195,6 @@ def test_results_do_not_depend_on_the_number_of_jobs(n_labels, warm_start):
         result, _ = run(order_search, n_labels, n_jobs=n_jobs, inference="greedy", warm_start=warm_start)
         found.append((result.orders, result.payoffs, [row["candidate_payoff"] for row in result.trace]))
     assert found[0] == found[1] == found[2]
-
-
-def test_an_interrupt_while_links_are_fitted_keeps_the_best_so_far():
-    class Slow(LogisticLink):
-        def prepared(self, *args, **options):
-            fit_links = super().prepared(*args, **options)
-
-            def fit_some(problems, **own):
-                nonlocal n_calls
-                n_calls += 1
-                if n_calls == 8:
-                    raise KeyboardInterrupt
-                return fit_links(problems, **own)
-
-            return fit_some
-
-    n_calls = 0
-    with pytest.warns(UserWarning, match=r"interrupted after \d+ of 31 steps"):
-        result, evaluator = run(OrderSearch(n_iterations=30), learner=Slow())
-    assert 7 <= len(result.trace) < 31  # a step may need no new link
-    assert result.payoffs[0] == max(row["payoff"] for row in result.trace)
-    assert evaluator.payoff(result.orders[0]) == result.payoffs[0]  # the evaluator can still be used
-    n_calls = 7
-    with pytest.raises(KeyboardInterrupt):
-        run(OrderSearch(n_iterations=30), learner=Slow())
 
 
 # OrderSearch without data

@@ -46,7 +46,8 @@ class SVMLink(OneByOne):
     of classes, and the score of a class is the mean of its scores against the others; above 64 classes, there is a
     machine for each class against the rest. The probabilities are proportional to ``exp(slope * score + offset)``, with
     one slope and an offset for each class, fitted to the training rows. (Weka fits a logistic model to each machine and
-    joins them by pairwise coupling, which is not linear in x and the parents. On Solar Flare, Bridges and Music it was no more accurate.)
+    joins them by pairwise coupling, which is not linear in x and the parents; on Solar Flare, Bridges and Music it was
+    not more accurate.)
 
     The probabilities tend to be overconfident, because the logistic model sees the rows that the machine was trained
     on. If the scores separate the classes, the ridge keeps the log-odds finite. If a class is so rare that the best

@@ -30,8 +30,6 @@ ACCURACY = 2e-5
 LINK_TOLERANCE = 0.05
 """Tolerance of logistic links (`LogisticLink.tol`), relative to the accuracy of payoffs. With links learned to 1e-6,
 payoffs were off by 4e-6 on Yeast and by 1.1e-5 on Enron; with 1e-5, by 6e-5 and 1.6e-4."""
-BATCH = 128
-"""Number of prefetched links that are fitted together."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +53,10 @@ class OrderEvaluator:
     ----------
     learner, X, codes, n_classes
         As in `Chain.learn`. Unknown parents are filled once for all orders, by draws from a chain in the order `start`.
-    payoff, on, record, validation
+    payoff, on, validation
         How orders are judged, as in `OrderSearch`. Payoffs are summed over folds; scores are averaged.
+    record : sequence of str or callable, default=()
+        Other payoffs that `payoffs` returns.
     parents, inference, loss
         The chain, and how the predicted labels are found, as in `ChainClassifier`.
     classes, names : sequences, optional
@@ -187,15 +187,6 @@ class OrderEvaluator:
                 log_proba = link.log_proba(fold.X, fold.filled[:, list(parents)])[known, fold.codes[known, label]]
                 totals[i] += weighted_total(log_proba, None if fold.weight is None else fold.weight[known])
         return totals
-
-    def prefetch(self, orders: Iterable[Order]) -> None:
-        """Fit the links of several orders together, those with few parents first."""
-        graphs = {self.arranged(order)[1] for order in orders}
-        found = {LinkProblem(label, parents) for graph in graphs for label, parents in enumerate(graph)}
-        problems = sorted(found, key=lambda problem: (len(problem.parents), problem))
-        for fold in self._folds:
-            for start in range(0, len(problems), BATCH):
-                fold.cache.links(problems[start : start + BATCH])
 
     def distinct(self, order: Order) -> Hashable:
         """Return a key that two orders share if and only if their chains are the same: the parents of each label."""

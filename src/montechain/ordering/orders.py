@@ -21,7 +21,7 @@ ALLOWED = (
     "None (as the labels stand in y), 'random', a permutation of the labels such as [2, 0, 1], or a search such as "
     "OrderSearch(n_iterations=50)"
 )
-EVALUATION = ("payoff", "on", "record", "validation")
+EVALUATION = ("payoff", "on", "validation")
 """Parameters that say how orders are judged; a finder may have only some of them."""
 FEW_LABELS = 8
 """Maximum number of labels whose orders are all scored."""
@@ -159,7 +159,6 @@ class AllOrders(OrderFinder):
             n_orders = math.factorial(n_labels)
             raise ValueError(f"AllOrders() would score {n_orders} orders of {n_labels} labels. Try OrderSearch().")
         orders = list(permutations(range(n_labels)))
-        evaluator.prefetch(orders)
         payoffs = {order: evaluator.payoff(order) for order in orders}
         trace = [_row(t, order, payoffs[order], evaluator) for t, order in enumerate(orders)]
         return SearchResult.best_of(payoffs, keep, trace, logarithmic=evaluator.is_logarithmic)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from itertools import count, islice
 from numbers import Integral
@@ -101,8 +100,6 @@ class OrderSearch(OrderFinder):
         How many searches to run, all but the first from random orders. The best orders of all of them are kept.
     pool : {"visited", "evaluated"}, default="visited"
         Which orders may be kept: those that the search visited, or also rejected candidates and the start.
-    record : sequence of str or callable, default=()
-        More payoffs for the trace.
 
     References
     ----------
@@ -128,42 +125,29 @@ class OrderSearch(OrderFinder):
     validation: Any = 1 / 3
     n_restarts: int = 1
     pool: str = "visited"
-    record: Sequence[Any] = ()
 
     def find(self, evaluator: Any, *, start: Order, rng: np.random.Generator, verbose: bool = False) -> SearchResult:
         """Return the best orders found.
 
         The trace has the columns restart, iteration, order, payoff (both after the iteration), candidate,
-        candidate_payoff, accepted, n_links_fitted and seconds (both since the restart began), and the payoffs in
-        `record`. `verbose` prints the progress and the best payoff, in ten lines. An interrupt (Ctrl-C) ends the search
-        early, with a warning.
+        candidate_payoff, accepted, n_links_fitted and seconds (both since the restart began). `verbose` prints the
+        progress and the best payoff, in ten lines.
         """
         proposal, n_steps, best = self._check(), self.n_restarts * (self.n_iterations + 1), -math.inf
         rule = {"accept_ties": self.keep > 1, "tolerance": evaluator.tolerance}
         trace: list[dict[str, Any]] = []
-        try:
-            for restart, generator in enumerate(rng.spawn(self.n_restarts)):
-                first = start if restart == 0 else tuple(generator.permutation(evaluator.n_labels).tolist())
-                began, n_before = time.perf_counter(), evaluator.n_links_fitted
-                steps = search(evaluator.payoff, first, proposal, generator, **rule)
-                for step in islice(steps, self.n_iterations + 1):
-                    row = {"restart": restart, **step._asdict()}
-                    if self.record:
-                        row = {**evaluator.payoffs(step.order), **row}
-                    row["n_links_fitted"] = evaluator.n_links_fitted - n_before
-                    row["seconds"] = time.perf_counter() - began
-                    trace.append(row)
-                    n_done, best = len(trace), max(best, comparable(step.payoff))
-                    if verbose and n_done * N_LINES // n_steps > (n_done - 1) * N_LINES // n_steps:
-                        print(f"order search: {n_done} of {n_steps}, payoff {best:.6g}", file=sys.stderr, flush=True)
-        except KeyboardInterrupt:
-            if not trace:
-                raise
-            warnings.warn(
-                f"the search was interrupted after {len(trace)} of {n_steps} steps: the best of the orders found by "
-                "then is kept.",
-                stacklevel=2,
-            )
+        for restart, generator in enumerate(rng.spawn(self.n_restarts)):
+            first = start if restart == 0 else tuple(generator.permutation(evaluator.n_labels).tolist())
+            began, n_before = time.perf_counter(), evaluator.n_links_fitted
+            steps = search(evaluator.payoff, first, proposal, generator, **rule)
+            for step in islice(steps, self.n_iterations + 1):
+                row = {"restart": restart, **step._asdict()}
+                row["n_links_fitted"] = evaluator.n_links_fitted - n_before
+                row["seconds"] = time.perf_counter() - began
+                trace.append(row)
+                n_done, best = len(trace), max(best, comparable(step.payoff))
+                if verbose and n_done * N_LINES // n_steps > (n_done - 1) * N_LINES // n_steps:
+                    print(f"order search: {n_done} of {n_steps}, payoff {best:.6g}", file=sys.stderr, flush=True)
         # Of orders that are the same chain, the earliest.
         pool: dict[Any, tuple[Order, float]] = {}
         last = {row["restart"]: row["iteration"] for row in trace}
