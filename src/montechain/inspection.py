@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 from montechain.chain import Chain
 from montechain.estimators.checks import learned_classifier
 from montechain.links.linear import FittedLinearLink
-from montechain.links.pairwise import FittedPairwiseLink
 from montechain.targets import named_labels, plain
 
 __all__ = ["inspect_model", "label_dependencies"]
@@ -142,26 +140,18 @@ def _chains(model: Any) -> Iterator[tuple[float, Chain]]:
 def _effects(chain: Chain) -> Iterator[tuple[int, int, np.ndarray]]:
     """Yield (parent, label, log-odds of shape (classes of the parent, classes of the label))."""
     for position, link in enumerate(chain.links):
-        if not isinstance(link, FittedLinearLink | FittedPairwiseLink) or link.n_classes < 2:
+        if not isinstance(link, FittedLinearLink) or link.n_classes < 2:
             continue
-        linear = link.odds if isinstance(link, FittedPairwiseLink) else link
-        for parent, scores in zip(chain.parents[position], linear.parent_effects, strict=True):
+        for parent, scores in zip(chain.parents[position], link.parent_effects, strict=True):
             if len(scores) < 2:
                 continue
-            of_classes = _log_odds(scores, link)
+            of_classes = _log_odds(scores, link.n_classes)
             others = (of_classes.sum(axis=0) - of_classes) / (len(scores) - 1)
             yield chain.order[parent], chain.order[position], of_classes - others
 
 
-def _log_odds(scores: np.ndarray, link: FittedLinearLink | FittedPairwiseLink) -> np.ndarray:
+def _log_odds(scores: np.ndarray, n_classes: int) -> np.ndarray:
     """Return what the scores of a link mean for the log-odds of each class against the others."""
-    n_classes = link.n_classes
-    if isinstance(link, FittedPairwiseLink):
-        result = np.zeros((len(scores), n_classes))
-        for pair, (a, b) in enumerate(combinations(range(n_classes), 2)):
-            result[:, a] += scores[:, pair]
-            result[:, b] -= scores[:, pair]
-        return result / (n_classes - 1)
     if scores.shape[1] == 1:
         return np.column_stack([-scores[:, 0], scores[:, 0]])
     # Against the mean of the other classes' scores.

@@ -21,7 +21,7 @@ from montechain.joint import JointModel
 from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem, check_links
 from montechain.links.linear import FittedLinearLink, LinearScorer
 from montechain.losses import Hamming
-from montechain.prefix_tree import ChainBase, PrefixTree, draw_classes, no_knowledge
+from montechain.prefix_tree import PrefixTree, draw_classes, no_knowledge
 from montechain.targets import CODE
 
 
@@ -129,7 +129,7 @@ class DependencyNetwork(JointModel):
         known = np.full((n_rows, self.n_labels), UNKNOWN, dtype=CODE) if given is None else given
         free = [np.flatnonzero(known[:, k] == UNKNOWN) for k in range(self.n_labels)]
         # From sweep to sweep most rows meet label vectors that they have met before: a tree caches what links answered.
-        trees = [PrefixTree(_Conditional(self, k), X) for k in range(self.n_labels)]
+        trees = [PrefixTree(self._conditional(k), X) for k in range(self.n_labels)]
         state = np.maximum(known, 0).astype(CODE)
         labels = np.empty((n_rows, n_collected, self.n_labels), dtype=CODE)
         for sweep in range(n_sweeps):
@@ -186,26 +186,16 @@ class DependencyNetwork(JointModel):
 
     log_evidence = most_probable = top_k = log_joint
 
+    def _conditional(self, label: int) -> Chain:
+        """Return a chain whose last link is that of a label, after all other labels; only that link is used."""
+        order = (*_all_but(label, self.n_labels), label)
+        parents = [*([()] * (self.n_labels - 1)), range(self.n_labels - 1)]
+        return Chain(order, parents, [self.links[j] for j in order])
+
     def _collect(self, X: Any, given: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
         # All rows share one table of draws, so that a prediction does not depend on the rows beside it.
         uniforms = rng.random((1, self.n_before + self.n_collected, self.n_labels))
         return self.gibbs(X, uniforms, self.n_collected, given=given)
-
-
-class _Conditional(ChainBase):
-    """One link of a network as the last position of a chain, after all other labels."""
-
-    def __init__(self, network: DependencyNetwork, label: int):
-        self.link, self.label = network.links[label], label
-        others = _all_but(label, network.n_labels)
-        self.n_classes = (*(network.n_classes[j] for j in others), self.link.n_classes)
-        self.parents = (*(() for _ in others), tuple(range(len(others))))
-
-    def label_at(self, k: int) -> int:
-        return self.label
-
-    def conditional(self, X: Any, prefix: np.ndarray) -> np.ndarray:
-        return self.link.log_proba(X, prefix)
 
 
 def _all_but(label: int, n_labels: int) -> tuple[int, ...]:

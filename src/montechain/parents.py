@@ -14,8 +14,8 @@ from montechain._messages import nearest
 
 NAMES = ("all", "none", "tree")
 ALLOWED = (
-    "Allowed are 'all', 'none', 'tree', an integer k (the k most informative earlier labels) or an explicit graph: a "
-    "mapping such as {2: [0, 1]}, or one sequence of parents per label."
+    "Allowed are 'all', 'none', 'tree', an integer k (the k most informative earlier labels) or an explicit graph as a "
+    "mapping such as {2: [0, 1]}."
 )
 Graph = tuple[tuple[int, ...], ...]
 """For each label, the labels that are its parents, in ascending order."""
@@ -36,12 +36,12 @@ def arrange(
 
     Parameters
     ----------
-    parents : {"all", "none", "tree"}, int, mapping or sequence of sequences
+    parents : {"all", "none", "tree"}, int or mapping
         ``"all"``: every earlier label. ``"none"``: no label, so that labels are independent given x.
         ``"tree"``: the maximum spanning tree of the pairwise mutual information of the labels,
         directed away from the first label of `order`. An integer k: the k earlier labels with the
         largest mutual information. Else an explicit directed acyclic graph: ``{label: its parents}``
-        (labels left out have none), or one sequence of parents per label.
+        (labels left out have none).
     order : sequence of int
         A permutation of the labels. A tree or graph may need a different order: then labels are taken
         from the front of `order` as soon as all of their parents have been taken.
@@ -175,15 +175,8 @@ def _explicit(parents: Any, n_labels: int, names: Sequence[Any] | None) -> Graph
         known = "" if names is None else f" or one of the names {list(position)}"
         raise ValueError(f"`parents` names the label {label!r}: allowed are 0 to {n_labels - 1}{known}.")
 
-    if not isinstance(parents, Mapping | Sequence):
-        raise TypeError(f"`parents` is of type {type(parents).__name__}. {ALLOWED}")
     if not isinstance(parents, Mapping):
-        if len(parents) != n_labels:
-            raise ValueError(
-                f"`parents` has {len(parents)} entries for {n_labels} labels: give one sequence of parents for each "
-                "label, or a mapping {label: parents} with those that have any."
-            )
-        parents = dict(enumerate(parents))
+        raise TypeError(f"`parents` is of type {type(parents).__name__}. {ALLOWED}")
     graph: list[tuple[int, ...]] = [()] * n_labels
     for label, above in parents.items():
         if isinstance(above, str) or not isinstance(above, Iterable):

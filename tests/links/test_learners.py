@@ -12,7 +12,6 @@ from link_problems import N_CLASSES, PROBLEMS, make_data
 from montechain.links.base import LinkProblem
 from montechain.links.linear import FittedLinearLink
 from montechain.links.logistic import LogisticLink
-from montechain.links.pairwise import FittedPairwiseLink
 from montechain.links.svm import SVMLink
 
 # A learner at its highest accuracy, and the error allowed in its probabilities.
@@ -29,7 +28,7 @@ def assert_alike(links, expected, X, codes, atol, problems=PROBLEMS):
     """Compare probabilities, and that all links are linear ones."""
     assert len(links) == len(expected) == len(problems)
     for problem, link, other in zip(problems, links, expected, strict=True):
-        assert isinstance(link, FittedLinearLink | FittedPairwiseLink)
+        assert isinstance(link, FittedLinearLink)
         parents = codes[:, list(problem.parents)]
         found, wanted = np.exp(link.log_proba(X, parents)), np.exp(other.log_proba(X, parents))
         np.testing.assert_allclose(found, wanted, atol=atol)

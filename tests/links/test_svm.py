@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
+from scipy.optimize import minimize
+from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from link_problems import N_CLASSES, PROBLEMS, make_data
+from montechain.links import svm
 from montechain.links.base import LinkProblem
-from montechain.links.pairwise import FittedPairwiseLink
-from montechain.links.svm import SVMLink, fit_sigmoid
+from montechain.links.svm import OFFSET_RIDGE, SVMLink, fit_softmax
 from reference.solver import inputs
 
 
@@ -24,24 +28,21 @@ def scaled_inputs(X, codes, problem, rows):
     return (Z - low) / np.where(high > low, high - low, np.inf)
 
 
-def expected_log_odds(Z, rows, is_positive, weight=None):
-    """Return the log-odds of all rows: SVC on the chosen rows, then a logistic model on its scores there."""
-    weight = np.ones(len(rows)) if weight is None else weight
-    machine = SVC(kernel="linear", C=1.0, tol=1e-7).fit(Z[rows], is_positive, sample_weight=weight)
-    scores = machine.decision_function(Z)
-    if scores[rows].std() < 1e-5:
-        # The best machine gives all rows the same score: then only the frequency is left.
-        return np.full(len(Z), np.log(weight[is_positive].sum() / weight[~is_positive].sum()))
-    slope, offset = fit_sigmoid(scores[rows], is_positive, weight)
-    return slope * scores + offset
+def machine_scores(Z, rows, is_positive, weight):
+    """Return the scores of all rows by `SVC` on the chosen rows; zeros if the best machine has equal scores."""
+    scores = SVC(kernel="linear", C=1.0, tol=1e-7).fit(Z[rows], is_positive, sample_weight=weight).decision_function(Z)
+    return np.zeros(len(Z)) if scores[rows].std() < 1e-5 else scores
 
 
-def link_scores(link, X, parent_codes):
-    return getattr(link, "odds", link).scores(X, parent_codes)
+def fit_sigmoid(scores, is_positive, weight):
+    """Return slope and offset of the log-odds."""
+    targets = weight[:, None] * np.column_stack([~is_positive, is_positive])
+    slope, offsets = fit_softmax(0.5 * np.column_stack([-scores, scores]), targets)
+    return slope, offsets[1] - offsets[0]
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_log_odds_are_those_of_svc_and_a_logistic_model(data, weighted):
+def test_probabilities_are_those_of_svc_and_a_logistic_model(data, weighted):
     X, codes = data
     weight = np.random.default_rng(5).uniform(0.3, 2.0, len(X)) if weighted else np.ones(len(X))
     links = SVMLink(tol=1e-6).fit_links(
@@ -53,17 +54,55 @@ def test_log_odds_are_those_of_svc_and_a_logistic_model(data, weighted):
             continue
         own, everything = codes[:, problem.label], np.arange(len(X))
         Z = scaled_inputs(X, codes, problem, everything)
-        found = link_scores(link, X, codes[:, list(problem.parents)])
+        found = link.log_proba(X, codes[:, list(problem.parents)])
         if n_classes == 2:
-            np.testing.assert_allclose(found[:, 0], expected_log_odds(Z, everything, own == 1, weight), atol=1e-3)
+            scores = machine_scores(Z, everything, own == 1, weight)
+            slope, offset = fit_sigmoid(scores, own == 1, weight)
+            np.testing.assert_allclose(found[:, 1] - found[:, 0], slope * scores + offset, atol=1e-3)
             continue
-        assert isinstance(link, FittedPairwiseLink)
-        pairs = [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
-        for w, (i, j) in enumerate(pairs):
+        scores = np.zeros((len(X), n_classes))
+        for i, j in combinations(range(n_classes), 2):
             rows = np.flatnonzero((own == i) | (own == j))
-            expected = expected_log_odds(Z, rows, own[rows] == i, weight[rows])
-            np.testing.assert_allclose(found[:, w], expected, atol=1e-3)
-            assert link.pair_weight[w] == pytest.approx(weight[rows].sum())
+            of_pair = machine_scores(Z, rows, own[rows] == i, weight[rows])
+            scores[:, i] += of_pair / n_classes
+            scores[:, j] -= of_pair / n_classes
+        slope, offsets = fit_softmax(
+            scores, weight[:, None] * (own[:, None] == np.arange(n_classes)), offset_ridge=OFFSET_RIDGE
+        )
+        np.testing.assert_allclose(found, log_softmax(slope * scores + offsets, axis=1), atol=1e-3)
+
+
+@pytest.mark.parametrize("n_classes", [3, 5])
+@pytest.mark.parametrize("offset_ridge", [0.0, 1.0])
+def test_softmax_is_the_best_slope_and_offsets(n_classes, offset_ridge):
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(300, n_classes)) * 2.0 + rng.normal(size=n_classes)
+    chosen = (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
+    targets = rng.uniform(0.5, 1.5, (300, 1)) * (chosen[:, None] == np.arange(n_classes))
+    slope, offsets = fit_softmax(scores, targets, offset_ridge=offset_ridge)
+    centre = targets.sum(axis=1) @ scores / targets.sum()
+
+    def objective(position):
+        logits = position[0] * (scores - centre) + position[1:]
+        return 0.5 * offset_ridge * (position[1:] ** 2).sum() - (targets * log_softmax(logits, axis=1)).sum()
+
+    best = minimize(objective, np.zeros(1 + n_classes), tol=1e-9)
+    assert slope == pytest.approx(best.x[0], abs=1e-4)
+    assert objective(np.append(slope, offsets + slope * centre)) <= best.fun + 1e-6
+
+
+def test_more_classes_than_machines_in_pairs(monkeypatch, data):
+    X, codes = data
+    (paired,) = SVMLink().fit_links(X, codes, codes, N_CLASSES, [LinkProblem(1, (0,))])
+    monkeypatch.setattr(svm, "MAX_PAIRED", 2)
+    (against_rest,) = SVMLink().fit_links(X, codes, codes, N_CLASSES, [LinkProblem(1, (0,))])
+    own = codes[:, 1]
+    Z = scaled_inputs(X, codes, LinkProblem(1, (0,)), np.arange(len(X)))
+    scores = np.column_stack([machine_scores(Z, np.arange(len(X)), own == i, np.ones(len(X))) for i in range(3)])
+    slope, offsets = fit_softmax(scores, 1.0 * (own[:, None] == np.arange(3)), offset_ridge=OFFSET_RIDGE)
+    found = against_rest.log_proba(X, codes[:, [0]])
+    np.testing.assert_allclose(found, log_softmax(slope * scores + offsets, axis=1), atol=0.02)
+    assert not np.allclose(found, paired.log_proba(X, codes[:, [0]]), atol=0.02)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -101,7 +140,7 @@ def test_constant_columns_have_no_effect(data):
     X, codes = data
     X = np.column_stack([X, np.full(len(X), 7.0)])
     links = SVMLink().fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
-    assert all((getattr(link, "odds", link).coef[4] == 0.0).all() for link in links)
+    assert all((link.coef[4] == 0.0).all() for link in links)
 
 
 def test_sigmoid_is_an_unpenalised_logistic_regression():

@@ -14,8 +14,7 @@ from montechain.chain import Chain
 from montechain.estimators.base import JointClassifier
 from montechain.estimators.linked import LinkedClassifier
 from montechain.label_forest import LabelForest
-from montechain.links import FittedLinearLink, FittedLink, LinkLearner, LinkProblem, LogisticLink, SVMLink
-from montechain.links.pairwise import FittedOneVersusRestLink
+from montechain.links import LinkLearner, LinkProblem, LogisticLink
 from montechain.seen_vectors import (
     ForestModel,
     FrequencyModel,
@@ -29,9 +28,6 @@ from montechain.targets import CODE, UNKNOWN
 TOLERANCE = 1e-4
 """Tolerance of the default learner, as in scikit-learn. With hundreds of vectors of a few rows each, a more exact
 solution takes long and adds nothing."""
-MAX_PAIRED = 64
-"""Maximum number of vectors for which an `SVMLink` has a machine for each pair. The number of pairs grows with the
-square, and so does the time in which they are joined for each row predicted."""
 
 
 class SeenVectorsClassifier(JointClassifier):
@@ -82,8 +78,8 @@ class LabelPowersetClassifier(SeenVectorsClassifier, LinkedClassifier):
     ----------
     estimator : None, "logistic", "svm", link or classifier, default=None
         What learns the multi-class problem. None and "logistic": multinomial logistic regression. "svm" or `SVMLink()`:
-        a machine for each pair of vectors, as in the paper; above 64 vectors, one for each vector against the rest,
-        with less reliable probabilities. Any other scikit-learn classifier must have `predict_proba`.
+        a machine for each pair of vectors, as in the paper; above 64 vectors, one for each vector against the rest.
+        Any other scikit-learn classifier must have `predict_proba`.
     loss, n_jobs, random_state
         As in `ChainClassifier`.
 
@@ -117,15 +113,8 @@ class LabelPowersetClassifier(SeenVectorsClassifier, LinkedClassifier):
         learner = LogisticLink(tol=TOLERANCE) if self.estimator in (None, "logistic") else self._learner(seed)
         vectors, numbers, counts = count_vectors(codes, options.get("sample_weight"))
         n_vectors, options = len(vectors), {"n_jobs": self.n_jobs, **options}
-        if isinstance(learner, SVMLink) and n_vectors > MAX_PAIRED:
-            is_vector = (numbers[:, None] == np.arange(n_vectors)).astype(CODE)
-            problems = [LinkProblem(v, ()) for v in range(n_vectors)]
-            links: Any = learner.fit_links(X, is_vector, is_vector, [2] * n_vectors, problems, **options)
-            coef, intercept = (np.hstack([getattr(own, name) for own in links]) for name in ("coef", "intercept"))
-            link: FittedLink = FittedOneVersusRestLink(FittedLinearLink(n_vectors, coef, intercept))
-        else:
-            column = numbers.astype(CODE)[:, None]
-            (link,) = learner.fit_links(X, column, column, [n_vectors], [LinkProblem(0, ())], **options)
+        column = numbers.astype(CODE)[:, None]
+        (link,) = learner.fit_links(X, column, column, [n_vectors], [LinkProblem(0, ())], **options)
         return PowersetModel(vectors, counts, self.codec_.n_classes, link)
 
     def _completing(self, X: Any, seed: int) -> tuple[LinkLearner, Any]:
