@@ -143,7 +143,8 @@ def _step(name: str, seconds_left: float | None) -> str:
 def _record(table: Any, dataset: mc.Dataset, source: str, columns: options.Columns) -> dict[str, Any]:
     """Return what the model file says about the training data."""
     Y = dataset.Y
-    identifiers = [column.name for column in table.encoder_.columns_ if column.kind == "identifier"]
+    learned = getattr(table.encoder_, "columns_", ())  # those of a sparse file are only numbers
+    identifiers = [column.name for column in learned if column.kind == "identifier"]
     left_out = [*split_names(columns.drop), *identifiers]
     return {
         "source": Path(source).name,
