@@ -253,8 +253,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if column.repaired:
             rows = np.flatnonzero(np.isnan(_columns.as_numbers(cells)) & cells.notna()).tolist()
             held = [(f"row {row}", cells.iloc[row]) for row in rows]
-            note = _columns.describe_strays(name, held, int(cells.notna().sum()))
-            self.notes_.append(f"{note} What is not a number is treated as missing.")
+            self.notes_.append(_columns.describe_strays(name, held, int(cells.notna().sum())))
         if date := _columns.ambiguous_date(column, cells):
             self.notes_.append(
                 f"column {name!r} holds dates such as {date!r}, and no cell shows whether the day or the month comes "

@@ -205,7 +205,6 @@ def test_a_first_line_that_looks_like_data(tmp_path):
         assert len(read_table(path, header=True)) == 1
     assert list(read_table(write(tmp_path, "0,1,2\n5,6,7\n")).columns) == ["0", "1", "2"]  # as pandas names columns
     for options, message in (
-        ({"header": "yes"}, "`header='yes'` must be True, False or None"),
         ({"delimiter": "ab"}, "must be one character, such as delimiter=';'"),
         ({"delimiter": '"'}, "must be one character, such as delimiter=';'"),
     ):

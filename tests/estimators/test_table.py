@@ -165,7 +165,8 @@ def test_sparse_containers_reach_the_classifier_with_their_gaps_filled(container
     gaps = np.array([[0.0, 2.0], [np.nan, np.nan], [0.0, 4.0], [5.0, 9.0]] * 10)
     filled = np.where(np.isnan(gaps), [0.0, 4.0], gaps)
     labels = (filled > 1).astype(int)
-    model, direct = TableClassifier(SEEDED).fit(container(gaps), labels), clone(SEEDED).fit(sp.csr_array(filled), labels)
+    model = TableClassifier(SEEDED).fit(container(gaps), labels)
+    direct = clone(SEEDED).fit(sp.csr_array(filled), labels)
     for X in (container(gaps), gaps):
         np.testing.assert_allclose(model.log_joint(X, labels), direct.log_joint(filled, labels))
 

@@ -90,7 +90,7 @@ def fit(
     about |= {"method": method or "", "fit_seconds": round(seconds, 3)}
     with output.progress("saving"):
         mc.save(table, model, about=about)
-    for remark in [*dataset.notes, *table.notes_]:
+    for remark in table.notes_:
         output.note(f"note: {remark}")
     if as_json:
         output.print_json({"model": str(model), **about})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,13 +33,19 @@ def read_training_table(source: str, columns: Columns, reading: Reading) -> mc.D
             raise ValueError(f"`--tags` needs the other targets by name, not `--targets {columns.targets}`.")
         targets = [*(targets or []), *(name for name in kinds["tags"] if name not in (targets or []))]
     with output.progress("reading"):
-        dataset = mc.read_dataset(source, targets=targets, **kinds, **reading.options(stray="missing"))
+        dataset = mc.read_dataset(source, targets=targets, **kinds, **asdict(reading))
+    _show_notes(dataset)
     if isinstance(targets, list):
         classes = dict(zip(dataset.label_names, dataset.classes, strict=True))
         dataset = replace(dataset, Y=dataset.Y[targets], classes=[classes[name] for name in targets])
     if len(dataset.Y) < 2:
         raise DataError("at least 2 rows with a known target are needed to learn from.", path=source)
     return dataset
+
+
+def _show_notes(dataset: mc.Dataset) -> None:
+    for remark in dataset.notes:
+        output.note(f"note: {remark}")
 
 
 def with_tags_as_targets(dataset: mc.Dataset, columns: Columns) -> mc.Dataset:
@@ -144,9 +150,8 @@ def read_new_rows(
     import pandas as pd
 
     with output.progress("reading"):
-        dataset = _read_known_columns(
-            file, model, model.target_columns if given else [], reading.options(stray="error")
-        )
+        dataset = _read_known_columns(file, model, model.target_columns if given else [], reading)
+    _show_notes(dataset)
     if given and not dataset.label_names:
         raise ValueError(f"`--given`, but no target is filled in anywhere in {file}.")
     if not given and (there := [name for name in model.target_columns if name in dataset.feature_names]):
@@ -167,7 +172,7 @@ def read_new_rows(
     return replace(dataset, name=file).with_inputs(inputs), copied
 
 
-def _read_known_columns(file: str, model: Model, targets: list[str], reading: dict[str, Any]) -> mc.Dataset:
+def _read_known_columns(file: str, model: Model, targets: list[str], reading: Reading) -> mc.Dataset:
     """Read a file, with columns typed as they were when the model was fitted."""
     import pandas as pd
 
@@ -176,7 +181,7 @@ def _read_known_columns(file: str, model: Model, targets: list[str], reading: di
     kinds["nominal"] = [*model.inputs_of("nominal", "words"), *model.word_targets]
     kinds["tags"] = [name for name in getattr(model.classifier, "tags_", {}) if name in targets]
     typed = [*model.input_names, *targets] if model.input_names else None
-    dataset = mc.read_dataset(file, targets=targets, partial=True, typed=typed, **kinds, **reading)
+    dataset = mc.read_dataset(file, targets=targets, partial=True, typed=typed, **kinds, **asdict(reading))
     Y = dataset.Y
     numbers = [name for name in model.word_targets if name in Y and pd.api.types.is_numeric_dtype(Y[name])]
     return replace(dataset, Y=Y.assign(**{name: Y[name].astype("string").astype(object) for name in numbers}))

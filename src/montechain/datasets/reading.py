@@ -29,7 +29,6 @@ def read_dataset(
     numeric: Collection[str] = (),
     tags: Collection[str] = (),
     typed: Collection[str] | None = None,
-    stray: str = "missing",
     name: str | None = None,
     format: str | None = None,
     delimiter: str | None = None,
@@ -59,15 +58,14 @@ def read_dataset(
     drop : collection of str or int
         Columns to leave out, such as identifiers, by name or position.
     text, nominal, numeric : collections of str
-        Columns that are text, words or numbers whatever they look like. Sparse files hold numbers only.
+        Columns that are text, words or numbers whatever they look like. Sparse files hold numbers only. A cell such as
+        ``heavy`` in a column of numbers counts as missing, with a note, if at most 5 % of them are such, or the column
+        is in `numeric`.
     tags : collection of str
         Targets whose cells hold several tags, for `TableClassifier(tags=...)`: they are kept as written, and an empty
         cell has no tags, which is not the same as unknown.
     typed : collection of str, optional
         If given, only these columns of a table are typed, and the others are kept as written.
-    stray : {"missing", "error"}, default="missing"
-        What to do with a cell such as ``heavy`` in a column of numbers, if at most 5 % of them are strays, or the
-        column is in `numeric`: treat it as missing, with a note, or raise an error with its line.
     name : str, optional
         Of the data set; by default that of the file.
     format : {"arff", "csv", "tsv", "excel", "parquet", "feather"}, optional
@@ -120,13 +118,9 @@ def read_dataset(
     found = find_format(path, format)
     if found == "arff":
         return _from_arff(read_arff(path, encoding=encoding), selection)
-    if header not in (None, True, False):
-        raise ValueError(
-            f"`header={header!r}` must be True, False, or None (expect a header, and refuse one that looks like data)."
-        )
     if found in ("excel", "parquet", "feather"):
         return _from_frame(frame_columns(read_frame(path, found, header, missing_values), path), selection)
-    table = TextTable(path, found, delimiter, header, encoding, missing_values, decimal, stray)
+    table = TextTable(path, found, delimiter, header, encoding, missing_values, decimal)
     labels, inputs = selection.split(table.names)
     kinds = dict.fromkeys(numeric, "number")
     if typed is not None:

@@ -67,13 +67,10 @@ class TextTable:
     encoding: str
     missing_values: Collection[str]
     decimal: str
-    stray: str
 
     def __post_init__(self) -> None:
         if self.decimal not in (".", ","):
             raise ValueError(f"`decimal={self.decimal!r}` must be a point or a comma, as in decimal=','.")
-        if self.stray not in ("missing", "error"):
-            raise ValueError(f"`stray={self.stray!r}` must be 'missing' or 'error'.")
         text = self.text = read_text(self.path, self.encoding)
         self.notes: list[str] = []
         if "\0" in text:
@@ -197,7 +194,8 @@ class TextTable:
             if is_code or len(strays) > (0 if kind == "label" else (1 - MOSTLY_NUMBERS) * (codes >= 0).sum()):
                 return None
         if len(strays):
-            self._note_strays(strays, codes, words, name)
+            held = [(f"line {self.records[row][0]}", words[codes[row]]) for row in strays.tolist()]
+            self.notes.append(describe_strays(name, held, int((codes >= 0).sum())))
         elif (codes >= 0).all() and all(map(WHOLE.fullmatch, plain)):
             with suppress(OverflowError):  # more than 64 bits
                 return np.array([*map(int, plain)], dtype=np.int64)[codes]
@@ -212,14 +210,6 @@ class TextTable:
                 int(row),
             )
         return numbers
-
-    def _note_strays(self, strays: np.ndarray, codes: np.ndarray, words: list[str], name: str) -> None:
-        held = [(f"line {self.records[row][0]}", words[codes[row]]) for row in strays.tolist()]
-        note = describe_strays(name, held, int((codes >= 0).sum()))
-        if self.stray == "error":
-            what_to_do = "Correct or empty such cells, or treat them as missing with stray='missing'."
-            self._refuse(f"{note} {what_to_do}", int(strays[0]))
-        self.notes.append(f"{note} What is not a number is treated as missing.")
 
 
 def frame_columns(frame: Any, path: Path | None = None) -> dict[str, Callable[[], pd.Series]]:
