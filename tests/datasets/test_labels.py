@@ -101,7 +101,7 @@ class TestChooseTargets:
 
     @pytest.mark.parametrize("relation", ["health: -C 0", "health: -C 5", "health: -C -9"])
     def test_meka_that_does_not_fit(self, relation):
-        with pytest.raises(DataError, match="the relation says -C"):
+        with pytest.raises(DataError, match=r"`targets=-?\d` means"):
             resolve_targets(None, COLUMNS, relation=relation)
 
     @pytest.mark.parametrize("relation", ["", "health -c 2", "health -CC 2", "x-C 2", "h: -C two", "h: -C 2x"])
@@ -154,8 +154,8 @@ class TestMulanLabels:
             ("<labels></labels>", None, "not a Mulan label list"),
             ("<data/>", None, "not a Mulan label list"),
             ("<labels>\n<lable name='a'/></labels>", None, "not a Mulan label list"),
-            ("<labels>\n<label/></labels>", None, "has no name"),
-            ("<labels>\n<label name='a'/>\n<label name='a'/></labels>", None, "'a' is named twice"),
+            ("<labels>\n<label/></labels>", None, "not a Mulan label list"),
+            ("<labels>\n<label name='a'/>\n<label name='a'/></labels>", None, "not a Mulan label list"),
             ("<?xml version='1.0' encoding='klingon'?><labels/>", None, "encoding"),
             ("<?xml version='1.0' encoding='utf-7'?><labels/>", None, "encoding"),
             ("<labels>\n<label name='&lol;'/></labels>", 2, "not well-formed"),

@@ -143,7 +143,7 @@ def test_a_format_that_the_name_does_not_tell(tmp_path):
 
 def test_files_that_are_not_there(tmp_path):
     write(tmp_path, ".csv")
-    with pytest.raises(DataError, match=r"sogns.csv: there is no such file; did you mean 'songs.csv'\?") as refusal:
+    with pytest.raises(DataError, match=r"sogns.csv: there is no such file\.$") as refusal:
         read_dataset(tmp_path / "sogns.csv", targets=-1)
     assert refusal.value.path == tmp_path / "sogns.csv"
     for path in (tmp_path / "nowhere" / "songs.csv", "a\0b.arff"):
@@ -153,8 +153,6 @@ def test_files_that_are_not_there(tmp_path):
     for folder in (tmp_path / "folder.csv", tmp_path):
         with pytest.raises(DataError, match="is a folder, not a file"):
             read_dataset(folder, targets=-1)
-    with pytest.raises(DataError, match=r"prices.csv: there is no such file\.$"):  # no file has a similar name
-        read_dataset(tmp_path / "prices.csv", targets=-1)
 
 
 def test_dates_of_a_frame_are_dates_as_inputs_and_words_as_labels():

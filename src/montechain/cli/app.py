@@ -83,7 +83,7 @@ def inspect(
     for number, order in enumerate(facts["orders"][:n_shown], start=1):
         title = "Order" if len(facts["orders"]) == 1 else f"Order {number}, weight {order['weight']:.3f}"
         output.print_line(f"{title}: {' → '.join(order['order'])}")
-    if facts["parents"] and facts["parents_are"] != "all":
+    if facts["parents"] and facts["choices"].get("parents") != "all":
         rows = [[label, ", ".join(parents) or "none"] for label, parents in facts["parents"].items()]
         output.print_table("Parents", ["target", "depends on"], rows[:n_shown], left=(0, 1))
     if facts["dependencies"]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import montechain as mc
-from montechain._files import similar_file
 from montechain._messages import nearest
 from montechain.cli import output
 from montechain.cli.options import Columns, Reading, parse_targets, split_names
@@ -117,8 +116,6 @@ def open_model(path: Path) -> Model:
     try:
         with output.progress("loading"):
             classifier, manifest = mc.load(path), describe(path)
-    except FileNotFoundError:
-        raise ModelFileError(f"file not found: {path}{similar_file(path, '*.mchain')}") from None
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {error.strerror or error}.") from error
     about = manifest.get("about") or {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
@@ -297,11 +296,7 @@ def _declared_targets(names: list[str], path: str | Path | None, relation: str |
         if path is not None and (xml := Path(path).with_name(f"{beside}.xml")).is_file():
             return choose_targets(xml, names)
     if option := _MEKA_OPTION.search(relation):
-        n = int(option.group(1))
-        if n == 0 or abs(n) >= len(names):
-            message = f"the relation says -C {n}, but there are {len(names)} columns. Name the labels: targets=[…]."
-            raise DataError(message, path=path)
-        return choose_targets(n, names)
+        return choose_targets(int(option.group(1)), names, path=path)
     raise DataError(
         "it is unknown which columns are labels: no .xml file of the same name beside it, and no -C in the "
         f"relation. {example}",
@@ -322,10 +317,7 @@ def read_mulan_labels(path: str | Path) -> list[str]:
         raise DataError(f"has an encoding that cannot be read: {error}.", path=path) from error
     tags = [element.tag.rpartition("}")[2] for element in root.iter()]
     labels = [element.get("name", "") for element in root.iter()][1:]
-    if tags != ["labels", *["label"] * len(labels)] or not labels:
-        raise DataError('this is not a Mulan label list: it must hold <labels>, and in it <label name="…">.', path=path)
-    if "" in labels:
-        raise DataError('a <label> has no name="…".', path=path)
-    if twice := next((label for label, count in Counter(labels).items() if count > 1), None):
-        raise DataError(f"the label {twice!r} is named twice.", path=path)
+    if tags != ["labels", *["label"] * len(labels)] or "" in labels or not 0 < len(labels) == len(set(labels)):
+        message = 'this is not a Mulan label list: it must hold <labels>, and in it a <label name="…"> for each label.'
+        raise DataError(message, path=path)
     return labels

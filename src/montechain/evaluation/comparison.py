@@ -348,14 +348,10 @@ def _check_methods(methods: Any) -> dict[str, Any]:
 
 
 def _check_folds(folds: Any, seed: int) -> Any:
-    if isinstance(folds, str):
-        raise ValueError(f"`folds={folds!r}` is not known. Pass a number, 'official' or a splitter.")
     if isinstance(folds, Integral) and not isinstance(folds, bool):
         return LabelStratifiedKFold(int(folds), random_state=seed)
-    if not hasattr(folds, "split"):
-        raise TypeError(
-            f"`folds={folds!r}` is not a splitter. Pass a number, e.g. folds=5, or LabelStratifiedKFold(5)."
-        )
+    if not hasattr(folds, "split") or isinstance(folds, str):
+        raise TypeError(f"`folds={folds!r}` must be a number, such as folds=5, 'official' or a splitter.")
     if getattr(folds, "random_state", 0) is None and getattr(folds, "shuffle", True):
         folds = copy(folds)  # without a seed of its own, a run that resumes would get other folds
         folds.random_state = seed

@@ -129,14 +129,16 @@ def _run(place: int, job: Job, time_limit: float | None) -> tuple[int, dict[str,
 
     before = {number: signal.signal(number, on_signal) for number in handled}
     try:
-        if time_limit is not None:
-            signal.setitimer(signal.ITIMER_REAL, time_limit)
-        outcome = {"status": OK, "values": job.run()}
+        try:
+            if time_limit is not None:
+                signal.setitimer(signal.ITIMER_REAL, time_limit)
+            outcome = {"status": OK, "values": job.run()}
+        finally:  # inside the other, because the time may be up at this moment
+            if time_limit is not None:
+                signal.setitimer(signal.ITIMER_REAL, 0.0)
     except Exception as error:  # whatever a method raises, the others still run
         outcome = {"status": DNF, "reason": f"{type(error).__name__}: {error}"}
     finally:
-        if time_limit is not None:
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
         for number, handler in before.items():
             signal.signal(number, handler)
     if signal.SIGINT in received:
