@@ -68,7 +68,6 @@ def test_many_different_words_become_a_bounded_number_of_columns():
     result = encoder.transform(X)
     assert result.shape == (3000, 1 + 100 + 30)
     assert encoder.columns_[0].kind == "words"
-    assert f"column 'zip' has {len(np.unique(zip_codes))} different words: the 100 commonest" in encoder.notes_[0]
     names = encoder.get_feature_names_out().tolist()
     np.testing.assert_array_equal(result[:, names.index("zip_00001")], zip_codes == "00001")
     np.testing.assert_allclose(encoder.transform(X.iloc[[7]]), result[[7]], rtol=1e-10, atol=1e-12)

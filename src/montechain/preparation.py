@@ -150,9 +150,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         names: dict[str, None] = {}
         for column in self._used:
             for name in column.outputs(inputs[column.place]):
-                # A category's column may be named like another input.
-                n = next(n for n in range(1, len(names) + 2) if (name if n == 1 else f"{name}_{n}") not in names)
-                names[name if n == 1 else f"{name}_{n}"] = None
+                while name in names:  # a category's column may be named like another input
+                    name += "_2"
+                names[name] = None
         return np.array(list(names), dtype=object)
 
     def __sklearn_tags__(self):
@@ -202,11 +202,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         chosen = [given] if isinstance(given, str | Integral) else list(given)
         for name in chosen:
             if name not in names:
-                listed = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
                 hint = nearest(str(name), [str(column) for column in names]) or "."
-                raise ValueError(
-                    f"`{parameter}` names {name!r}, which is not a column of `X`{hint} Its columns are {listed}."
-                )
+                raise ValueError(f"`{parameter}` names {name!r}, which is not a column of `X`{hint}")
         return chosen
 
     # -- learning and encoding ----------------------------------------------------------------
@@ -262,14 +259,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         if self._named and (why := _columns.identifier(column, cells)):
             return self._left_out(column, "identifier", f"looks like an identifier ({why})")
-        if column.kind == "nominal":
-            column = _columns.learn_categories(column, cells, self.max_categories)
-        if column.kind == "words":
-            self.notes_.append(
-                f"column {name!r} has {cells.nunique()} different words: the {self.max_categories} commonest get a "
-                "column each, and up to 30 columns describe how the words are spelled."
-            )
-        return column
+        return _columns.learn_categories(column, cells, self.max_categories) if column.kind == "nominal" else column
 
     def _left_out(self, column: Column, kind: str, why: str) -> Column:
         self.notes_.append(f"column {column.name!r} {why} and is left out.")

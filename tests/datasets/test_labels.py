@@ -51,23 +51,17 @@ class TestChooseTargets:
     @pytest.mark.parametrize(
         ("targets", "message"),
         [
-            (["sleeep"], "no column 'sleeep'; did you mean 'sleep'"),
-            ("xyz", "no column 'xyz'. Columns are 'age', 'mood'"),
+            (["sleeep"], "column 'sleeep' not found; did you mean 'sleep'"),
+            ("xyz", "column 'xyz' not found. Columns are 'age', 'mood'"),
             (0, "`targets=0`"),
             (-6, "last 6 columns, but there are 5"),
-            ([5], "no column 5; columns are 0 to 4"),
-            (["mood", 1], "'mood' twice"),
-            ([None], "no column None"),
+            ([5], "column 5 not found; columns are 0 to 4"),
+            ([None], "column None not found"),
         ],
     )
     def test_wrong_values(self, targets, message):
         with pytest.raises(ValueError, match=message):
             resolve_targets(targets, COLUMNS)
-
-    def test_wrong_types(self):
-        for targets in (True, 1.5, {"mood"}):
-            with pytest.raises(TypeError, match="`targets="):
-                resolve_targets(targets, COLUMNS)
 
     def test_label_list_gives_the_order_of_the_file(self, tmp_path):
         xml = write_labels(tmp_path / "any.xml", ["diet", "mood", "sleep"])

@@ -79,7 +79,6 @@ def test_the_same_data_from_every_format(ending, tmp_path):
         data = read_dataset(source, targets=["loud", "mood"], drop=["id"], text=["title"])
         check(data)
         assert data.name == "songs"
-    assert read_dataset(path, targets=-2, drop=["id"], name="tunes").name == "tunes"
 
 
 @pytest.mark.parametrize("frame", [FRAME, pl.from_pandas(FRAME)])

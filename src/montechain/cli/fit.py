@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 import time
 from contextlib import redirect_stdout
@@ -148,7 +147,6 @@ def _record(table: Any, dataset: mc.Dataset, source: str, columns: options.Colum
     left_out = [*split_names(columns.drop), *identifiers]
     return {
         "source": Path(source).name,
-        "sha256": hashlib.sha256(Path(source).read_bytes()).hexdigest() if Path(source).is_file() else None,
         "rows": len(Y),
         "inputs": [name for name in dataset.feature_names if name not in left_out],
         "targets": {

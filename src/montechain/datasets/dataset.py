@@ -251,14 +251,8 @@ def choose_targets(
                 path=path,
             )
         return names[:n] if n > 0 else names[n:]
-    if not isinstance(targets, str | Sequence | np.ndarray | pd.Index):
-        raise TypeError(
-            f"`targets={targets!r}` must be names or positions of columns, a number of columns, or an .xml file, "
-            "e.g. targets=['mood', 'sleep'] or targets=-2."
-        )
-    chosen = [_find(target, names, "targets", path) for target in ([targets] if isinstance(targets, str) else targets)]
-    if twice := next((name for name in chosen if chosen.count(name) > 1), None):
-        raise ValueError(f"`targets` names the column {twice!r} twice.")
+    given: Any = [targets] if isinstance(targets, str) else targets
+    chosen = [_find(target, names, "targets", path) for target in given]
     return [name for name in names if name in set(chosen)]
 
 

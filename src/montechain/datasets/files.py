@@ -42,11 +42,9 @@ def find_format(path: str | Path, format: str | None = None) -> str:
             allowed = ", ".join(map(repr, SUFFIXES))
             raise ValueError(f"`format={format!r}` is unknown{nearest(format, SUFFIXES) or '.'} Allowed: {allowed}.")
         return format
-    suffix, packing = _suffixes(path)
+    suffix = _suffixes(path)[0]
     for name, endings in SUFFIXES.items():
         if suffix in endings:
-            if packing and name in NEEDS:
-                raise DataError(f"{name.capitalize()} files are already compressed; unpack this one first.", path=path)
             return name
     check_input_path(path)
     known = ", ".join(suffix for endings in SUFFIXES.values() for suffix in endings)

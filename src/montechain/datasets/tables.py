@@ -137,7 +137,7 @@ class TextTable:
         if types.is_bool_dtype(cells.dtype):
             return cells.to_numpy()
         if types.is_numeric_dtype(cells.dtype):
-            return self._finite(cells.to_numpy(np.float64 if cells.dtype == np.uint64 else None), name)
+            return cells.to_numpy(np.float64 if cells.dtype == np.uint64 else None)
         codes, words = self._words(cells)
         if kind == "tags":
             return np.array([*words, ""], dtype=object)[codes]
@@ -200,16 +200,7 @@ class TextTable:
             with suppress(OverflowError):  # more than 64 bits
                 return np.array([*map(int, plain)], dtype=np.int64)[codes]
         values = [float(word) if number else np.nan for word, number in zip(plain, is_number, strict=True)]
-        return self._finite(np.array([*values, np.nan])[codes], name)
-
-    def _finite(self, numbers: np.ndarray, name: str) -> np.ndarray:
-        for row in np.flatnonzero(np.isinf(numbers))[:1]:
-            self._refuse(
-                f"column {name!r} is infinite in row {row + 1}. Leave the cell empty if its value is not known, or "
-                f"leave the column out with drop=[{name!r}].",
-                int(row),
-            )
-        return numbers
+        return np.array([*values, np.nan])[codes]
 
 
 def frame_columns(frame: Any, path: Path | None = None) -> dict[str, Callable[[], pd.Series]]:

@@ -15,7 +15,6 @@ import joblib
 
 import montechain
 from montechain._files import atomic_write
-from montechain.errors import DataError
 
 OK, DNF = "ok", "DNF"
 
@@ -58,15 +57,11 @@ class ResultStore:
         return self.folder / f"{joblib.hash([montechain.__version__, identity])}.json"
 
     def get(self, identity: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the outcome of a job, or None if it has not finished."""
-        path = self.path(identity)
-        if not path.exists():
-            return None
-        with suppress(ValueError, TypeError, KeyError):
-            found = json.loads(path.read_text(encoding="utf-8"))
-            if found["status"] in (OK, DNF):
-                return found
-        raise DataError("is damaged, or not a stored result. Delete the file to compute it again.", path=path)
+        """Return the outcome of a job, or None if it has not finished or its file is damaged."""
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            found = json.loads(self.path(identity).read_text(encoding="utf-8"))
+            return found if found["status"] in (OK, DNF) else None
+        return None
 
     def put(self, identity: dict[str, Any], outcome: dict[str, Any]) -> None:
         """Write the outcome of a job: all of it or nothing."""
