@@ -221,10 +221,10 @@ def test_a_first_line_that_looks_like_data(tmp_path):
         ("a,b\n1,2\n3\n", 3, "the row has 1 cell where there are 2 columns"),
         ('\n\na,b\n"x\ny",2\n3,4,5\n', 6, "the row has 3 cells where there are 2 columns"),
         ("a,b,a\n1,2,3\n", 1, "the column 'a' occurs more than once.*header=False"),
-        ('a,b\n1,2\n"3,4\n5,6\n', 3, "a quoted cell begins here and never ends"),
-        ('a,b\n"1"x,2\n', 2, "a quoted cell goes on after its closing"),
+        ('a,b\n1,2\n"3,4\n5,6\n', 3, "the row that begins here cannot be read: unexpected end of data"),
+        ('a,b\n"1"x,2\n', 2, "cannot be read: ',' expected after"),
         ("a,b\n1,2\n3,\0\n", 3, "there is a NUL byte.*utf-16"),
-        ('a,b\n1,"' + "x" * 140_000 + '"\n', 2, "a cell has more than 131072 characters"),
+        ('a,b\n1,"' + "x" * 140_000 + '"\n', 2, "larger than field limit"),
     ],
 )
 def test_what_is_no_table(content, line, message, tmp_path):

@@ -128,15 +128,11 @@ def _learn(table: Any, dataset: mc.Dataset) -> None:
     else:
         with output.progress("learning") as advance:
             if isinstance(inner, mc.AutoChainClassifier):
-                inner.set_params(verbose=lambda step, left: advance(what=_step(step, left)))
+                inner.set_params(verbose=lambda step, left: advance(what=f"learning: {step}"))
             table.fit(dataset.X, dataset.Y)
     for one in (inner, table.classifier_):
         if "verbose" in one.get_params(deep=False):
             one.set_params(verbose=False)
-
-
-def _step(name: str, seconds_left: float | None) -> str:
-    return f"learning: {name}" + ("" if seconds_left is None else f", at most {seconds_left:.0f} s left")
 
 
 def _record(table: Any, dataset: mc.Dataset, source: str, columns: options.Columns) -> dict[str, Any]:

@@ -41,12 +41,6 @@ BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": F
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_ROWS = 20
 SAMPLE_CHARACTERS = 1 << 16
-CSV_ERRORS = {
-    "unexpected end of data": 'a quoted cell begins here and never ends: a closing " is missing.',
-    "field larger than": f'a cell has more than {csv.field_size_limit()} characters; perhaps a closing " is missing.',
-    "expected after": 'a quoted cell goes on after its closing ". Write a quote inside a quoted cell twice: "".',
-}
-"""What Python's csv module says, and what we say."""
 EXACT_FLOATS: dict[str, Any] = {}
 """Makes `pandas.read_csv` read numbers exactly; from 3.1 on it always does."""
 if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
@@ -275,8 +269,8 @@ def _records(text: str, delimiter: str, path: str | Path, width: int = 0) -> Ite
         except StopIteration:
             return
         except csv.Error as error:
-            problem = next((told for said, told in CSV_ERRORS.items() if said in str(error)), f"{error}.")
-            raise DataError(problem, path=path, line=line) from None
+            message = f"the row that begins here cannot be read: {error}. Check its quotes."
+            raise DataError(message, path=path, line=line) from None
         if not row or (len(row) == 1 and not row[0].strip() and width != 1):
             continue
         if width and len(row) != width:
