@@ -105,6 +105,8 @@ class TestSparse:
             read_dataset(path, targets=["id"])
         with pytest.raises(DataError, match="column 'mood' is nominal, with more than two values"):
             read_dataset(write(SPARSE), targets=["sport"])
+        assert read_dataset(write(SPARSE), targets=[], partial=True).feature_names[1] == "mood"
+        assert read_dataset(write(SPARSE), nominal=["mood"]).classes[1] == ["glad", "sad", "calm"]
 
     @given(st.data())
     def test_against_a_dense_reading(self, tmp_path_factory, data):

@@ -166,7 +166,14 @@ def read_new_rows(
     if not key:
         copied.insert(0, "row", range(1, len(copied) + 1), allow_duplicates=True)
     inputs = model.input_names or [name for name in dataset.feature_names if name not in model.target_columns]
-    return replace(dataset, name=file).with_inputs(inputs), copied
+    there = dataset.feature_names
+    if missing := [name for name in inputs if name not in there]:
+        close = nearest(missing[0], [name for name in there if name not in inputs])
+        listed = ", ".join(map(repr, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+        raise DataError(f"these inputs are missing: {listed}{close or '.'}", path=file)
+    X = dataset.X
+    X = X[inputs] if isinstance(X, pd.DataFrame) else X[:, [there.index(name) for name in inputs]]
+    return replace(dataset, X=X, feature_names=inputs), copied
 
 
 def _read_known_columns(file: str, model: Model, targets: list[str], reading: Reading) -> mc.Dataset:

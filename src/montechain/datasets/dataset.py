@@ -85,18 +85,6 @@ class Dataset:
             X = pd.DataFrame(X.toarray(), columns=self.feature_names, index=self.Y.index)
         return pd.concat([X, self.Y], axis=1)
 
-    def with_inputs(self, names: Sequence[str]) -> Dataset:
-        """Return the inputs of these names, in this order; a `DataError` if some of them are missing."""
-        position = {name: column for column, name in enumerate(self.feature_names)}
-        if missing := [name for name in names if name not in position]:
-            listed = ", ".join(map(repr, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
-            # An input that is present is not a misspelling of a missing one.
-            close = nearest(missing[0], [name for name in position if name not in set(names)])
-            raise DataError(f"these inputs are missing: {listed}{close or '.'}", path=self.name or None)
-        columns = [position[name] for name in names]
-        X = self.X.iloc[:, columns] if isinstance(self.X, pd.DataFrame) else self.X[:, columns]
-        return replace(self, X=X, feature_names=list(names), split=None)
-
 
 def label_table(columns: pd.DataFrame, *, path: str | Path | None = None) -> tuple[pd.DataFrame, list[list[Any]]]:
     """Return label columns in the types that `Dataset.Y` has, and the classes of each.

@@ -157,11 +157,14 @@ def _from_arff(table: ArffTable, selection: Selection) -> Dataset:
     if isinstance(data, pd.DataFrame):
         return _from_frame(frame_columns(data, selection.path), selection, table.relation)
     labels, inputs = selection.split(names, table.relation)
-    if any(name in names for name in (*selection.text, *selection.nominal)):
+    numbers = {name for name in names if attributes[name].kind != "nominal"}
+    if not {*selection.text}.isdisjoint(names) or not {*selection.nominal}.isdisjoint(numbers):
         message = "a sparse file holds numbers only, so `text` and `nominal` cannot be used."
         raise DataError(message, path=selection.path)
     for name in (*inputs, *labels):
-        if attributes[name].kind in ("string", "date") or (name in inputs and len(attributes[name].codes) > 2):
+        # In a table to be predicted, columns that are not inputs of the model do not matter.
+        is_wide = name in inputs and not selection.partial and len(attributes[name].codes) > 2
+        if is_wide or attributes[name].kind in ("string", "date"):
             raise DataError(
                 f"column {name!r} is {attributes[name].kind}, with more than two values, which a sparse table cannot "
                 f"hold. Leave it out with drop=[{name!r}], or make an attribute {{0, 1}} of each value.",
