@@ -37,7 +37,6 @@ def folder(tmp_path_factory):
         ("fit bridges.csv --targets material,spam -o x.mchain", DATA, "'span'"),
         (FIT, MISUSE, "--output"),
         (f"{FIT} -o no/such/x.mchain", OUTPUT, "no/such"),
-        (f"fit bridge.csv -t {TARGETS} -o x.mchain", DATA, "bridges.csv"),
         (f"fit q.csv -t {TARGETS} -o x.mchain", DATA, "q.csv: there is no such file. "),
         ("fit music -o x.mchain", DATA, "music: there is no such file. "),
         (f"fit bridges.csv -t {TARGETS} --method PMCC -o x.mchain", MISUSE, "'PMsCC'"),
