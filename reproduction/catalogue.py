@@ -212,7 +212,8 @@ def load_dataset(name: str, *, data: str | Path | None = None, verify: bool = Tr
 
     def load(part: str) -> Dataset:
         paths = [file.get(Path(folder), verify=verify) for file in entry.parts[part]]
-        return _join([read_dataset(path, targets=targets, drop=entry.drop, name=name) for path in paths])
+        parts = [read_dataset(path, targets=targets, drop=entry.drop) for path in paths]
+        return _join([replace(part, name=name) for part in parts])
 
     return replace(load("all"), split=Split(load("train"), load("test")) if entry.has_split else None)
 

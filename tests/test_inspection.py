@@ -80,7 +80,11 @@ def test_what_is_said_is_json_and_names_the_labels(weather):
     frame = pd.DataFrame(Y, columns=["weather", "shoes", "mood"])
     found = inspect_model(mc.ChainClassifier(order=["mood", "weather", "shoes"], parents="tree").fit(X, frame))
     assert json.loads(json.dumps(found)) == found
-    assert (found["orders"][0]["order"][0], found["parents_are"], found["parents"]["mood"]) == ("mood", "tree", [])
+    assert (found["orders"][0]["order"][0], found["choices"]["parents"], found["parents"]["mood"]) == (
+        "mood",
+        "tree",
+        [],
+    )
     assert set(found["parents"]) == {"weather", "shoes", "mood"}
 
 
@@ -104,18 +108,16 @@ def test_it_is_that_of_the_classifier_within(weather):
 @pytest.mark.parametrize(
     ("model", "choices"),
     [
-        (mc.LabelPowersetClassifier("svm"), {"vectors": "N seen", "estimator": "svm", "loss": "exact_match"}),
-        (mc.ClusteringForestClassifier(3, random_state=0), {"vectors": "N seen", "n_estimators": "3"}),
+        (mc.LabelPowersetClassifier("svm"), {"estimator": "svm", "loss": "exact_match"}),
+        (mc.ClusteringForestClassifier(3, random_state=0), {"n_estimators": "3"}),
         (mc.DependencyNetworkClassifier(n_iterations=50, n_collected=10), {"n_iterations": "50", "loss": "hamming"}),
-        (mc.MajorityClassifier(), {"vectors": "N seen", "loss": "exact_match"}),
+        (mc.MajorityClassifier(), {"loss": "exact_match"}),
     ],
 )
 def test_models_without_an_order_say_what_they_are(weather, model, choices):
     X, Y = weather
     found = inspect_model(model.fit(X, Y))
     assert json.loads(json.dumps(found)) == found
-    assert (found["model"], found["parents_are"]) == (type(model).__name__, None)
+    assert found["model"] == type(model).__name__
     assert found["orders"] == found["dependencies"] == []
-    n_vectors = str(len({tuple(row) for row in Y}))
-    for name, value in choices.items():
-        assert found["choices"][name].startswith(value.replace("N", n_vectors))
+    assert found["choices"].items() >= choices.items()

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-import zipfile
 from pathlib import Path
 
 import joblib
@@ -82,14 +81,6 @@ def test_an_older_montechain_of_the_same_format_is_read(tmp_path):
 def test_another_format_is_refused(number, version, advice, tmp_path):
     content = with_manifest(format=number, versions={"montechain": version})
     refused(tmp_path / "other", content, rf"saved by montechain {version} in format {number}.*{advice}")
-
-
-def test_a_file_of_version_0_1_0_says_to_fit_again(tmp_path):
-    with zipfile.ZipFile(tmp_path / "old.mchain", "w") as archive:
-        archive.writestr("manifest.json", json.dumps({"format": 1, "versions": {"montechain": "0.1.0"}}))
-        archive.writestr("model.skops", b"old")
-    content = (tmp_path / "old.mchain").read_bytes()
-    refused(tmp_path / "old.mchain", content, r"saved by montechain 0\.1\.0. Fit the model again")
 
 
 def test_another_scikit_learn_is_warned_about(tmp_path):

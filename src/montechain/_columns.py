@@ -321,8 +321,11 @@ def describe_strays(name: Any, held: Sequence[tuple[str, Any]], n_known: int) ->
     """Return which places of a column of numbers hold words, given all these places and their cells.
 
     >>> describe_strays("weight", [("row 3", "heavy")], 20)
-    "column 'weight': 19 of 20 values are numbers; row 3 holds 'heavy'."
+    "column 'weight': 19 of 20 values are numbers; row 3 holds 'heavy'. What is not a number is treated as missing."
     """
     listed = ", ".join(f"{place} holds {str(cell)[:40]!r}" for place, cell in held[:SHOWN_STRAYS])
     more = f", and {len(held) - SHOWN_STRAYS} more are like them" if len(held) > SHOWN_STRAYS else ""
-    return f"column {name!r}: {n_known - len(held)} of {n_known} values are numbers; {listed}{more}."
+    return (
+        f"column {name!r}: {n_known - len(held)} of {n_known} values are numbers; {listed}{more}. What is not a number "
+        "is treated as missing."
+    )

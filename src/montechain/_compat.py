@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.utils._set_output import _get_output_config as get_output_config
 from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_method_params as check_method_params
@@ -15,5 +14,4 @@ __all__ = [
     "check_feature_names_in",
     "check_method_params",
     "check_sample_weight",
-    "get_output_config",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import secrets
 from collections.abc import Iterable, Iterator
@@ -82,27 +81,9 @@ def check_input_path(path: str | Path) -> None:
     """Raise a `DataError` if a path that should be a file to read is a folder or does not exist."""
     path = Path(path)
     if path.is_dir():
-        files = sorted(other.name for other in path.iterdir() if other.is_file() and not other.name.startswith("."))
-        such_as = f", such as {path / files[0]}" if files else ""
-        raise DataError(f"is a folder, not a file. Name a file in it{such_as}.", path=path)
+        raise DataError("is a folder, not a file. Name a file in it.", path=path)
     if not path.exists():
-        raise DataError(f"there is no such file{similar_file(path)}", path=path)
-
-
-def similar_file(path: str | Path, pattern: str = "*") -> str:
-    """Return ``"; did you mean 'songs.csv'?"`` if a file beside `path` has nearly its name, else a full stop.
-
-    Names are compared without their suffixes, or every CSV file would look like every other.
-
-    >>> similar_file("no/such/folder.csv")
-    '.'
-    """
-    path = Path(path)
-    files = [other.name for other in path.parent.glob(pattern)] if path.parent.is_dir() else []
-    files.sort(key=lambda name: Path(name).suffix == path.suffix)  # if several share a stem, the last one counts
-    stems = {Path(name).stem.casefold(): name for name in files}
-    close = difflib.get_close_matches(path.stem.casefold(), stems, n=1, cutoff=0.75)
-    return f"; did you mean {stems[close[0]]!r}?" if close else "."
+        raise DataError("there is no such file.", path=path)
 
 
 def check_output_path(path: str | Path) -> None:

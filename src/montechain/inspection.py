@@ -74,8 +74,8 @@ def inspect_model(model: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        With ``model``; ``choices``, the parameters that are set and a few learned figures; ``orders`` (each with
-        its weight, the heaviest first), ``parents``, ``parents_are``, ``dependencies`` and ``leaderboard``.
+        With ``model``; ``choices``, the parameters that are set; ``orders`` (each with its weight, the heaviest first),
+        ``parents``, ``dependencies`` and ``leaderboard``.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def inspect_model(model: Any) -> dict[str, Any]:
     """
     model = learned_classifier(model)
     check_is_fitted(model)
-    names, parents = [str(name) for name in _label_names(model)], getattr(model, "parents", None)
+    names = [str(name) for name in _label_names(model)]
     of_label = []
     if hasattr(model, "chain_"):
         order = model.order_.tolist()
@@ -99,7 +99,6 @@ def inspect_model(model: Any) -> dict[str, Any]:
             {"weight": weight, "order": [names[j] for j in chain.order]}
             for weight, chain in sorted(_chains(model), key=lambda one: -one[0])
         ],
-        "parents_are": parents if parents is None or isinstance(parents, str) else "given",
         "parents": dict(of_label),
         "dependencies": label_dependencies(model),
         "leaderboard": getattr(model, "leaderboard_", []),
@@ -107,22 +106,15 @@ def inspect_model(model: Any) -> dict[str, Any]:
 
 
 def _choices(model: Any) -> dict[str, str]:
-    """Return the parameters that are set, and a few learned figures, as text."""
-    choices = {}
-    if hasattr(model, "vector_counts_"):
-        counts = model.vector_counts_
-        share = 100.0 * counts.max() / counts.sum()
-        choices["vectors"] = f"{len(counts)} seen in training, the commonest in {share:.1f} % of the rows"
-    if hasattr(model, "leaderboard_"):
-        kept = [f"{row['model']} {row['weight']:.2f}" for row in model.leaderboard_ if 0.0 < row["weight"] < 1.0]
-        choices["weights"] = ", ".join(kept) or "all on one model"
+    """Return the parameters that are set, as text."""
     parameters = model.get_params(deep=False)
     if "estimator" in parameters and parameters["estimator"] is None:
         parameters["estimator"] = "logistic"
-    for name, value in parameters.items():
-        if name not in ASIDE and value is not None:
-            choices[name] = value if isinstance(value, str) else " ".join(repr(value).split())
-    return choices
+    return {
+        name: value if isinstance(value, str) else " ".join(repr(value).split())
+        for name, value in parameters.items()
+        if name not in ASIDE and value is not None
+    }
 
 
 def _label_names(model: Any) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,17 +16,21 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from montechain import _columns
 from montechain._columns import Column, as_series
-from montechain._compat import check_feature_names_in, get_output_config
+from montechain._compat import check_feature_names_in
 from montechain._frames import as_pandas, column_names, is_frame
 from montechain._messages import check_choice, check_positive_integer, nearest
 
 WIDE = 1000
 """Maximum number of 0/1 columns in a dense result."""
+OUTLIERS = 0.001
+"""Maximum share of a column's numbers to clip on each side; so none in a table of fewer than a thousand rows."""
+MAX_TEXT_FEATURES = 1000
+"""Maximum number of words to keep for each text column, the most frequent first."""
 
 
 def quantile_limits(X: np.ndarray, share: float) -> tuple[np.ndarray, np.ndarray]:
@@ -52,8 +56,9 @@ def quantile_limits(X: np.ndarray, share: float) -> tuple[np.ndarray, np.ndarray
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Turn a table with numbers, words, dates, text and missing cells into a matrix of numbers.
 
-    - Numbers: clip outliers, fill missing values with the median, standardise. All three are learned from the
-      training rows. A constant column becomes zero. Where nearly all cells are numbers, a stray word counts as missing.
+    - Numbers: clip outliers (at most one in a thousand on each side), fill missing values with the median, standardise.
+      All three are learned from the training rows. A constant column becomes zero. Where nearly all cells are numbers,
+      a stray word counts as missing.
     - Dates: days since 1970-01-01, and the position in the year, month, week and day as points on circles, each only
       if it varies. Durations: days.
     - Words, categoricals and booleans: a 0/1 column for each category, those of a categorical whether they occur or
@@ -61,33 +66,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
       at `fit` is zero in all columns.
     - Columns with more than `max_categories` different words: a 0/1 column for each of the commonest, and up to 30 that
       describe the spelling (character n-grams, reduced by singular value decomposition).
-    - Text columns, which you name in `text`: TF-IDF of their words.
+    - Text columns, which you name in `text`: TF-IDF of their thousand most frequent words.
     - Identifiers are left out with a note: columns of words with hardly any value twice, and row numbers.
 
     Columns of a data frame are matched by name at `transform`: their order does not matter, and there may be others.
-    Sparse containers are passed through, except for their missing values.
 
     Parameters
     ----------
     missing : {"impute", "keep"}, default="impute"
         Whether to fill missing numbers, or to leave them as NaN for classifiers that accept it. With "keep", a missing
         cell of a nominal column with two categories is NaN as well.
-    scale : {"standard", None}, default="standard"
-        Whether to bring numbers to mean zero and variance one.
-    clip : float or None, default=0.001
-        Maximum share of a column's numbers to move to the outermost quantiles on each side. A table with fewer than
-        1/`clip` rows is left as it is. None turns clipping off. Where more than half of a column is one value, such as
-        zero in a column of counts, the quantiles are those of the other values.
     text : str or sequence of str, default=()
         Names of columns that hold running text; positions if the columns have no names.
     drop : str or sequence of str, default=()
         Names of columns to leave out; positions if the columns have no names.
-    max_text_features : int, default=1000
-        Maximum number of words to keep for each text column, the most frequent first.
     max_categories : int, default=100
         Maximum number of 0/1 columns for each column of words.
-    identifiers : {"drop", "keep"}, default="drop"
-        Whether to leave out columns that look like identifiers.
 
     Attributes
     ----------
@@ -98,8 +92,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     limits_, pipeline_ : tuple of two arrays, Pipeline
         The numbers are clipped to these limits, and the pipeline does the rest.
     is_sparse_ : bool
-        Whether the result is a CSR container: with text, with more than a thousand 0/1 columns, and for sparse
-        containers. Otherwise it is an array of float64.
+        Whether the result is a CSR container: with text, and with more than a thousand 0/1 columns. Otherwise it is an
+        array of float64.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Only if X is a data frame whose names are strings.
@@ -113,35 +107,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ...     "length": [1000.0, None, 1200.0, 1100.0],
     ...     "clear": ["G", "G", None, "N"],
     ... })
-    >>> encoder = TableEncoder(scale=None).fit(bridges)
+    >>> encoder = TableEncoder().fit(bridges)
     >>> encoder.get_feature_names_out().tolist()
     ['length', 'clear_N', 'river_A', 'river_M', 'river_O']
-    >>> encoder.transform(bridges).astype(int)
-    array([[1000,    0,    1,    0,    0],
-           [1100,    0,    0,    1,    0],
-           [1200,    0,    0,    0,    1],
-           [1100,    1,    1,    0,    0]])
+    >>> encoder.transform(bridges).round(1)
+    array([[-1.4,  0. ,  1. ,  0. ,  0. ],
+           [ 0. ,  0. ,  0. ,  1. ,  0. ],
+           [ 1.4,  0. ,  0. ,  0. ,  1. ],
+           [ 0. ,  1. ,  1. ,  0. ,  0. ]])
     """
 
     def __init__(
         self,
         missing: str = "impute",
-        scale: str | None = "standard",
-        clip: float | None = 0.001,
         text: str | Sequence[Any] = (),
         drop: str | Sequence[Any] = (),
-        max_text_features: int = 1000,
         max_categories: int = 100,
-        identifiers: str = "drop",
     ):
         self.missing = missing
-        self.scale = scale
-        self.clip = clip
         self.text = text
         self.drop = drop
-        self.max_text_features = max_text_features
         self.max_categories = max_categories
-        self.identifiers = identifiers
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
         """Find out what the columns of a table hold, and learn how to turn them into numbers. `y` is ignored."""
@@ -150,12 +136,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Learn from the table and return it as numbers, with less work than `fit` and `transform`."""
-        return self._output(self._learn(X))
+        return self._learn(X)
 
     def transform(self, X: Any) -> Any:
         """Return the table as numbers: a float64 array, or a CSR container if `is_sparse_`."""
         check_is_fitted(self)
-        return self._output(self._encode(self._read(X, reset=False), "transform"))
+        return self._encode(self._read(X, reset=False), "transform")
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of the result: ``length``, ``river_A``, ``remarks_word``."""
@@ -164,38 +150,30 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         names: dict[str, None] = {}
         for column in self._used:
             for name in column.outputs(inputs[column.place]):
-                # A category's column may be named like another input.
-                n = next(n for n in range(1, len(names) + 2) if (name if n == 1 else f"{name}_{n}") not in names)
-                names[name if n == 1 else f"{name}_{n}"] = None
+                while name in names:  # a category's column may be named like another input
+                    name += "_2"
+                names[name] = None
         return np.array(list(names), dtype=object)
 
     def __sklearn_tags__(self):
         """Return scikit-learn's description of what this takes and gives."""
         tags = super().__sklearn_tags__()
-        for name in ("sparse", "allow_nan", "string", "categorical"):
+        for name in ("allow_nan", "string", "categorical"):
             setattr(tags.input_tags, name, True)
         tags.transformer_tags.preserves_dtype = []
         return tags
 
     # -- reading ------------------------------------------------------------------------------
 
-    def _read(self, X: Any, *, reset: bool) -> Any:
-        """Return the columns that are needed, by their places; sparse numbers as they are."""
+    def _read(self, X: Any, *, reset: bool) -> dict[int, pd.Series]:
+        """Return the columns that are needed, by their places."""
         if reset:
-            self._named, self._passes = is_frame(X), sp.issparse(X)
-        if is_frame(X) and not self._passes:
+            self._named = is_frame(X)
+        if is_frame(X):
             return self._read_frame(X, reset)
-        if sp.issparse(X) or self._passes:
-            X = validate_data(
-                self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite="allow-nan"
-            )
-            if self._passes:
-                return sp.csr_array(X)
-            X = X.toarray()
-        else:
-            if isinstance(X, list | tuple):  # numpy would make strings of all numbers if there is one string
-                X = np.array(X, dtype=object)
-            X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
+        if isinstance(X, list | tuple):  # numpy would make strings of all numbers if there is one string
+            X = np.array(X, dtype=object)
+        X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
         return {place: as_series(cells) for place, cells in enumerate(X.T)}
 
     def _read_frame(self, X: Any, reset: bool) -> dict[int, pd.Series]:
@@ -224,42 +202,33 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         chosen = [given] if isinstance(given, str | Integral) else list(given)
         for name in chosen:
             if name not in names:
-                listed = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
                 hint = nearest(str(name), [str(column) for column in names]) or "."
-                raise ValueError(
-                    f"`{parameter}` names {name!r}, which is not a column of `X`{hint} Its columns are {listed}."
-                )
+                raise ValueError(f"`{parameter}` names {name!r}, which is not a column of `X`{hint}")
         return chosen
 
     # -- learning and encoding ----------------------------------------------------------------
 
     def _learn(self, X: Any) -> Any:
         """Learn what the columns hold, and return the table as numbers."""
-        self._check_parameters()
+        check_choice(self, "missing", ("impute", "keep"))
+        check_positive_integer(self, "max_categories", 100)
         table = self._read(X, reset=True)
         names = column_names(X) if self._named else list(range(self.n_features_in_))
         text, dropped = self._chosen("text", names), self._chosen("drop", names)
         if both := [name for name in text if name in dropped]:
             raise ValueError(f"{both[0]!r} is in `text` and in `drop`: name it in one of them.")
-        if self._passes and text:
-            raise ValueError(f"`text={self.text!r}`, but `X` is a sparse container of numbers: leave `text` out.")
         self.notes_: list[str] = []
         self.columns_ = [
-            Column(name, j, "dropped" if name in dropped else "number")
-            if name in dropped or self._passes
-            else self._learn_column(name, j, table[j], name in text)
+            Column(name, j, "dropped") if name in dropped else self._learn_column(name, j, table[j], name in text)
             for j, name in enumerate(names)
         ]
         used = self._used
         if not used:
             raise ValueError("no column of `X` is left to learn from: all are dropped or without a value.")
         n_marks = sum(len(column.categories) for column in used if column.block != _columns.BINARY)
-        self.is_sparse_ = self._passes or n_marks > WIDE or any(column.kind == "text" for column in used)
-        steps = [
-            *([SimpleImputer(strategy="median", keep_empty_features=True)] if self.missing == "impute" else []),
-            *([] if self.scale is None or self._passes else [StandardScaler()]),
-        ]
-        self.pipeline_ = make_pipeline(*steps or [FunctionTransformer()])
+        self.is_sparse_ = n_marks > WIDE or any(column.kind == "text" for column in used)
+        imputer = SimpleImputer(strategy="median", keep_empty_features=True)
+        self.pipeline_ = make_pipeline(*([imputer] if self.missing == "impute" else []), StandardScaler())
         return self._encode(table, "fit_transform")
 
     @property
@@ -274,31 +243,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return self._left_out(column, "empty", "has no value")
         if is_text:
             codes, texts = _columns.to_words(cells)
-            vectorizer = TfidfVectorizer(max_features=self.max_text_features)
+            vectorizer = TfidfVectorizer(max_features=MAX_TEXT_FEATURES)
             if not any(map(vectorizer.build_analyzer(), texts)):
                 return self._left_out(column, "empty", "has no word of two letters or more")
             return Column(name, place, "text", vectorizer=vectorizer.fit(np.array([*texts, ""], dtype=object)[codes]))
         if column.repaired:
             rows = np.flatnonzero(np.isnan(_columns.as_numbers(cells)) & cells.notna()).tolist()
             held = [(f"row {row}", cells.iloc[row]) for row in rows]
-            note = _columns.describe_strays(name, held, int(cells.notna().sum()))
-            self.notes_.append(f"{note} What is not a number is treated as missing.")
+            self.notes_.append(_columns.describe_strays(name, held, int(cells.notna().sum())))
         if date := _columns.ambiguous_date(column, cells):
             self.notes_.append(
                 f"column {name!r} holds dates such as {date!r}, and no cell shows whether the day or the month comes "
                 "first: they are read month first. If the day comes first, write dates as 2024-12-31, or convert the "
                 "column with pandas.to_datetime(..., dayfirst=True)."
             )
-        if self._named and self.identifiers == "drop" and (why := _columns.identifier(column, cells)):
+        if self._named and (why := _columns.identifier(column, cells)):
             return self._left_out(column, "identifier", f"looks like an identifier ({why})")
-        if column.kind == "nominal":
-            column = _columns.learn_categories(column, cells, self.max_categories)
-        if column.kind == "words":
-            self.notes_.append(
-                f"column {name!r} has {cells.nunique()} different words: the {self.max_categories} commonest get a "
-                "column each, and up to 30 columns describe how the words are spelled."
-            )
-        return column
+        return _columns.learn_categories(column, cells, self.max_categories) if column.kind == "nominal" else column
 
     def _left_out(self, column: Column, kind: str, why: str) -> Column:
         self.notes_.append(f"column {column.name!r} {why} and is left out.")
@@ -306,12 +267,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _encode(self, table: Any, method: str) -> Any:
         """Return the table as numbers, those of its numeric columns by this method of the pipeline."""
-        if self._passes:
-            numbers = table[:, [column.place for column in self._used]]
-            if method == "transform" and not np.isnan(numbers.data).any():
-                return numbers
-            with config_context(transform_output="default"):
-                return sp.csr_array(getattr(self.pipeline_, method)(numbers))
         blocks: list[Any] = [
             column.encode(table[column.place], keep_missing=self.missing == "keep") for column in self._used
         ]
@@ -319,25 +274,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if n_numeric:
             numbers = np.hstack(blocks[:n_numeric])
             if method == "fit_transform":
-                self.limits_ = (-np.inf, np.inf) if self.clip is None else quantile_limits(numbers, self.clip)
+                self.limits_ = quantile_limits(numbers, OUTLIERS)
             with config_context(transform_output="default"):  # an intermediate result, whatever the user's setting
                 blocks[:n_numeric] = [getattr(self.pipeline_, method)(np.clip(numbers, *self.limits_))]
         if self.is_sparse_:
             return sp.hstack(list(map(sp.csr_array, blocks)), format="csr")
         return np.hstack([block.toarray() if sp.issparse(block) else block for block in blocks])
-
-    def _output(self, result: Any) -> Any:
-        """Return the result as an array if a data frame is wanted, which scikit-learn does not make of sparse ones."""
-        is_framed = get_output_config("transform", self)["dense"] != "default"
-        return result.toarray() if sp.issparse(result) and is_framed else result
-
-    def _check_parameters(self) -> None:
-        check_choice(self, "missing", ("impute", "keep"))
-        check_choice(self, "scale", ("standard", None))
-        check_choice(self, "identifiers", ("drop", "keep"))
-        number = isinstance(self.clip, Real) and not isinstance(self.clip, bool)
-        if self.clip is not None and not (number and 0 <= self.clip < 0.5):
-            advice = "e.g. TableEncoder(clip=0.001), or None for no clipping"
-            raise ValueError(f"`clip={self.clip!r}` of TableEncoder must be a share in [0, 0.5), {advice}.")
-        check_positive_integer(self, "max_text_features", 1000)
-        check_positive_integer(self, "max_categories", 100)

@@ -37,7 +37,6 @@ def folder(tmp_path_factory):
         ("fit bridges.csv --targets material,spam -o x.mchain", DATA, "'span'"),
         (FIT, MISUSE, "--output"),
         (f"{FIT} -o no/such/x.mchain", OUTPUT, "no/such"),
-        (f"fit bridge.csv -t {TARGETS} -o x.mchain", DATA, "bridges.csv"),
         (f"fit q.csv -t {TARGETS} -o x.mchain", DATA, "q.csv: there is no such file. "),
         ("fit music -o x.mchain", DATA, "music: there is no such file. "),
         (f"fit bridges.csv -t {TARGETS} --method PMCC -o x.mchain", MISUSE, "'PMsCC'"),
@@ -46,7 +45,7 @@ def folder(tmp_path_factory):
         (f"{FIT} --order span,typ -o x.mchain", MISUSE, "'type'"),
         (f"{FIT} --order serach -o x.mchain", MISUSE, "'search'"),
         (f"{FIT} --iterations 5 -o x.mchain", MISUSE, "--order search"),
-        ("fit bridges.csv --tags spam -o x.mchain", DATA, "`--tags`: there is no column 'spam'; did you mean 'span'?"),
+        ("fit bridges.csv --tags spam -o x.mchain", DATA, "`--tags`: column 'spam' not found; did you mean 'span'?"),
         (f"{FIT} -e lojistic -o x.mchain", MISUSE, "'logistic'"),
         ("predict nothing.mchain bridges.csv", MODEL, "nothing.mchain"),
         ("predict bridges.csv bridges.csv", MODEL, "bridges.csv"),
@@ -59,7 +58,7 @@ def folder(tmp_path_factory):
         (f"{EVALUATE} --loss haming", MISUSE, "'hamming'"),
         (f"{EVALUATE} --methods ,", MISUSE, "--methods"),
         (f"{EVALUATE} --cv many", MISUSE, "--cv"),
-        (f"{EVALUATE} --cv 1", MISUSE, "--cv 5"),
+        (f"{EVALUATE} --cv 1", MISUSE, "--cv 2"),
         (f"{EVALUATE} -o scores.xlsx", MISUSE, ".csv"),
         (f"{EVALUATE} --time-limit 0", MISUSE, "--time-limit 0"),
         ("inspect nothing.mchain", MODEL, "nothing.mchain"),
@@ -178,12 +177,11 @@ class TestTerminal:
         assert "interrupted after" in shown
         run("inspect kept.mchain", folder=folder)
 
-    def test_control_c_ends_an_evaluation_with_what_is_finished(self, folder, tmp_path):
+    def test_control_c_ends_an_evaluation_and_keeps_what_is_finished(self, folder, tmp_path):
         command = f"{EVALUATE} --methods IC,CDN --cv 60 --store {tmp_path / 'results'}"
         code, shown = run_in_terminal(command, folder=folder, interrupt_at=r"[3-9]/180")
         assert code == INTERRUPTED, shown
-        assert "to resume" in shown
-        assert "Majority" in shown
+        assert len(list((tmp_path / "results").glob("*.json"))) >= 3
 
 
 class TestNothingIsLost:
@@ -247,25 +245,19 @@ class TestDoubtfulTargets:
 
 
 def test_one_word_in_a_column_of_numbers(tmp_path):
-    """Stray words are reported at fit and are an error, with the line, at predict; an option changes either."""
+    """Stray words count as missing, with a note that names the line."""
     table = bridges(80)
     table.to_csv(tmp_path / "clean.csv", index=False)
     table["length"] = table["length"].astype(object)
     table.loc[5, "length"] = "heavy"
     table.to_csv(tmp_path / "stray.csv", index=False)
     table.to_excel(tmp_path / "stray.xlsx", index=False)
-    for command, code, said in (
-        (f"fit stray.xlsx -m Default -t {TARGETS} -o excel.mchain", 0, "holds 'heavy'"),
-        (f"fit stray.csv -m Default -t {TARGETS} -o m.mchain", 0, "line 7 holds 'heavy'"),
-        (f"fit stray.csv -t {TARGETS} --stray error -o x.mchain", DATA, "stray.csv, line 7"),
-        ("predict excel.mchain clean.csv", 0, ""),
-        ("predict m.mchain clean.csv", 0, ""),
-        ("predict m.mchain stray.csv", DATA, "stray.csv, line 7"),
-        ("predict m.mchain stray.csv", DATA, "--stray missing"),
-        ("predict m.mchain clean.csv --stray drop", MISUSE, "--stray drop"),
+    for command, said in (
+        (f"fit stray.xlsx -m Default -t {TARGETS} -o excel.mchain", "holds 'heavy'"),
+        (f"fit stray.csv -m Default -t {TARGETS} -o m.mchain", "line 7 holds 'heavy'"),
+        ("predict excel.mchain clean.csv", ""),
+        ("predict m.mchain clean.csv", ""),
+        ("predict m.mchain stray.csv", "line 7 holds 'heavy'"),
+        (f"evaluate stray.csv -m IC --cv 2 -t {TARGETS}", "line 7 holds 'heavy'"),
     ):
-        answer = run(command, folder=tmp_path, code=code)
-        assert said in answer.err
-        assert code == 0 or answer.out == ""
-    assert not (tmp_path / "x.mchain").exists()
-    assert run("predict m.mchain stray.csv --stray missing", folder=tmp_path).out.count("\n") == 81
+        assert said in run(command, folder=tmp_path).err

@@ -58,7 +58,6 @@ def test_predictions_are_those_of_the_library(folder):
 def test_written_table_is_the_printed_one(folder, tmp_path):
     expected = predict("new.csv", folder)
     for name, read in {
-        "out.csv.gz": pd.read_csv,
         "out.tsv": lambda path: pd.read_csv(path, sep="\t"),
         "out.parquet": pd.read_parquet,
         "out.feather": pd.read_feather,

@@ -99,11 +99,11 @@ class TestHeader:
             ("@relation r\n@data\n1\n", 2, "without an @attribute"),
             ("@relation r\n@relation s\n", 2, "second @relation"),
             ("@relation 'r\n", 1, "not closed"),
-            ("@atribute x numeric\n", 1, "did you mean '@attribute'"),
+            ("@atribute x numeric\n", 1, "'@atribute' is not @relation"),
             ("x,y\n1,2\n", 1, "'x,y' is not @relation"),
             ("{1 2}\n", 1, "is not @relation"),
             ("@attribute x numeric\n\n@attribute x numeric\n", 3, "'x' is declared twice"),
-            ("@attribute x numerik\n", 1, "did you mean 'numeric'"),
+            ("@attribute x numerik\n", 1, "unknown type 'numerik'"),
             ("@attribute x relational\n", 1, "relational"),
             ("@attribute x numeric {0.5}\n", 1, "'{0.5}' follows the type.*Weights and relational"),
             *[(f"@attribute {wrong}\n", 1, "@attribute name type.*Quote names and values") for wrong in WRONG],
@@ -184,7 +184,7 @@ class TestDense:
         assert error.value.line == 6
 
     def test_undeclared_value(self, read):
-        with pytest.raises(DataError, match=r"line 7: 'bleu' is not a declared value of 'c': red, blue; did you mean"):
+        with pytest.raises(DataError, match=r"line 7: 'bleu' is not a declared value of 'c'; did you mean"):
             read(MIXED + "1,red,a\n1,bleu,a\n")
         with pytest.raises(DataError, match=r"line 6: '' is not a declared value"):
             read(MIXED + "1,'',a\n")

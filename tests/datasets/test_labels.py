@@ -51,23 +51,17 @@ class TestChooseTargets:
     @pytest.mark.parametrize(
         ("targets", "message"),
         [
-            (["sleeep"], "no column 'sleeep'; did you mean 'sleep'"),
-            ("xyz", "no column 'xyz'. Columns are 'age', 'mood'"),
+            (["sleeep"], "column 'sleeep' not found; did you mean 'sleep'"),
+            ("xyz", "column 'xyz' not found. Columns are 'age', 'mood'"),
             (0, "`targets=0`"),
             (-6, "last 6 columns, but there are 5"),
-            ([5], "no column 5; columns are 0 to 4"),
-            (["mood", 1], "'mood' twice"),
-            ([None], "no column None"),
+            ([5], "column 5 not found; columns are 0 to 4"),
+            ([None], "column None not found"),
         ],
     )
     def test_wrong_values(self, targets, message):
         with pytest.raises(ValueError, match=message):
             resolve_targets(targets, COLUMNS)
-
-    def test_wrong_types(self):
-        for targets in (True, 1.5, {"mood"}):
-            with pytest.raises(TypeError, match="`targets="):
-                resolve_targets(targets, COLUMNS)
 
     def test_label_list_gives_the_order_of_the_file(self, tmp_path):
         xml = write_labels(tmp_path / "any.xml", ["diet", "mood", "sleep"])
@@ -99,14 +93,14 @@ class TestChooseTargets:
     def test_meka(self, tmp_path, relation, positions):
         assert resolve_targets(None, COLUMNS, relation=relation, path=tmp_path / "health.arff") == positions
 
-    @pytest.mark.parametrize("relation", ["health: -C 0", "health: -C 5", "health: -C -9"])
+    @pytest.mark.parametrize("relation", ["health: -C 0", "health: -C 6", "health: -C -9"])
     def test_meka_that_does_not_fit(self, relation):
-        with pytest.raises(DataError, match="the relation says -C"):
+        with pytest.raises(DataError, match=r"`targets=-?\d` means"):
             resolve_targets(None, COLUMNS, relation=relation)
 
     @pytest.mark.parametrize("relation", ["", "health -c 2", "health -CC 2", "x-C 2", "h: -C two", "h: -C 2x"])
     def test_nothing_tells(self, tmp_path, relation):
-        with pytest.raises(DataError, match=r"health\.arff: nothing says which .* targets=-2"):
+        with pytest.raises(DataError, match=r"health\.arff: it is unknown which columns .* targets=-2"):
             resolve_targets(None, COLUMNS, relation=relation, path=tmp_path / "health.arff")
 
 
@@ -154,8 +148,8 @@ class TestMulanLabels:
             ("<labels></labels>", None, "not a Mulan label list"),
             ("<data/>", None, "not a Mulan label list"),
             ("<labels>\n<lable name='a'/></labels>", None, "not a Mulan label list"),
-            ("<labels>\n<label/></labels>", None, "has no name"),
-            ("<labels>\n<label name='a'/>\n<label name='a'/></labels>", None, "'a' is named twice"),
+            ("<labels>\n<label/></labels>", None, "not a Mulan label list"),
+            ("<labels>\n<label name='a'/>\n<label name='a'/></labels>", None, "not a Mulan label list"),
             ("<?xml version='1.0' encoding='klingon'?><labels/>", None, "encoding"),
             ("<?xml version='1.0' encoding='utf-7'?><labels/>", None, "encoding"),
             ("<labels>\n<label name='&lol;'/></labels>", 2, "not well-formed"),

@@ -16,6 +16,7 @@ from montechain.datasets.files import SUFFIXES, find_format
 from montechain.datasets.reading import read_dataset
 from montechain.errors import DataError
 from montechain.preparation import TableEncoder
+from tests.unscaled import unscaled
 
 FRAME = pd.DataFrame(
     {
@@ -78,7 +79,6 @@ def test_the_same_data_from_every_format(ending, tmp_path):
         data = read_dataset(source, targets=["loud", "mood"], drop=["id"], text=["title"])
         check(data)
         assert data.name == "songs"
-    assert read_dataset(path, targets=-2, drop=["id"], name="tunes").name == "tunes"
 
 
 @pytest.mark.parametrize("frame", [FRAME, pl.from_pandas(FRAME)])
@@ -109,7 +109,7 @@ def test_sparse_files_that_lack_some_targets(tmp_path):
     path.write_text(header + "@data\n{0 1.5,2 1}\n{1 2,3 b}\n{}\n", encoding="utf-8")
     data = read_dataset(path, targets=["pets", "farm"], drop=["dog", "cow"], partial=True)
     assert data.label_names == ["pets"]
-    assert data.feature_names == ["cat", "view=b"]
+    assert data.feature_names == ["cat", "view"]
     assert data.Y["pets"].tolist() == [1, 0, 0]
     np.testing.assert_array_equal(data.X.toarray(), [[1.5, 0], [0, 1], [0, 0]])
 
@@ -142,7 +142,7 @@ def test_a_format_that_the_name_does_not_tell(tmp_path):
 
 def test_files_that_are_not_there(tmp_path):
     write(tmp_path, ".csv")
-    with pytest.raises(DataError, match=r"sogns.csv: there is no such file; did you mean 'songs.csv'\?") as refusal:
+    with pytest.raises(DataError, match=r"sogns.csv: there is no such file\.$") as refusal:
         read_dataset(tmp_path / "sogns.csv", targets=-1)
     assert refusal.value.path == tmp_path / "sogns.csv"
     for path in (tmp_path / "nowhere" / "songs.csv", "a\0b.arff"):
@@ -152,16 +152,15 @@ def test_files_that_are_not_there(tmp_path):
     for folder in (tmp_path / "folder.csv", tmp_path):
         with pytest.raises(DataError, match="is a folder, not a file"):
             read_dataset(folder, targets=-1)
-    with pytest.raises(DataError, match=r"prices.csv: there is no such file\.$"):  # no file has a similar name
-        read_dataset(tmp_path / "prices.csv", targets=-1)
 
 
 def test_dates_of_a_frame_are_dates_as_inputs_and_words_as_labels():
     days = pd.to_datetime(["1970-01-02T00:00", None, "1970-01-04T12:00"])
     frame = pd.DataFrame({"day": days, "zoned": days.tz_localize("UTC"), "label": [0, 1, 0]})
     data = read_dataset(frame, targets=["label"])
-    numbers = TableEncoder(missing="keep", scale=None).set_output(transform="pandas").fit_transform(data.X)
-    np.testing.assert_array_equal(numbers[["day", "zoned"]], [[1, 1], [np.nan, np.nan], [3.5, 3.5]])
+    encoder = TableEncoder(missing="keep").fit(data.X)
+    numbers = pd.DataFrame(unscaled(encoder, data.X), columns=encoder.get_feature_names_out())
+    np.testing.assert_allclose(numbers[["day", "zoned"]], [[1, 1], [np.nan, np.nan], [3.5, 3.5]])
     with pytest.raises(DataError, match=r"target 'day' holds dates, such as '1970-01-02 00:00:00'.*nominal=\['day'\]"):
         read_dataset(frame, targets=["day", "label"])
     with pytest.raises(DataError, match="the label 'list' does not hold classes"):
@@ -218,5 +217,5 @@ def test_sparse_inputs_have_the_indices_that_scikit_learn_takes(tmp_path):
     path.write_text(header + "{0 1.5}\n{1 2, 2 1}\n")
     data = read_dataset(path, targets=["y"])
     assert data.X.indices.dtype == data.X.indptr.dtype == np.int32
-    assert data.take([1]).X.indptr.dtype == data.with_inputs(["z"]).X.indices.dtype == np.int32
+    assert data.take([1]).X.indptr.dtype == data.X[:, [0]].indices.dtype == np.int32
     np.testing.assert_array_equal(data.X.toarray(), [[1.5, 0], [0, 2]])

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse as sp
 import sklearn
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
@@ -34,7 +35,7 @@ def expected_failures(estimator):
 @parametrize_with_checks(
     [
         TableClassifier(SEEDED),
-        TableClassifier(DecisionTreeClassifier(random_state=0), encoder=TableEncoder(scale=None)),
+        TableClassifier(DecisionTreeClassifier(random_state=0), encoder=TableEncoder(missing="keep")),
     ],
     expected_failed_checks=lambda estimator: expected_failures(estimator) if estimator.encoder is None else {},
 )
@@ -159,6 +160,17 @@ def test_encodings_that_the_classifier_takes():
         assert model.predict(words).shape == Y.shape
 
 
+@pytest.mark.parametrize("container", [sp.csr_array, sp.csr_matrix, sp.csc_array])
+def test_sparse_containers_reach_the_classifier_with_their_gaps_filled(container):
+    gaps = np.array([[0.0, 2.0], [np.nan, np.nan], [0.0, 4.0], [5.0, 9.0]] * 10)
+    filled = np.where(np.isnan(gaps), [0.0, 4.0], gaps)
+    labels = (filled > 1).astype(int)
+    model = TableClassifier(SEEDED).fit(container(gaps), labels)
+    direct = clone(SEEDED).fit(sp.csr_array(filled), labels)
+    for X in (container(gaps), gaps):
+        np.testing.assert_allclose(model.log_joint(X, labels), direct.log_joint(filled, labels))
+
+
 def test_unknown_labels():
     partly = Y.assign(lanes=Y["lanes"].astype("Int64").where(np.arange(len(Y)) % 3 > 0))
     for classifier in (SEEDED, make_pipeline(StandardScaler(), SEEDED)):
@@ -182,7 +194,7 @@ def test_columns_in_another_order_and_in_polars():
 def test_grid_search_reaches_through():
     model = table(ChainClassifier(inference=Beam(), random_state=0))
     # Not cv=2: scikit-learn would then compare the targets' classes with each other, words with numbers.
-    grid = {"classifier__inference__width": [1, 2], "encoder__clip": [None, 0.01]}
+    grid = {"classifier__inference__width": [1, 2], "encoder__max_categories": [2, 100]}
     search = GridSearchCV(model, grid, cv=KFold(2)).fit(X, Y)
     assert search.best_estimator_.classifier_.inference.width == search.best_params_["classifier__inference__width"]
     assert search.predict(X).index.equals(X.index)

@@ -288,11 +288,10 @@ def test_summaries_have_means_deviations_and_ranks():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"methods": []}, ValueError, "`methods` is empty"),
-        ({"methods": {"a": 3}}, TypeError, "not an estimator"),
-        ({"folds": "ofical"}, ValueError, "'ofical'` is not known. Pass a number, 'official'"),
-        ({"folds": 2.5}, TypeError, "not a splitter"),
-        ({"folds": 1}, ValueError, "at least 2"),
+        ({"methods": {"a": 3}}, TypeError, "Cannot clone object '3'"),
+        ({"folds": "ofical"}, TypeError, "'ofical'` must be a number, such as folds=5, 'official' or a splitter"),
+        ({"folds": 2.5}, TypeError, "or a splitter"),
+        ({"folds": 1}, ValueError, "n_splits=1"),
         ({"time_limit": 0}, ValueError, "`time_limit=0` must be a positive number"),
     ],
 )

@@ -14,7 +14,6 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import ShuffleSplit
 
-from montechain.errors import DataError
 from montechain.evaluation import evaluate
 from tests.evaluation.cheap import Failing, Guess, Sleeping, small_dataset
 
@@ -29,20 +28,21 @@ def run(methods, **options):
 def test_what_exceeds_the_time_limit_is_ended_and_the_others_finish(tmp_path):
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGALRM)]
     methods = {"a": Sleeping(), "b": Sleeping(goes_on=True), "failing": Failing(), "last": Guess()}
-    results = run(methods, time_limit=0.5, store=tmp_path).set_index("method")
-    late = "exceeded the time limit of 0.5 s"
+    results = run(methods, time_limit=500, store=tmp_path).set_index("method")
+    late = "exceeded the time limit of 500 s"
     assert results["reason"].tolist() == [late, late, "ArithmeticError: nothing adds up", ""]
     assert results["status"].tolist() == ["DNF"] * 3 + ["ok"]
     assert results["value"].notna().tolist() == [False] * 3 + [True]
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGALRM)] == handlers
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
     with ThreadPoolExecutor() as pool, pytest.raises(ValueError, match="only in the main thread"):
-        pool.submit(run, {"a": Guess()}, time_limit=0.5).result()
+        pool.submit(run, {"a": Guess()}, time_limit=500).result()
 
 
 def test_processes_find_what_one_process_finds_and_keep_the_time_limit(tmp_path):
     methods = {"late": Sleeping(), "failing": Failing(), **{str(k): Guess(strength=k) for k in range(3)}}
-    alone = run(methods, time_limit=1.0)
-    pd.testing.assert_frame_equal(run(methods, time_limit=1.0, n_jobs=2, store=tmp_path), alone)
+    alone = run(methods, time_limit=500)
+    pd.testing.assert_frame_equal(run(methods, time_limit=500, n_jobs=2, store=tmp_path), alone)
     assert len(list(tmp_path.glob("*.json"))) == 5
 
 
@@ -90,10 +90,10 @@ def test_a_run_that_is_killed_again_and_again_loses_no_finished_fold(tmp_path):
         assert found["values"]["values"]["hamming_score"] == expected[place]
 
 
-def test_damaged_files_are_named(tmp_path):
-    run({"a": Guess()}, store=tmp_path)
+def test_damaged_results_are_computed_again(tmp_path):
+    expected = run({"a": Guess()}, store=tmp_path)
     (file,) = tmp_path.glob("*.json")
     for content in ("", '{"status": "ok"', "[]", json.dumps({"status": "odd"})):
         file.write_text(content)
-        with pytest.raises(DataError, match=rf"{file.name}: is damaged.* Delete the file"):
-            run({"a": Guess()}, store=tmp_path)
+        pd.testing.assert_frame_equal(run({"a": Guess()}, store=tmp_path), expected)
+        assert json.loads(file.read_text())["status"] == "ok"

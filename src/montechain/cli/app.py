@@ -83,7 +83,7 @@ def inspect(
     for number, order in enumerate(facts["orders"][:n_shown], start=1):
         title = "Order" if len(facts["orders"]) == 1 else f"Order {number}, weight {order['weight']:.3f}"
         output.print_line(f"{title}: {' → '.join(order['order'])}")
-    if facts["parents"] and facts["parents_are"] != "all":
+    if facts["parents"] and facts["choices"].get("parents") != "all":
         rows = [[label, ", ".join(parents) or "none"] for label, parents in facts["parents"].items()]
         output.print_table("Parents", ["target", "depends on"], rows[:n_shown], left=(0, 1))
     if facts["dependencies"]:
@@ -136,16 +136,13 @@ def export_command(
     output.note(f"Wrote {len(dataset.Y)} rows to {file}. Next: montechain fit {source} --targets {targets} -o {model}")
 
 
-def methods(as_json: options.Json = False) -> None:
+def methods() -> None:
     """List the methods that `fit` and `evaluate` know by name."""
     from montechain.methods import BASELINES
 
-    fields = ("name", "full_name", "parameters", "reference")
-    rows = [[getattr(method, field) for field in fields] for method in [*mc.METHODS.values(), *BASELINES.values()]]
-    if as_json:
-        output.print_json([dict(zip(fields, row, strict=True)) for row in rows])
-    else:
-        output.print_table("Methods", ["name", "what it is", "parameters", "reference"], rows, left=(0, 1, 2, 3))
+    known = [*mc.METHODS.values(), *BASELINES.values()]
+    rows = [[method.name, method.full_name, method.parameters, method.reference] for method in known]
+    output.print_table("Methods", ["name", "what it is", "parameters", "reference"], rows, left=(0, 1, 2, 3))
 
 
 def warmup() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 import time
 from contextlib import redirect_stdout
@@ -90,7 +89,7 @@ def fit(
     about |= {"method": method or "", "fit_seconds": round(seconds, 3)}
     with output.progress("saving"):
         mc.save(table, model, about=about)
-    for remark in [*dataset.notes, *table.notes_]:
+    for remark in table.notes_:
         output.note(f"note: {remark}")
     if as_json:
         output.print_json({"model": str(model), **about})
@@ -129,25 +128,21 @@ def _learn(table: Any, dataset: mc.Dataset) -> None:
     else:
         with output.progress("learning") as advance:
             if isinstance(inner, mc.AutoChainClassifier):
-                inner.set_params(verbose=lambda step, left: advance(what=_step(step, left)))
+                inner.set_params(verbose=lambda step, left: advance(what=f"learning: {step}"))
             table.fit(dataset.X, dataset.Y)
     for one in (inner, table.classifier_):
         if "verbose" in one.get_params(deep=False):
             one.set_params(verbose=False)
 
 
-def _step(name: str, seconds_left: float | None) -> str:
-    return f"learning: {name}" + ("" if seconds_left is None else f", at most {seconds_left:.0f} s left")
-
-
 def _record(table: Any, dataset: mc.Dataset, source: str, columns: options.Columns) -> dict[str, Any]:
     """Return what the model file says about the training data."""
     Y = dataset.Y
-    identifiers = [column.name for column in table.encoder_.columns_ if column.kind == "identifier"]
+    learned = getattr(table.encoder_, "columns_", ())  # those of a sparse file are only numbers
+    identifiers = [column.name for column in learned if column.kind == "identifier"]
     left_out = [*split_names(columns.drop), *identifiers]
     return {
         "source": Path(source).name,
-        "sha256": hashlib.sha256(Path(source).read_bytes()).hexdigest() if Path(source).is_file() else None,
         "rows": len(Y),
         "inputs": [name for name in dataset.feature_names if name not in left_out],
         "targets": {

@@ -6,7 +6,7 @@ import csv
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import partial, wraps
 from importlib import import_module
 from typing import Annotated, Any
@@ -29,7 +29,6 @@ ESTIMATOR_HELP = (
 )
 TAGS_HELP = "Targets whose cells hold any number of tags, as in 'rock;calm'; an empty cell has none."
 LOSS_HELP = "What to minimise: exact_match (the default), hamming, f1, jaccard."
-STRAY_HELP = "Words in a column of numbers: missing (default for fit) or error (default for predict)."
 
 Source = Annotated[str, typer.Argument(metavar="FILE", help=TABLE_HELP)]
 Estimator = Annotated[str | None, typer.Option("--estimator", "-e", help=ESTIMATOR_HELP)]
@@ -59,14 +58,9 @@ class Reading:
     encoding: Annotated[str, typer.Option(help="Text encoding of the file, such as latin-1.")] = "utf-8"
     header: Annotated[bool | None, flag(help="Whether the first line of a CSV file names the columns.")] = None
     decimal: Annotated[str, typer.Option(help="Decimal mark of a CSV file, such as a comma.")] = "."
-    stray: Annotated[str | None, typer.Option(metavar="WHAT", help=STRAY_HELP)] = None
     format: Annotated[
         str | None, typer.Option(help="csv, tsv, excel, parquet, arff, ..., if the file name does not say.")
     ] = None
-
-    def options(self, *, stray: str) -> dict[str, Any]:
-        """Return the arguments of `read_dataset`, with a default for `stray`."""
-        return {**asdict(self), "stray": self.stray or stray}
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH = 200
 """Width of a table that is not printed to a terminal."""
-SAME = "decimal delimiter drop encoding estimator format header inference loss nominal order parents stray tags"
+SAME = "decimal delimiter drop encoding estimator format header inference loss nominal order parents tags"
 OPTIONS = {name: f"--{name}" for name in [*SAME.split(), "targets", "text"]}
 OPTIONS |= {"folds": "--cv", "n_chains": "--chains", "n_jobs": "--jobs", "n_splits": "--cv", "random_state": "--seed"}
 OPTIONS |= {"time_limit": "--time-limit"}

@@ -110,15 +110,9 @@ def _joined(before: pd.DataFrame, labels: Any, targets: list[str], after: dict[s
     import pandas as pd
 
     answers = pd.DataFrame(np.asarray(labels, dtype=object).reshape(len(labels), -1), columns=targets).infer_objects()
-    taken = set(targets)
 
     def renamed(table: pd.DataFrame) -> pd.DataFrame:
-        names = []
-        for name in table.columns:
-            while name in taken:
-                name += "_"
-            taken.add(name)
-            names.append(name)
-        return table.reset_index(drop=True).set_axis(names, axis=1)
+        taken = {*targets, *(before.columns if table is not before else ())}
+        return table.reset_index(drop=True).rename(columns=lambda name: f"{name}_" if name in taken else name)
 
     return pd.concat([renamed(before), answers, renamed(pd.DataFrame(after))], axis=1)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import montechain as mc
-from montechain._files import similar_file
 from montechain._messages import nearest
 from montechain.cli import output
 from montechain.cli.options import Columns, Reading, parse_targets, split_names
@@ -33,13 +32,19 @@ def read_training_table(source: str, columns: Columns, reading: Reading) -> mc.D
             raise ValueError(f"`--tags` needs the other targets by name, not `--targets {columns.targets}`.")
         targets = [*(targets or []), *(name for name in kinds["tags"] if name not in (targets or []))]
     with output.progress("reading"):
-        dataset = mc.read_dataset(source, targets=targets, **kinds, **reading.options(stray="missing"))
+        dataset = mc.read_dataset(source, targets=targets, **kinds, **asdict(reading))
+    _show_notes(dataset)
     if isinstance(targets, list):
         classes = dict(zip(dataset.label_names, dataset.classes, strict=True))
         dataset = replace(dataset, Y=dataset.Y[targets], classes=[classes[name] for name in targets])
     if len(dataset.Y) < 2:
         raise DataError("at least 2 rows with a known target are needed to learn from.", path=source)
     return dataset
+
+
+def _show_notes(dataset: mc.Dataset) -> None:
+    for remark in dataset.notes:
+        output.note(f"note: {remark}")
 
 
 def with_tags_as_targets(dataset: mc.Dataset, columns: Columns) -> mc.Dataset:
@@ -111,8 +116,6 @@ def open_model(path: Path) -> Model:
     try:
         with output.progress("loading"):
             classifier, manifest = mc.load(path), describe(path)
-    except FileNotFoundError:
-        raise ModelFileError(f"file not found: {path}{similar_file(path, '*.mchain')}") from None
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {error.strerror or error}.") from error
     about = manifest.get("about") or {}
@@ -144,9 +147,8 @@ def read_new_rows(
     import pandas as pd
 
     with output.progress("reading"):
-        dataset = _read_known_columns(
-            file, model, model.target_columns if given else [], reading.options(stray="error")
-        )
+        dataset = _read_known_columns(file, model, model.target_columns if given else [], reading)
+    _show_notes(dataset)
     if given and not dataset.label_names:
         raise ValueError(f"`--given`, but no target is filled in anywhere in {file}.")
     if not given and (there := [name for name in model.target_columns if name in dataset.feature_names]):
@@ -164,10 +166,17 @@ def read_new_rows(
     if not key:
         copied.insert(0, "row", range(1, len(copied) + 1), allow_duplicates=True)
     inputs = model.input_names or [name for name in dataset.feature_names if name not in model.target_columns]
-    return replace(dataset, name=file).with_inputs(inputs), copied
+    there = dataset.feature_names
+    if missing := [name for name in inputs if name not in there]:
+        close = nearest(missing[0], [name for name in there if name not in inputs])
+        listed = ", ".join(map(repr, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+        raise DataError(f"these inputs are missing: {listed}{close or '.'}", path=file)
+    X = dataset.X
+    X = X[inputs] if isinstance(X, pd.DataFrame) else X[:, [there.index(name) for name in inputs]]
+    return replace(dataset, X=X, feature_names=inputs), copied
 
 
-def _read_known_columns(file: str, model: Model, targets: list[str], reading: dict[str, Any]) -> mc.Dataset:
+def _read_known_columns(file: str, model: Model, targets: list[str], reading: Reading) -> mc.Dataset:
     """Read a file, with columns typed as they were when the model was fitted."""
     import pandas as pd
 
@@ -176,7 +185,7 @@ def _read_known_columns(file: str, model: Model, targets: list[str], reading: di
     kinds["nominal"] = [*model.inputs_of("nominal", "words"), *model.word_targets]
     kinds["tags"] = [name for name in getattr(model.classifier, "tags_", {}) if name in targets]
     typed = [*model.input_names, *targets] if model.input_names else None
-    dataset = mc.read_dataset(file, targets=targets, partial=True, typed=typed, **kinds, **reading)
+    dataset = mc.read_dataset(file, targets=targets, partial=True, typed=typed, **kinds, **asdict(reading))
     Y = dataset.Y
     numbers = [name for name in model.word_targets if name in Y and pd.api.types.is_numeric_dtype(Y[name])]
     return replace(dataset, Y=Y.assign(**{name: Y[name].astype("string").astype(object) for name in numbers}))

@@ -19,13 +19,10 @@ from montechain.datasets.files import read_text
 from montechain.errors import DataError
 
 KINDS = {"numeric": "numeric", "real": "numeric", "integer": "numeric", "string": "string", "date": "date"}
-KEYWORDS = ("@relation", "@attribute", "@data")
 FORM = (
     "Declare an attribute as @attribute name type; the type is numeric, string, date, or its values {in, braces}. "
     "Quote names and values that hold a space, a comma or a brace. Weights and relational attributes are not supported."
 )
-SHOWN = 12
-"""Maximum number of declared values listed in an error."""
 
 # Possessive quantifiers throughout, so that no line, however long or malformed, causes backtracking.
 QUOTED = r"""'[^'\\]*+(?:\\.[^'\\]*+)*+'|"[^"\\]*+(?:\\.[^"\\]*+)*+\""""
@@ -167,8 +164,7 @@ def _header(lines: Iterator[Line], path: str | Path) -> tuple[str, list[Attribut
                     line.refuse("@data without an @attribute before it.")
                 return relation or "", list(attributes.values()), line
             case _:
-                hint = nearest(word[:40], KEYWORDS) if word.startswith("@") else ""
-                line.refuse(f"{shortened(word)!r} is not @relation, @attribute or @data{hint or '.'}")
+                line.refuse(f"{shortened(word)!r} is not @relation, @attribute or @data.")
     raise DataError("the file is empty, or ends without a line @data: it is not ARFF, or is cut off.", path=path)
 
 
@@ -185,8 +181,7 @@ def _attribute(line: Line, text: str) -> Attribute:
         return Attribute(name, "nominal", categories)
     kind = KINDS.get(word.lower())
     if kind is None:
-        hint = nearest(word[:40], KINDS) or "."
-        line.refuse(f"the attribute {name!r} has the unknown type {shortened(word)!r}{hint} {FORM}")
+        line.refuse(f"the attribute {name!r} has the unknown type {shortened(word)!r}. {FORM}")
     if re.fullmatch(REST[kind], found["rest"]) is None:
         line.refuse(f"{shortened(found['rest'].strip())!r} follows the type of the attribute {name!r}. {FORM}")
     return Attribute(name, kind)
@@ -291,9 +286,8 @@ def _refuse(text: str, attribute: Attribute, line: Line) -> NoReturn:
     """Refuse a cell that does not fit its attribute."""
     if attribute.categories is None:
         line.refuse(f"{shortened(text)!r} is not a finite number, but {attribute.name!r} is numeric. ? means missing.")
-    declared = ", ".join(attribute.categories[:SHOWN]) + (", …" if len(attribute.categories) > SHOWN else "")
     hint = nearest(shortened(text), attribute.categories[:1000]) or "."
-    line.refuse(f"{shortened(text)!r} is not a declared value of {attribute.name!r}: {declared}{hint} ? means missing.")
+    line.refuse(f"{shortened(text)!r} is not a declared value of {attribute.name!r}{hint} ? means missing.")
 
 
 def _unquoted(text: str) -> str:

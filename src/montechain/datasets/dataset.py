@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
@@ -85,18 +84,6 @@ class Dataset:
         if not isinstance(X, pd.DataFrame):
             X = pd.DataFrame(X.toarray(), columns=self.feature_names, index=self.Y.index)
         return pd.concat([X, self.Y], axis=1)
-
-    def with_inputs(self, names: Sequence[str]) -> Dataset:
-        """Return the inputs of these names, in this order; a `DataError` if some of them are missing."""
-        position = {name: column for column, name in enumerate(self.feature_names)}
-        if missing := [name for name in names if name not in position]:
-            listed = ", ".join(map(repr, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
-            # An input that is present is not a misspelling of a missing one.
-            close = nearest(missing[0], [name for name in position if name not in set(names)])
-            raise DataError(f"these inputs are missing: {listed}{close or '.'}", path=self.name or None)
-        columns = [position[name] for name in names]
-        X = self.X.iloc[:, columns] if isinstance(self.X, pd.DataFrame) else self.X[:, columns]
-        return replace(self, X=X, feature_names=list(names), split=None)
 
 
 def label_table(columns: pd.DataFrame, *, path: str | Path | None = None) -> tuple[pd.DataFrame, list[list[Any]]]:
@@ -252,14 +239,8 @@ def choose_targets(
                 path=path,
             )
         return names[:n] if n > 0 else names[n:]
-    if not isinstance(targets, str | Sequence | np.ndarray | pd.Index):
-        raise TypeError(
-            f"`targets={targets!r}` must be names or positions of columns, a number of columns, or an .xml file, "
-            "e.g. targets=['mood', 'sleep'] or targets=-2."
-        )
-    chosen = [_find(target, names, "targets", path) for target in ([targets] if isinstance(targets, str) else targets)]
-    if twice := next((name for name in chosen if chosen.count(name) > 1), None):
-        raise ValueError(f"`targets` names the column {twice!r} twice.")
+    given: Any = [targets] if isinstance(targets, str) else targets
+    chosen = [_find(target, names, "targets", path) for target in given]
     return [name for name in names if name in set(chosen)]
 
 
@@ -297,11 +278,7 @@ def _declared_targets(names: list[str], path: str | Path | None, relation: str |
         if path is not None and (xml := Path(path).with_name(f"{beside}.xml")).is_file():
             return choose_targets(xml, names)
     if option := _MEKA_OPTION.search(relation):
-        n = int(option.group(1))
-        if n == 0 or abs(n) >= len(names):
-            message = f"the relation says -C {n}, but there are {len(names)} columns. Name the labels: targets=[…]."
-            raise DataError(message, path=path)
-        return choose_targets(n, names)
+        return choose_targets(int(option.group(1)), names, path=path)
     raise DataError(
         "it is unknown which columns are labels: no .xml file of the same name beside it, and no -C in the "
         f"relation. {example}",
@@ -322,10 +299,7 @@ def read_mulan_labels(path: str | Path) -> list[str]:
         raise DataError(f"has an encoding that cannot be read: {error}.", path=path) from error
     tags = [element.tag.rpartition("}")[2] for element in root.iter()]
     labels = [element.get("name", "") for element in root.iter()][1:]
-    if tags != ["labels", *["label"] * len(labels)] or not labels:
-        raise DataError('this is not a Mulan label list: it must hold <labels>, and in it <label name="…">.', path=path)
-    if "" in labels:
-        raise DataError('a <label> has no name="…".', path=path)
-    if twice := next((label for label, count in Counter(labels).items() if count > 1), None):
-        raise DataError(f"the label {twice!r} is named twice.", path=path)
+    if tags != ["labels", *["label"] * len(labels)] or "" in labels or not 0 < len(labels) == len(set(labels)):
+        message = 'this is not a Mulan label list: it must hold <labels>, and in it a <label name="…"> for each label.'
+        raise DataError(message, path=path)
     return labels

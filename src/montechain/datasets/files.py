@@ -26,7 +26,7 @@ SUFFIXES = {
     "feather": (".feather", ".arrow"),
 }
 """Formats that can be read, with their file suffixes."""
-COMPRESSIONS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
+COMPRESSIONS = (".gz", ".bz2")
 NEEDS = {"parquet": ("pyarrow", "parquet"), "feather": ("pyarrow", "parquet"), "excel": ("openpyxl", "excel")}
 """The library that a format needs, and the extra that installs it."""
 
@@ -42,11 +42,9 @@ def find_format(path: str | Path, format: str | None = None) -> str:
             allowed = ", ".join(map(repr, SUFFIXES))
             raise ValueError(f"`format={format!r}` is unknown{nearest(format, SUFFIXES) or '.'} Allowed: {allowed}.")
         return format
-    suffix, packing = _suffixes(path)
+    suffix = _suffixes(path)[0]
     for name, endings in SUFFIXES.items():
         if suffix in endings:
-            if packing and name in NEEDS:
-                raise DataError(f"{name.capitalize()} files are already compressed; unpack this one first.", path=path)
             return name
     check_input_path(path)
     known = ", ".join(suffix for endings in SUFFIXES.values() for suffix in endings)
@@ -125,7 +123,7 @@ def write_table(frame: pd.DataFrame, path: str | Path) -> None:
     ----------
     frame : data frame
     path : str or Path
-        Ends in .csv, .tsv, .jsonl (each also with .gz or .bz2), .parquet or .feather.
+        Ends in .csv, .tsv, .jsonl, .parquet or .feather.
 
     Examples
     --------
@@ -135,24 +133,20 @@ def write_table(frame: pd.DataFrame, path: str | Path) -> None:
     ...     (pathlib.Path(folder) / "tags.csv").read_text().split()
     ['tag', 'a', 'b']
     """
-    kind, compress = check_table_path(path)
+    kind = check_table_path(path)
     with atomic_write(Path(path)) as stream:
-        if compress is None:
-            WRITERS[kind](frame, stream)
-        else:
-            with compress(stream, "wb") as compressed:
-                WRITERS[kind](frame, compressed)
+        WRITERS[kind](frame, stream)
 
 
-def check_table_path(path: str | Path) -> tuple[str, Callable[..., Any] | None]:
-    """Return the suffix and the compressor of a table to be written; call it before a long computation."""
-    kind, packing = _suffixes(path)
-    if kind not in WRITERS or (packing and kind[1:] in NEEDS):
+def check_table_path(path: str | Path) -> str:
+    """Return the suffix of a table to be written; call it before a long computation."""
+    kind = Path(path).suffix.lower()
+    if kind not in WRITERS:
         *some, last = WRITERS
         raise ValueError(f"`{path}`: tables can be written as {', '.join(some)} or {last}.")
     require_library(kind[1:])
     check_output_path(path)
-    return kind, COMPRESSIONS.get(packing)
+    return kind
 
 
 WRITERS: dict[str, Callable[[pd.DataFrame, Any], Any]] = {

@@ -104,10 +104,8 @@ def make_chain_data(
     n_features = check_positive_argument("n_features", n_features, "n_features=20")
     n_labels = check_positive_argument("n_labels", n_labels, "n_labels=6")
     classes: list[Any] = [n_classes] * n_labels if isinstance(n_classes, Integral) else list(n_classes)  # type: ignore[arg-type]
-    if len(classes) != n_labels:
-        raise ValueError(f"`n_classes` names {len(classes)} labels, but `n_labels={n_labels}`.")
-    if any(not isinstance(k, Integral) or k < 2 for k in classes):
-        raise ValueError(f"`n_classes={n_classes!r}`: a label has at least two classes, as in `n_classes=2`.")
+    if len(classes) != n_labels or any(not isinstance(k, Integral) or k < 2 for k in classes):
+        raise ValueError(f"`n_classes={n_classes!r}` must be at least 2 for each of {n_labels} labels: n_classes=2.")
     rng, of_inputs, of_labels = map(np.random.default_rng, np.random.SeedSequence(random_state).spawn(3))
     X = of_inputs.normal(size=(n_rows, n_features))
     noise = np.split(of_labels.gumbel(size=(n_rows, sum(classes))), np.cumsum(classes)[:-1], axis=1)

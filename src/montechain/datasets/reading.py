@@ -29,8 +29,6 @@ def read_dataset(
     numeric: Collection[str] = (),
     tags: Collection[str] = (),
     typed: Collection[str] | None = None,
-    stray: str = "missing",
-    name: str | None = None,
     format: str | None = None,
     delimiter: str | None = None,
     header: bool | None = None,
@@ -59,17 +57,14 @@ def read_dataset(
     drop : collection of str or int
         Columns to leave out, such as identifiers, by name or position.
     text, nominal, numeric : collections of str
-        Columns that are text, words or numbers whatever they look like. Sparse files hold numbers only.
+        Columns that are text, words or numbers whatever they look like. Sparse files hold numbers only. A cell such as
+        ``heavy`` in a column of numbers counts as missing, with a note, if at most 5 % of them are such, or the column
+        is in `numeric`.
     tags : collection of str
         Targets whose cells hold several tags, for `TableClassifier(tags=...)`: they are kept as written, and an empty
         cell has no tags, which is not the same as unknown.
     typed : collection of str, optional
         If given, only these columns of a table are typed, and the others are kept as written.
-    stray : {"missing", "error"}, default="missing"
-        What to do with a cell such as ``heavy`` in a column of numbers, if at most 5 % of them are strays, or the
-        column is in `numeric`: treat it as missing, with a note, or raise an error with its line.
-    name : str, optional
-        Of the data set; by default that of the file.
     format : {"arff", "csv", "tsv", "excel", "parquet", "feather"}, optional
         The format of a file whose suffix does not tell it.
     delimiter : str, optional
@@ -113,20 +108,15 @@ def read_dataset(
         if isinstance(names, str):
             raise TypeError(f"`{parameter}={names!r}` is a string; give a list, as in {parameter}=[{names!r}].")
     path = Path(source) if isinstance(source, str | os.PathLike) else None
-    title = name if name is not None else file_stem(path) if path else ""
-    selection = Selection(targets, drop, text, nominal, tags, partial, path, title)
+    selection = Selection(targets, drop, text, nominal, tags, partial, path, file_stem(path) if path else "")
     if path is None:
         return _from_frame(frame_columns(source), selection)
     found = find_format(path, format)
     if found == "arff":
         return _from_arff(read_arff(path, encoding=encoding), selection)
-    if header not in (None, True, False):
-        raise ValueError(
-            f"`header={header!r}` must be True, False, or None (expect a header, and refuse one that looks like data)."
-        )
     if found in ("excel", "parquet", "feather"):
         return _from_frame(frame_columns(read_frame(path, found, header, missing_values), path), selection)
-    table = TextTable(path, found, delimiter, header, encoding, missing_values, decimal, stray)
+    table = TextTable(path, found, delimiter, header, encoding, missing_values, decimal)
     labels, inputs = selection.split(table.names)
     kinds = dict.fromkeys(numeric, "number")
     if typed is not None:
@@ -159,48 +149,33 @@ def _from_frame(
 def _from_arff(table: ArffTable, selection: Selection) -> Dataset:
     """Return the data set of an ARFF file.
 
-    The inputs of a dense file are a frame. Those of a sparse file are a CSR array: a nominal input {0, 1} is that
-    number; of any other, each declared value but the first, which omitted cells have, is a column of zeros and ones
-    named ``attribute=value``.
+    The inputs of a dense file are a frame. Those of a sparse file are a CSR array: of a nominal input with two values,
+    the first, which omitted cells have, is 0, and the second is 1.
     """
     attributes = {attribute.name: attribute for attribute in table.attributes}
     names, data = list(attributes), table.data
     if isinstance(data, pd.DataFrame):
         return _from_frame(frame_columns(data, selection.path), selection, table.relation)
     labels, inputs = selection.split(names, table.relation)
-    numbers = [name for name in (*inputs, *labels) if attributes[name].kind != "nominal"]
-    if any(name in names for name in selection.text) or any(name in numbers for name in selection.nominal):
+    numbers = {name for name in names if attributes[name].kind != "nominal"}
+    if not {*selection.text}.isdisjoint(names) or not {*selection.nominal}.isdisjoint(numbers):
         message = "a sparse file holds numbers only, so `text` and `nominal` cannot be used."
         raise DataError(message, path=selection.path)
-    for name in numbers:
-        if attributes[name].kind != "numeric":
+    for name in (*inputs, *labels):
+        # In a table to be predicted, columns that are not inputs of the model do not matter.
+        is_wide = name in inputs and not selection.partial and len(attributes[name].codes) > 2
+        if is_wide or attributes[name].kind in ("string", "date"):
             raise DataError(
-                f"column {name!r} is a {attributes[name].kind}, which a sparse table cannot hold. Leave it out with "
-                f"drop=[{name!r}], or declare its values: @attribute {name} {{…}}.",
+                f"column {name!r} is {attributes[name].kind}, with more than two values, which a sparse table cannot "
+                f"hold. Leave it out with drop=[{name!r}], or make an attribute {{0, 1}} of each value.",
                 path=selection.path,
             )
     by_column, position = sp.csc_array(data), {name: place for place, name in enumerate(names)}
-    columns: list[tuple[str, int, int]] = []  # the name, the attribute, and the value that is 1; 0 for numbers
-    for name in inputs:
-        categories = attributes[name].categories
-        if categories is None or categories == ("0", "1"):
-            columns.append((name, position[name], 0))
-        else:
-            marked = enumerate(categories[1:], 1)
-            columns += [(f"{name}={category}", position[name], code) for code, category in marked]
-    if not columns:
-        message = "no input has more than one declared value: there is nothing to learn from."
-        raise DataError(message, path=selection.path)
-    feature_names, places, codes = map(list, zip(*columns, strict=True))
-    X = by_column[:, places]
-    code = np.repeat(codes, np.diff(X.indptr))
-    X.data = np.where((code == 0) | np.isnan(X.data), X.data, X.data == code)  # missing is missing in all columns
-    X = sp.csr_array(X)
-    X.eliminate_zeros()
+    X = sp.csr_array(by_column[:, [position[name] for name in inputs]])
     Y = {}
     for name in labels:
         cells = by_column[:, [position[name]]].toarray()[:, 0]
         known = np.where(np.isnan(cells), -1, cells).astype(np.int64)
         declared = attributes[name].categories
         Y[name] = cells if declared is None else pd.Categorical.from_codes(known, declared)
-    return selection.dataset(X, pd.DataFrame(Y, index=range(X.shape[0])), feature_names)
+    return selection.dataset(X, pd.DataFrame(Y, index=range(X.shape[0])), inputs)

@@ -41,12 +41,6 @@ BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": F
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_ROWS = 20
 SAMPLE_CHARACTERS = 1 << 16
-CSV_ERRORS = {
-    "unexpected end of data": 'a quoted cell begins here and never ends: a closing " is missing.',
-    "field larger than": f'a cell has more than {csv.field_size_limit()} characters; perhaps a closing " is missing.',
-    "expected after": 'a quoted cell goes on after its closing ". Write a quote inside a quoted cell twice: "".',
-}
-"""What Python's csv module says, and what we say."""
 EXACT_FLOATS: dict[str, Any] = {}
 """Makes `pandas.read_csv` read numbers exactly; from 3.1 on it always does."""
 if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
@@ -67,13 +61,10 @@ class TextTable:
     encoding: str
     missing_values: Collection[str]
     decimal: str
-    stray: str
 
     def __post_init__(self) -> None:
         if self.decimal not in (".", ","):
             raise ValueError(f"`decimal={self.decimal!r}` must be a point or a comma, as in decimal=','.")
-        if self.stray not in ("missing", "error"):
-            raise ValueError(f"`stray={self.stray!r}` must be 'missing' or 'error'.")
         text = self.text = read_text(self.path, self.encoding)
         self.notes: list[str] = []
         if "\0" in text:
@@ -140,7 +131,7 @@ class TextTable:
         if types.is_bool_dtype(cells.dtype):
             return cells.to_numpy()
         if types.is_numeric_dtype(cells.dtype):
-            return self._finite(cells.to_numpy(np.float64 if cells.dtype == np.uint64 else None), name)
+            return cells.to_numpy(np.float64 if cells.dtype == np.uint64 else None)
         codes, words = self._words(cells)
         if kind == "tags":
             return np.array([*words, ""], dtype=object)[codes]
@@ -197,29 +188,13 @@ class TextTable:
             if is_code or len(strays) > (0 if kind == "label" else (1 - MOSTLY_NUMBERS) * (codes >= 0).sum()):
                 return None
         if len(strays):
-            self._note_strays(strays, codes, words, name)
+            held = [(f"line {self.records[row][0]}", words[codes[row]]) for row in strays.tolist()]
+            self.notes.append(describe_strays(name, held, int((codes >= 0).sum())))
         elif (codes >= 0).all() and all(map(WHOLE.fullmatch, plain)):
             with suppress(OverflowError):  # more than 64 bits
                 return np.array([*map(int, plain)], dtype=np.int64)[codes]
         values = [float(word) if number else np.nan for word, number in zip(plain, is_number, strict=True)]
-        return self._finite(np.array([*values, np.nan])[codes], name)
-
-    def _finite(self, numbers: np.ndarray, name: str) -> np.ndarray:
-        for row in np.flatnonzero(np.isinf(numbers))[:1]:
-            self._refuse(
-                f"column {name!r} is infinite in row {row + 1}. Leave the cell empty if its value is not known, or "
-                f"leave the column out with drop=[{name!r}].",
-                int(row),
-            )
-        return numbers
-
-    def _note_strays(self, strays: np.ndarray, codes: np.ndarray, words: list[str], name: str) -> None:
-        held = [(f"line {self.records[row][0]}", words[codes[row]]) for row in strays.tolist()]
-        note = describe_strays(name, held, int((codes >= 0).sum()))
-        if self.stray == "error":
-            what_to_do = "Correct or empty such cells, or treat them as missing with stray='missing'."
-            self._refuse(f"{note} {what_to_do}", int(strays[0]))
-        self.notes.append(f"{note} What is not a number is treated as missing.")
+        return np.array([*values, np.nan])[codes]
 
 
 def frame_columns(frame: Any, path: Path | None = None) -> dict[str, Callable[[], pd.Series]]:
@@ -294,8 +269,8 @@ def _records(text: str, delimiter: str, path: str | Path, width: int = 0) -> Ite
         except StopIteration:
             return
         except csv.Error as error:
-            problem = next((told for said, told in CSV_ERRORS.items() if said in str(error)), f"{error}.")
-            raise DataError(problem, path=path, line=line) from None
+            message = f"the row that begins here cannot be read: {error}. Check its quotes."
+            raise DataError(message, path=path, line=line) from None
         if not row or (len(row) == 1 and not row[0].strip() and width != 1):
             continue
         if width and len(row) != width:

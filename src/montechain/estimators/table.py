@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.impute import SimpleImputer
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
@@ -69,7 +70,7 @@ class TableClassifier(MultiTargetClassifier):
         Methods that it does not have, such as `decide`, are not available here either.
     encoder : transformer, default=None
         Turns the table into numbers. None is `TableEncoder()`, which fills missing numbers unless the classifier
-        accepts them (its tag `allow_nan`).
+        accepts them (its tag `allow_nan`); for sparse containers, which hold numbers only, only their gaps are filled.
     tags : str or sequence of str, default=()
         Columns of y whose cells hold any number of tags, such as ``"rock;calm"``. Each tag becomes a target of its own,
         named ``column=tag``, with the classes 0 and 1. An empty or missing cell has no tags. Predictions hold tags in
@@ -126,7 +127,9 @@ class TableClassifier(MultiTargetClassifier):
         with unchanged_on_failure(self):
             classifier = self._part("classifier", "fit", AutoChainClassifier())
             missing = "keep" if get_tags(classifier).input_tags.allow_nan else "impute"
-            default = TableEncoder(missing=missing).set_output(transform="default")
+            of_numbers = SimpleImputer(strategy="median", keep_empty_features=True)
+            default: Any = of_numbers if sp.issparse(X) else TableEncoder(missing=missing)
+            default.set_output(transform="default")
             encoder = self._part("encoder", "fit_transform", default)
             encoded = encoder.fit_transform(X)
             for name in ("n_features_in_", "feature_names_in_"):
@@ -265,6 +268,7 @@ class TableClassifier(MultiTargetClassifier):
         of_encoder = get_tags(TableEncoder() if self.encoder is None else self.encoder).input_tags
         for name in ("sparse", "allow_nan", "string", "categorical"):
             setattr(tags.input_tags, name, getattr(of_encoder, name))
+        tags.input_tags.sparse |= self.encoder is None
         return tags
 
 

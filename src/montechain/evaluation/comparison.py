@@ -336,24 +336,14 @@ def _check_methods(methods: Any) -> dict[str, Any]:
         methods = {
             method.name: method for method in map(find_method, [methods] if isinstance(methods, str) else methods)
         }
-    if not methods:
-        raise ValueError("`methods` is empty: name at least one, e.g. methods=['MCC'].")
-    found = {str(name): make_method(own) if isinstance(own, Method) else own for name, own in methods.items()}
-    for name, own in found.items():
-        if not all(hasattr(own, needed) for needed in ("fit", "predict", "get_params")):
-            raise TypeError(f"`methods` has {name!r}: {own!r}, which is not an estimator with fit and predict.")
-    return found
+    return {str(name): make_method(own) if isinstance(own, Method) else own for name, own in methods.items()}
 
 
 def _check_folds(folds: Any, seed: int) -> Any:
-    if isinstance(folds, str):
-        raise ValueError(f"`folds={folds!r}` is not known. Pass a number, 'official' or a splitter.")
     if isinstance(folds, Integral) and not isinstance(folds, bool):
         return LabelStratifiedKFold(int(folds), random_state=seed)
-    if not hasattr(folds, "split"):
-        raise TypeError(
-            f"`folds={folds!r}` is not a splitter. Pass a number, e.g. folds=5, or LabelStratifiedKFold(5)."
-        )
+    if not hasattr(folds, "split") or isinstance(folds, str):
+        raise TypeError(f"`folds={folds!r}` must be a number, such as folds=5, 'official' or a splitter.")
     if getattr(folds, "random_state", 0) is None and getattr(folds, "shuffle", True):
         folds = copy(folds)  # without a seed of its own, a run that resumes would get other folds
         folds.random_state = seed

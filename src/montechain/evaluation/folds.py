@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import BaseCrossValidator
+from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
 from montechain.targets import UNKNOWN, TargetCodec, TargetTable, as_columns
 
 
-class LabelStratifiedKFold(BaseCrossValidator):
+class LabelStratifiedKFold(KFold):
     """Split rows into folds in which every class of every label is about equally frequent.
 
     Uses iterative stratification: as long as rows are left, take the rarest pair (label, class) among them and give
@@ -41,14 +40,7 @@ class LabelStratifiedKFold(BaseCrossValidator):
     """
 
     def __init__(self, n_splits: int = 5, *, random_state: Any = None):
-        if not isinstance(n_splits, Integral) or isinstance(n_splits, bool) or n_splits < 2:
-            raise ValueError(f"`n_splits={n_splits!r}` must be an integer of at least 2, e.g. n_splits=5.")
-        self.n_splits: int = int(n_splits)
-        self.random_state: Any = random_state
-
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of folds."""
-        return self.n_splits
+        super().__init__(n_splits, shuffle=True, random_state=random_state)
 
     def _iter_test_masks(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[np.ndarray]:
         """Yield which rows each fold tests, for `split`."""
@@ -62,9 +54,6 @@ class LabelStratifiedKFold(BaseCrossValidator):
         """
         pairs, n_pairs = _label_class_pairs(y)
         n_rows = len(pairs)
-        if n_rows < self.n_splits:
-            advice = f"Try LabelStratifiedKFold(n_splits={n_rows})." if n_rows >= 2 else "At least 2 rows are needed."
-            raise ValueError(f"`n_splits={self.n_splits}` is more than the {n_rows} rows of `y`. {advice}")
         rng = check_random_state(self.random_state)
         order, priority = rng.permutation(n_rows), rng.permutation(n_pairs)
         return assign_folds(pairs, self.n_splits, order, priority, rng.random_sample(n_rows))

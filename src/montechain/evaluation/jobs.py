@@ -15,7 +15,6 @@ import joblib
 
 import montechain
 from montechain._files import atomic_write
-from montechain.errors import DataError
 
 OK, DNF = "ok", "DNF"
 
@@ -58,15 +57,11 @@ class ResultStore:
         return self.folder / f"{joblib.hash([montechain.__version__, identity])}.json"
 
     def get(self, identity: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the outcome of a job, or None if it has not finished."""
-        path = self.path(identity)
-        if not path.exists():
-            return None
-        with suppress(ValueError, TypeError, KeyError):
-            found = json.loads(path.read_text(encoding="utf-8"))
-            if found["status"] in (OK, DNF):
-                return found
-        raise DataError("is damaged, or not a stored result. Delete the file to compute it again.", path=path)
+        """Return the outcome of a job, or None if it has not finished or its file is damaged."""
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            found = json.loads(self.path(identity).read_text(encoding="utf-8"))
+            return found if found["status"] in (OK, DNF) else None
+        return None
 
     def put(self, identity: dict[str, Any], outcome: dict[str, Any]) -> None:
         """Write the outcome of a job: all of it or nothing."""
@@ -129,14 +124,16 @@ def _run(place: int, job: Job, time_limit: float | None) -> tuple[int, dict[str,
 
     before = {number: signal.signal(number, on_signal) for number in handled}
     try:
-        if time_limit is not None:
-            signal.setitimer(signal.ITIMER_REAL, time_limit)
-        outcome = {"status": OK, "values": job.run()}
+        try:
+            if time_limit is not None:
+                signal.setitimer(signal.ITIMER_REAL, time_limit)
+            outcome = {"status": OK, "values": job.run()}
+        finally:  # inside the other, because the time may be up at this moment
+            if time_limit is not None:
+                signal.setitimer(signal.ITIMER_REAL, 0.0)
     except Exception as error:  # whatever a method raises, the others still run
         outcome = {"status": DNF, "reason": f"{type(error).__name__}: {error}"}
     finally:
-        if time_limit is not None:
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
         for number, handler in before.items():
             signal.signal(number, handler)
     if signal.SIGINT in received:
