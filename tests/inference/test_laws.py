@@ -30,7 +30,7 @@ from tests.inference.laws import DISTRIBUTIONS, EXACT, STRATEGIES
 
 TOLERANCE = 1e-9
 N_ROWS = 4
-SHORT_OF_NODES = BranchAndBound(3, residual=0.0, frontier_samples=20)
+SHORT_OF_NODES = BranchAndBound(3, residual=0.0)
 
 # Each with the largest error and regret that it may have under any loss in [0, 1].
 WITH_ERRORS = [
@@ -345,7 +345,6 @@ def refusals():
         yield Exhaustive(max_vectors=value), positive.format("max_vectors")
         yield MonteCarlo(n_samples=value), positive.format("n_samples") + r", e.g. MonteCarlo\(n_samples=100\)"
         yield BranchAndBound(max_nodes=value), positive.format("max_nodes")
-        yield BranchAndBound(frontier_samples=value), f"`frontier_samples={value!r}`"
     for value in (-0.1, 1.1, float("nan"), "small", None, True):
         yield EpsilonApproximate(epsilon=value), rf"`epsilon={value!r}` of EpsilonApproximate must be .* from 0 to 1"
         yield BranchAndBound(residual=value), rf"`residual={value!r}` .* \[0, 1\)"

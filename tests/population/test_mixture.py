@@ -196,7 +196,7 @@ def test_large_batches_are_decided_in_blocks_alike():
     rng = seeded(3)
     population = random_population(rng, n_labels=4, max_classes=2, n_chains=3, scale=0.5)
     X = rng.normal(size=(300, 3))
-    inference = BranchAndBound(max_nodes=4, frontier_samples=7)
+    inference = BranchAndBound(max_nodes=4)
     view, loss = with_inference(population, inference), bind_loss("f1", population.n_classes)
     whole = view.decide(X, loss=loss, rng=seeded())
     for i in (0, 255, 256, 299):

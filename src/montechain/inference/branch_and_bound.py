@@ -57,8 +57,6 @@ class BranchAndBound(Inference):
     residual : float, default=0.01
         Mass, relative to what agrees with the known labels, that may stay unexplored, in [0, 1); also the largest
         proven error of a marginal.
-    frontier_samples : int, default=1000
-        Vectors drawn to stand for the unexplored mass where the budget ends first.
 
     References
     ----------
@@ -82,10 +80,9 @@ class BranchAndBound(Inference):
     (array([[0, 1]], dtype=int32), array([ True]))
     """
 
-    def __init__(self, max_nodes: int = 20_000, residual: float = 0.01, frontier_samples: int = 1000):
+    def __init__(self, max_nodes: int = 20_000, residual: float = 0.01):
         self.max_nodes = max_nodes
         self.residual = residual
-        self.frontier_samples = frontier_samples
 
     def search(self, tree: PrefixTree, rng: np.random.Generator) -> Decision:  # noqa: D102
         self._check()
@@ -118,7 +115,7 @@ class BranchAndBound(Inference):
 
     def _effort(self, residual: float) -> Effort:
         self._check()
-        return Effort(residual, self.max_nodes, self.frontier_samples)
+        return Effort(residual, self.max_nodes)
 
     def _sweep(self, tree: PrefixTree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the best labels found for each row, their log-probability, and an upper bound on that of all vectors.
@@ -137,7 +134,6 @@ class BranchAndBound(Inference):
 
     def _check(self) -> None:
         check_positive_argument("max_nodes", self.max_nodes, "BranchAndBound(max_nodes=20_000)")
-        check_positive_argument("frontier_samples", self.frontier_samples, "BranchAndBound(frontier_samples=1000)")
         if not isinstance(self.residual, Real) or isinstance(self.residual, bool) or not 0.0 <= self.residual < 1.0:
             raise ValueError(
                 f"`residual={self.residual!r}` is not a share of probability in [0, 1). "
