@@ -137,9 +137,6 @@ class Chain(ChainBase):
         k = prefix.shape[1]
         return self.links[k].log_proba(X, prefix[:, list(self.parents[k])])
 
-    def label_at(self, k: int) -> int:  # noqa: D102
-        return self.order[k]
-
     @property
     def n_scores(self) -> int:  # noqa: D102
         return 0 if self.scorer is None else len(self.scorer.intercept)

@@ -71,10 +71,8 @@ class Hamming(Loss):
     """
 
     def decide(self, distribution, given=None):  # noqa: D102
-        if hasattr(self, "n_classes_"):
-            n_classes = [int(k) for k in self.n_classes_]
-        else:
-            n_classes = [max(2, int(codes.max(initial=0)) + 1) for codes in distribution.labels.T]
+        self._check_bound()
+        n_classes = self.n_classes_.tolist()
         # Where the residual is estimated, a marginal may be off by it in either direction.
         unresolved = np.where(distribution.estimated, 2.0 * distribution.residual, distribution.residual)
         mass, unresolved = distribution.marginals(n_classes), np.repeat(unresolved[:, None], len(n_classes), axis=1)

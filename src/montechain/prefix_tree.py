@@ -38,16 +38,12 @@ class ChainBase(ABC):
     parents : tuple of tuples of int
         For each position, the earlier positions that its link looks at.
     order : sequence of int
-        The label that stands at each position; only needed to translate between labels and positions.
+        The label that stands at each position.
     """
 
     n_classes: tuple[int, ...]
     order: Sequence[int]
     parents: tuple[tuple[int, ...], ...]
-
-    def label_at(self, k: int) -> int:
-        """Return the label that stands at position `k`, for error messages."""
-        return k
 
     @property
     def n_labels(self) -> int:
@@ -252,7 +248,7 @@ class PrefixTree:
                 [self.chain.conditional(take_rows(self.X, rows[part]), prefix[part]) for part in parts]
             )
         if not (log_proba < np.inf).all():  # NaN or infinite
-            raise NonFiniteError(self.chain.label_at(prefix.shape[1]))
+            raise NonFiniteError(self.chain.order[prefix.shape[1]])
         return on_grid(log_proba)
 
 
