@@ -66,6 +66,7 @@ class TableChain(ChainBase):
 
     def __init__(self, n_classes, tables):
         self.n_classes = tuple(int(k) for k in n_classes)
+        self.order = range(len(self.n_classes))
         self.parents = tuple(tuple(range(k)) for k in range(len(self.n_classes)))
         self.tables = tables
         self.n_calls = 0

@@ -15,6 +15,7 @@ class TableChain(ChainBase):
 
     def __init__(self, n_classes: tuple[int, ...], parents: tuple[tuple[int, ...], ...]):
         self.n_classes = n_classes
+        self.order = range(len(n_classes))
         self.parents = parents
         self.asked: list[tuple[int, int, tuple[int, ...]]] = []
 
