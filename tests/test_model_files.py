@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import joblib
@@ -159,3 +160,11 @@ while True:
             process.kill()
     assert load(path).predict(data()[0]).shape == (60, 3)
     assert [entry.name for entry in tmp_path.iterdir()] == ["model.mchain"]
+
+
+def test_a_file_of_version_0_1_0_says_to_fit_again(tmp_path):
+    with zipfile.ZipFile(tmp_path / "old.mchain", "w") as archive:
+        archive.writestr("manifest.json", json.dumps({"format": 1, "versions": {"montechain": "0.1.0"}}))
+        archive.writestr("model.skops", b"old")
+    content = (tmp_path / "old.mchain").read_bytes()
+    refused(tmp_path / "old.mchain", content, r"saved by montechain 0\.1\.0. Fit the model again")

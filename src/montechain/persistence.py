@@ -160,6 +160,9 @@ def describe(path: str | Path) -> dict[str, Any]:
 def _read(path: Path, *, with_model: bool) -> tuple[dict[str, Any], bytes]:
     """Return the manifest of a file, and what follows it if the model is wanted."""
     with path.open("rb") as stream:
+        head = stream.peek(64)[:64]
+        if head.startswith(b"PK") and b"manifest.json" in head:
+            raise ModelFileError(f"{path} was saved by montechain 0.1.0. Fit the model again and save it.")
         if stream.read(len(MAGIC)) != MAGIC:
             raise ModelFileError(
                 f"{path} is not a model. Give a file written by montechain.save or `montechain fit -o`. A pickle, such "

@@ -177,10 +177,12 @@ class TestTerminal:
         assert "interrupted after" in shown
         run("inspect kept.mchain", folder=folder)
 
-    def test_control_c_ends_an_evaluation_and_keeps_what_is_finished(self, folder, tmp_path):
+    def test_control_c_ends_an_evaluation_with_what_is_finished(self, folder, tmp_path):
         command = f"{EVALUATE} --methods IC,CDN --cv 60 --store {tmp_path / 'results'}"
         code, shown = run_in_terminal(command, folder=folder, interrupt_at=r"[3-9]/180")
         assert code == INTERRUPTED, shown
+        assert "to resume" in shown
+        assert "Majority" in shown
         assert len(list((tmp_path / "results").glob("*.json"))) >= 3
 
 

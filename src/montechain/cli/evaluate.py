@@ -64,6 +64,8 @@ def evaluate(
       montechain evaluate bridges.csv --targets type,material,span --methods IC,CC,MCC,PtMsCC
       montechain evaluate songs.arff --estimator svm --cv 10 --store results
     """  # noqa: D301
+    import pandas as pd
+
     from montechain.datasets import write_table
     from montechain.datasets.files import check_table_path
     from montechain.evaluation import evaluate as run
@@ -85,20 +87,35 @@ def evaluate(
         by_name("loss", loss, Loss, LOSSES, "leave it out")
     compared = {find_method(name).name: mc.make_method(name, base, loss=loss) for name in names}
     dataset = with_tags_as_targets(read_training_table(file, columns, reading), columns)
+    rows: list[pd.DataFrame] = []
+    complete = True
     with output.progress("evaluating", cv * len(compared)) as advance:
-        results = run(
-            dataset, compared, folds=cv, seed=seed, on_result=lambda rows: advance(1), store=store, retry=retry,
-            encoder=mc.TableEncoder(text=split_names(columns.text)) if columns.text else None,
-            time_limit=time_limit, n_jobs=n_jobs,
-        )  # fmt: skip
+
+        def on_result(result: pd.DataFrame) -> None:
+            rows.append(result)
+            advance(1)
+
+        try:
+            run(
+                dataset, compared, folds=cv, seed=seed, on_result=on_result, store=store, retry=retry,
+                encoder=mc.TableEncoder(text=split_names(columns.text)) if columns.text else None,
+                time_limit=time_limit, n_jobs=n_jobs,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            complete = False
+    results = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
     if as_json:
         output.print_json(results.to_dict("records"))
-    else:
+    elif rows:
         caption = f"{BASELINE} always predicts the most common combination. Best values in bold."
         title = f"{dataset.name or file}: {cv}-fold cross-validation, mean ± standard deviation"
         print_scores(title, results, caption)
-    if table is not None:
+    if table is not None and rows:
         write_table(results, table)
+    if not complete:
+        again = "Run the same command to resume." if store else "Use --store FOLDER to be able to resume."
+        output.note(f"Interrupted: the table shows what had finished. {again}")
+        raise typer.Exit(130)
 
 
 def print_scores(title: str, results: pd.DataFrame, caption: str) -> None:

@@ -51,7 +51,7 @@ class LinkedClassifier(JointClassifier):
 
     @contextmanager
     def _reported(self, step: str) -> Iterator[None]:
-        """With `verbose`, print a line if kernels are compiled, and one with the time that the step took without that."""
+        """With `verbose`, print a line if kernels are compiled, and one with the time that the step took besides."""
 
         def say(text: str) -> None:
             if self.verbose:
