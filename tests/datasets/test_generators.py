@@ -200,8 +200,8 @@ def test_the_same_seed_gives_the_same_data_and_more_rows_continue_them():
     [
         ({"n_rows": 0}, r"`n_rows=0` is not a positive integer. Try `n_rows=1000`"),
         ({"n_labels": 2.5}, r"`n_labels=2.5` is not a positive integer"),
-        ({"n_classes": 1}, r"`n_classes=1`: a label has at least two classes"),
-        ({"n_classes": [2, 3]}, r"`n_classes` names 2 labels, but `n_labels=6`"),
+        ({"n_classes": 1}, r"`n_classes=1` must be at least 2 for each of 6 labels"),
+        ({"n_classes": [2, 3]}, r"`n_classes=\[2, 3\]` must be at least 2 for each of 6 labels"),
     ],
 )
 def test_bad_arguments(arguments, message):

@@ -62,7 +62,7 @@ def test_known_labels_stay_as_they_are(binary, estimator, loss):
     [
         ({"n_iterations": 0}, "`n_iterations=0` of DependencyNetworkClassifier must be a positive integer"),
         ({"n_collected": 2.5}, "`n_collected=2.5` of DependencyNetworkClassifier must be a positive integer"),
-        ({"n_iterations": 20, "n_collected": 21}, "`n_collected=21` is more than `n_iterations=20`.*n_collected=2"),
+        ({"n_iterations": 20, "n_collected": 21}, "`n_collected=21` must not exceed `n_iterations=20`.*n_collected=2"),
         ({"loss": "haming"}, "did you mean 'hamming'"),
     ],
 )
