@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from montechain._compat import check_method_params
+from montechain._kernels.ties import on_grid
 from montechain._rows import row_blocks, take_rows
 from montechain._savable import require, savable
 from montechain.distributions import LabelDistribution, Marginals
@@ -128,7 +129,7 @@ class SeenVectors(JointModel):
         """Return the mass of each label's classes, of shape (n, K) each."""
         shares = []
         for j, k in enumerate(self.n_classes):
-            proba = weights @ (self.vectors[:, j, None] == np.arange(k)).astype(np.float64)
+            proba = on_grid(weights @ (self.vectors[:, j, None] == np.arange(k)).astype(np.float64))
             if given is not None:
                 known = given[:, j] != UNKNOWN
                 proba[known] = given[known, j, None] == np.arange(k)

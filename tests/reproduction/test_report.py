@@ -182,9 +182,10 @@ def test_tables_switch_and_sort(browser, address):
 def test_the_tree_of_the_papers_example_is_walked_by_keys(browser, address):
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import WebDriverWait
 
     run = open_page(browser, address)
-    assert run("document.getElementById('explorer-app').dataset.ready") == "true"
+    WebDriverWait(browser, 60).until(lambda _: run("document.getElementById('explorer-app').dataset.ready") == "true")
     assert run("document.querySelectorAll('.tree .node').length") == 15
     ends = run("[...document.querySelectorAll('.tree .end')].map((end) => end.textContent)")
     assert (len(ends), max(ends)) == (8, "0.216")
