@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.generated import make_known_chain
 from bridge_table import TARGETS, bridges
 from command import run, run_from_nothing
 from montechain import ChainClassifier, load, save
-from montechain.datasets import make_chain_data, write_table
+from montechain.datasets import write_table
 from saved_models import packed, unpacked
 
 FIT = f"fit bridges.csv -t {TARGETS} --drop id"
@@ -126,10 +127,9 @@ def test_inspect(folder, tmp_path):
     chain = tmp_path / "chain.mchain"
     run(f"{FIT} --order random -o", chain, folder=folder)
     shown = run("inspect", chain, folder=folder).out
-    assert all(text in shown for text in ("Order: ", "Strongest dependencies"))
+    assert "Order: " in shown
     facts = json.loads(run("inspect --json", chain, folder=folder).out)
     assert sorted(facts["model"]["orders"][0]["order"]) == ["material", "span", "type"]
-    assert facts["model"]["dependencies"]
 
 
 def test_evaluate_beside_the_commonest_answer_and_from_a_store(folder, tmp_path):
@@ -167,7 +167,7 @@ def test_every_kind_of_model_makes_the_journey(folder, tmp_path, choices):
 
 
 def test_dense_and_sparse_arff_files(tmp_path):
-    data = make_chain_data(120, 6, 3, random_state=0)
+    data, _ = make_known_chain(120, 6, 3, random_state=0)
     lines = [f"@attribute {name} numeric" for name in data.feature_names]
     lines += [f"@attribute {name} {{0,1}}" for name in data.label_names]
     rows = data.to_frame().to_csv(header=False, index=False)
@@ -253,7 +253,7 @@ class TestAwkwardFiles:
         assert load(place / "e.mchain").encoder_.columns_[1].kind == "number"
 
     def test_models_of_python_match_columns_by_name(self, place):
-        data = make_chain_data(60, 3, 2, random_state=0)
+        data, _ = make_known_chain(60, 3, 2, random_state=0)
         save(ChainClassifier(random_state=0).fit(data.X, data.Y), place / "own.mchain")
         write_table(data.to_frame().iloc[:, ::-1], place / "reversed.csv")
         write_table(data.to_frame(), place / "straight.csv")

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from contextlib import redirect_stdout
 from datetime import UTC, datetime
-from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -60,7 +56,7 @@ def fit(
       montechain fit songs.arff --method MsCC --estimator svm -o songs.mchain
       montechain fit songs.arff --order search --iterations 200 --loss hamming -o songs.mchain
     """  # noqa: D301
-    from montechain._compilation import watch_compilation
+    from montechain.evaluation.comparison import timed
 
     check_output_path(model)
     protect_files(model, inputs=[file, columns.targets or ""], force=force)
@@ -81,10 +77,7 @@ def fit(
     text = split_names(columns.text)
     tags: Any = {"tags": split_names(columns.tags), "separator": columns.separator or ";"} if columns.tags else {}
     table = mc.TableClassifier(classifier, encoder=mc.TableEncoder(text=text) if text else None, **tags)
-    started = time.perf_counter()
-    with watch_compilation() as compilation:
-        _learn(table, dataset)
-    seconds = time.perf_counter() - started - compilation.seconds
+    _, seconds = timed(_learn, table, dataset)
     about = _record(table, dataset, file, columns)
     about |= {"method": method or "", "fit_seconds": round(seconds, 3)}
     with output.progress("saving"):
@@ -118,18 +111,12 @@ def _choose_classifier(method: str | None, estimator: Any, **choices: Any) -> An
 
 
 def _learn(table: Any, dataset: mc.Dataset) -> None:
-    """Fit; an order search draws its own progress bar."""
+    """Fit, showing the steps of the default model."""
     inner = table.classifier
-    on_terminal = sys.stderr.isatty() and not output.has_option("--quiet", "-q")
-    if on_terminal and isinstance(getattr(inner, "order", None), mc.OrderSearch):
-        inner.set_params(verbose=True)
-        with redirect_stdout(StringIO()):  # `verbose` also prints a line for every link
-            table.fit(dataset.X, dataset.Y)
-    else:
-        with output.progress("learning") as advance:
-            if isinstance(inner, mc.AutoChainClassifier):
-                inner.set_params(verbose=lambda step, left: advance(what=f"learning: {step}"))
-            table.fit(dataset.X, dataset.Y)
+    with output.progress("learning") as advance:
+        if isinstance(inner, mc.AutoChainClassifier):
+            inner.set_params(verbose=lambda step, left: advance(what=f"learning: {step}"))
+        table.fit(dataset.X, dataset.Y)
     for one in (inner, table.classifier_):
         if "verbose" in one.get_params(deep=False):
             one.set_params(verbose=False)
