@@ -69,6 +69,7 @@ class TextTable:
             raise ValueError(f"`decimal={self.decimal!r}` must be a point or a comma, as in decimal=','.")
         text = self.text = read_text(self.path, self.encoding)
         self.notes: list[str] = []
+        self.starts: np.ndarray | None = None
         if "\0" in text:
             message = 'there is a NUL byte: this is not a text file, or it has an encoding such as encoding="utf-16".'
             raise DataError(message, path=self.path, line=1 + text[: text.index("\0")].count("\n"))
