@@ -208,7 +208,7 @@ def test_tags_on_the_command_line(tmp_path):
         answer = run(f"predict m.mchain known.csv {options}", folder=tmp_path).out
         assert pd.read_csv(io.StringIO(answer))["genres"].str.contains("rock").all()
     order = "genres=pop,up,genres=rock,genres=calm"
-    run(f"fit songs.csv -t up --tags genres --order {order} -o ordered.mchain", folder=tmp_path)
+    run(f"fit songs.csv -t up --tags genres -m CC --set order={order} -o ordered.mchain", folder=tmp_path)
     assert ",".join(load(tmp_path / "ordered.mchain").classifier_.order) == order
     scores = run("evaluate songs.csv --tags genres -m CC --cv 2", folder=tmp_path).out
     assert "exact match" in scores

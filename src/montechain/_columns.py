@@ -237,7 +237,7 @@ def _kind_of(cells: pd.Series, name: Any) -> tuple[str, str]:
         )
     if all(issubclass(one, DATES) for one in kinds):
         return "date", "ISO8601"
-    if kinds == {str} and (formats := _date_formats(present.drop_duplicates())):
+    if kinds == {str} and (formats := date_formats(present.drop_duplicates())):
         return "date", formats[0]
     share = 1 - np.isnan(as_numbers(present)).mean()
     padded = present.astype(str).str.match(r"0\d").any()  # codes such as "02139", which would lose their leading zeros
@@ -245,10 +245,10 @@ def _kind_of(cells: pd.Series, name: Any) -> tuple[str, str]:
     return "number" if is_number else "nominal", ""
 
 
-def _date_formats(present: pd.Series) -> list[str]:
+def date_formats(present: pd.Series) -> list[str]:
     """Return the formats that fit all strings of a column; none if they are not dates.
 
-    >>> _date_formats(pd.Series(["05/05/2024", "01/02/2024"]))
+    >>> date_formats(pd.Series(["05/05/2024", "01/02/2024"]))
     ['%m/%d/%Y', '%d/%m/%Y']
     """
     first = str(present.iloc[0])
@@ -259,22 +259,6 @@ def _date_formats(present: pd.Series) -> list[str]:
         guesses = [pd.tseries.api.guess_datetime_format(first.strip(), dayfirst=dayfirst) for dayfirst in (False, True)]
     candidates = dict.fromkeys(["ISO8601", *filter(None, guesses)])
     return [one for one in candidates if pd.to_datetime(present, format=one, errors="coerce", utc=True).notna().all()]
-
-
-def ambiguous_date(column: Column, cells: pd.Series) -> str:
-    """Return a date that would mean something else with the day first, or "" if the format is unambiguous.
-
-    >>> cells = pd.Series(["05/05/2024", "01/02/2024"])
-    >>> ambiguous_date(learn_kind(cells, "when", 0), cells)
-    '01/02/2024'
-    """
-    present = cells.dropna().drop_duplicates()
-    formats = _date_formats(present) if column.format.startswith("%m") else []
-    if len(formats) < 2:
-        return ""
-    month_first, day_first = (pd.to_datetime(present, format=one, utc=True) for one in formats)
-    differs = present[month_first != day_first]
-    return str(differs.iloc[0]) if len(differs) else ""
 
 
 def learn_categories(column: Column, cells: pd.Series, max_categories: int) -> Column:

@@ -251,11 +251,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             rows = np.flatnonzero(np.isnan(_columns.as_numbers(cells)) & cells.notna()).tolist()
             held = [(f"row {row}", cells.iloc[row]) for row in rows]
             self.notes_.append(_columns.describe_strays(name, held, int(cells.notna().sum())))
-        if date := _columns.ambiguous_date(column, cells):
+        if column.format.startswith("%m") and len(_columns.date_formats(cells.dropna().drop_duplicates())) > 1:
             self.notes_.append(
-                f"column {name!r} holds dates such as {date!r}, and no cell shows whether the day or the month comes "
-                "first: they are read month first. If the day comes first, write dates as 2024-12-31, or convert the "
-                "column with pandas.to_datetime(..., dayfirst=True)."
+                f"column {name!r} holds dates that are read month first, but the day might come first: if so, convert "
+                "it with pandas.to_datetime(..., dayfirst=True)."
             )
         if self._named and (why := _columns.identifier(column, cells)):
             return self._left_out(column, "identifier", f"looks like an identifier ({why})")

@@ -40,11 +40,10 @@ def folder(tmp_path_factory):
         (f"fit q.csv -t {TARGETS} -o x.mchain", DATA, "q.csv: there is no such file. "),
         ("fit music -o x.mchain", DATA, "music: there is no such file. "),
         (f"fit bridges.csv -t {TARGETS} --method PMCC -o x.mchain", MISUSE, "'PMsCC'"),
-        (f"{FIT} --inference baem -o x.mchain", MISUSE, "'beam'"),
+        (f"{FIT} -m CC --set inference=baem -o x.mchain", MISUSE, "'beam'"),
         (f"{FIT} --loss haming -o x.mchain", MISUSE, "'hamming'"),
-        (f"{FIT} --order span,typ -o x.mchain", MISUSE, "'type'"),
-        (f"{FIT} --order serach -o x.mchain", MISUSE, "'search'"),
-        (f"{FIT} --iterations 5 -o x.mchain", MISUSE, "--order search"),
+        (f"{FIT} -m CC --set inferrence=beam -o x.mchain", MISUSE, "'inference'"),
+        (f"{FIT} -m CC --set beam -o x.mchain", MISUSE, "--set parents=2"),
         ("fit bridges.csv --tags spam -o x.mchain", DATA, "`--tags`: column 'spam' not found; did you mean 'span'?"),
         (f"{FIT} -e lojistic -o x.mchain", MISUSE, "'logistic'"),
         ("predict nothing.mchain bridges.csv", MODEL, "nothing.mchain"),
@@ -70,7 +69,7 @@ def folder(tmp_path_factory):
         (f"fit . -t {TARGETS} -o x.mchain", DATA, "is a folder, not a file"),
         (f"{FIT} -o .", OUTPUT, "is a folder"),
         ("predict bridges.mchain .", DATA, "is a folder, not a file"),
-        (f"fit bridges.csv -t {TARGETS} --chains 0 -o x.mchain", MISUSE, "--chains 10"),
+        (f"fit bridges.csv -t {TARGETS} -m ECC --set n_chains=0 -o x.mchain", MISUSE, "n_chains=10"),
         (f"{FIT} --time-limit 5 -o x", MISUSE, "--time-limit"),
         (f"fit bridges.csv -t {TARGETS} --time-limit -5 -o x.mchain", MISUSE, "positive number"),
         ("fit bridges.csv --targets last:99 -o x.mchain", DATA, "--targets last:1"),
@@ -161,7 +160,7 @@ class TestTerminal:
         [
             (f"{EVALUATE} --methods IC,CDN", ["evaluating", "/15"], []),  # two methods and the baseline, five folds
             (f"--quiet {EVALUATE} --methods IC", ["IC"], ["evaluating"]),
-            (f"{FIT} --order search --iterations 400 -o long.mchain", ["order search", "━", "\x1b["], []),
+            (f"{FIT} -m MsCC --set order__n_iterations=400 -o long.mchain", ["order search", "━", "\x1b["], []),
         ],
     )
     def test_bars_and_colours_unless_quiet(self, folder, command, seen, unseen):
@@ -171,7 +170,7 @@ class TestTerminal:
         assert not any(text in shown for text in unseen)
 
     def test_control_c_keeps_the_best_order_of_a_search(self, folder):
-        command = f"{FIT} --order search --iterations 1000000 -o kept.mchain"
+        command = f"{FIT} -m MsCC --set order__n_iterations=1000000 -o kept.mchain"
         code, shown = run_in_terminal(command, folder=folder, interrupt_at=r"payoff \d")
         assert code == 0, shown
         assert "interrupted after" in shown

@@ -14,7 +14,6 @@ from scipy.stats import chisquare
 from benchmarks.generated import make_known_chain
 from montechain import BranchAndBound, ChainClassifier
 from montechain.chain import Chain, PrefixTree
-from montechain.datasets import make_chain_data
 from montechain.links.linear import FittedLinearLink
 from tests.random_chains import all_vectors
 
@@ -172,41 +171,6 @@ def test_a_chain_classifier_comes_near_the_bayes_score_and_does_not_exceed_it(n_
         error = scores[loss].std() / np.sqrt(n_test)
         assert optimum - 0.01 - 3 * error < scores[loss].mean() < optimum + 3.5 * error
     assert independent < bayes.exact_match - 0.03
-
-
-@pytest.mark.parametrize(("n_classes", "least"), [(2, 0.45), (3, 0.15)])
-def test_all_classes_are_common(n_classes, least):
-    shares = [make_chain_data(2_000, 10, 5, n_classes, random_state=seed).Y for seed in range(10)]
-    shares = np.concatenate([[Y.eq(c).mean() for c in range(n_classes)] for Y in shares], axis=1)
-    assert shares.min() > least
-    np.testing.assert_allclose(shares.mean(axis=1), 1 / n_classes, atol=0.08)
-
-
-def test_the_same_seed_gives_the_same_data_and_more_rows_continue_them():
-    def invent(n_rows, seed):
-        dataset = make_chain_data(n_rows, 6, 5, 3, random_state=seed)
-        return dataset.X.to_numpy(), dataset.Y.to_numpy()
-
-    X, Y = invent(200, 7)
-    for other_X, other_Y in (invent(200, 7), [table[:200] for table in invent(300, 7)]):
-        np.testing.assert_array_equal(other_X, X)
-        np.testing.assert_array_equal(other_Y, Y)
-    assert (invent(200, 8)[1] != Y).any()
-    assert (invent(200, None)[1] != invent(200, None)[1]).any()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"n_rows": 0}, r"`n_rows=0` is not a positive integer. Try `n_rows=1000`"),
-        ({"n_labels": 2.5}, r"`n_labels=2.5` is not a positive integer"),
-        ({"n_classes": 1}, r"`n_classes=1` must be at least 2 for each of 6 labels"),
-        ({"n_classes": [2, 3]}, r"`n_classes=\[2, 3\]` must be at least 2 for each of 6 labels"),
-    ],
-)
-def test_bad_arguments(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        make_chain_data(**arguments)
 
 
 def test_bad_arguments_of_the_truth():

@@ -91,7 +91,26 @@ def test_delimited_files_are_read_back(table, delimiter, packing):
 PIECES = [
     *("1", "-2.5", "007", "?", "NA", "", " ", "  ", "a", "true", "FALSE", "inf", "1e999", "nan", "1_0", "+.5", "1e3"),
     *("9223372036854775807", "9223372036854775808", "12345678901234567890", "-9223372036854775809", "00.5", "-01"),
-    *('"', '""', '"a,b"', '"a\nb"', '"1"', "'", "1,5", "2024-05-31", "31.12.2024", "é", "\xa0", "\r", "1 2", " x "),
+    *(
+        '"',
+        '""',
+        '"a,b"',
+        '"x""y"',
+        '"007"',
+        '"-01"',
+        '" 2"',
+        '"a\nb"',
+        '"1"',
+        "'",
+        "1,5",
+        "2024-05-31",
+        "31.12.2024",
+        "é",
+        "\xa0",
+        "\r",
+        "1 2",
+        " x ",
+    ),
     *("0x1", "1.0"),
 ]
 
@@ -224,7 +243,7 @@ def test_a_first_line_that_looks_like_data(tmp_path):
         ('a,b\n1,2\n"3,4\n5,6\n', 3, "the row that begins here cannot be read: unexpected end of data"),
         ('a,b\n"1"x,2\n', 2, "cannot be read: ',' expected after"),
         ("a,b\n1,2\n3,\0\n", 3, "there is a NUL byte.*utf-16"),
-        ('a,b\n1,"' + "x" * 140_000 + '"\n', 2, "larger than field limit"),
+        ('a,b\n\n1,"' + "x" * 140_000 + '"\n', 3, "larger than field limit"),
     ],
 )
 def test_what_is_no_table(content, line, message, tmp_path):

@@ -28,7 +28,6 @@ app = typer.Typer(
 )
 data = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
 
-DEPENDENCY = ("{parent} = {parent_class}", "{label} = {label_class}", "x {odds_ratio:.3g}")
 BOARD = {"log_likelihood": "log-likelihood", "exact_match": "exact match", "weight": "weight", "seconds": "seconds"}
 
 
@@ -86,10 +85,6 @@ def inspect(
     if facts["parents"] and facts["choices"].get("parents") != "all":
         rows = [[label, ", ".join(parents) or "none"] for label, parents in facts["parents"].items()]
         output.print_table("Parents", ["target", "depends on"], rows[:n_shown], left=(0, 1))
-    if facts["dependencies"]:
-        caption = "How the first changes the odds of the second, for the same inputs."
-        rows = [[template.format(**one) for template in DEPENDENCY] for one in facts["dependencies"][:n_shown]]
-        output.print_table("Strongest dependencies", ["if", "then", "odds"], rows, left=(0, 1), caption=caption)
 
 
 def _summary(model: Model, facts: dict[str, Any], n_shown: int) -> list[list[str]]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable
 from typing import Any
 
 import montechain as mc
@@ -55,9 +53,10 @@ def demo(seed: options.Seed = 0) -> None:
 def _score(name: str, train: mc.Dataset, test: mc.Dataset, seed: int) -> tuple[list[str], Any]:
     """Return a method's row of the table, and its decisions about the test rows."""
     from montechain import metrics
+    from montechain.evaluation.comparison import timed
 
-    model, fit_seconds = _timed(mc.make_method(name, random_state=seed).fit, train.X, train.Y)
-    decision, predict_seconds = _timed(model.decide, test.X)
+    model, fit_seconds = timed(mc.make_method(name, random_state=seed).fit, train.X, train.Y)
+    decision, predict_seconds = timed(model.decide, test.X)
     row = [
         name,
         f"{metrics.exact_match(test.Y, decision.labels):.3f}",
@@ -67,16 +66,6 @@ def _score(name: str, train: mc.Dataset, test: mc.Dataset, seed: int) -> tuple[l
         f"{predict_seconds:.2f}",
     ]
     return row, decision
-
-
-def _timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
-    """Return a result and the seconds it took, without the compilation of kernels."""
-    from montechain._compilation import watch_compilation
-
-    with watch_compilation() as compilation:
-        start = time.perf_counter()
-        result = function(*arguments)
-    return result, time.perf_counter() - start - compilation.seconds
 
 
 def _print_examples(decision: Any, test: mc.Dataset) -> None:

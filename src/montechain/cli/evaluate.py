@@ -1,4 +1,4 @@
-"""``montechain evaluate``: compare methods on one data set; also prints the scores of ``demo``."""
+"""``montechain evaluate``: compare methods on one data set."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from contextlib import redirect_stdout
 from datetime import UTC, datetime
 from io import StringIO
@@ -15,18 +14,13 @@ import typer
 import montechain as mc
 from montechain._files import check_output_path, protect_files
 from montechain.cli import options, output
-from montechain.cli.options import choose_estimator, choose_order, split_names
-from montechain.cli.tables import read_training_table, with_tags_as_targets
+from montechain.cli.options import choose_estimator, parse_settings, split_names
+from montechain.cli.tables import read_training_table
 
 N_SHOWN = 20
 """Maximum number of targets in the report."""
-ORDER_HELP = "Order of the targets: random (the default), given, their names, search, all_orders, beam_order."
-PARENTS_HELP = "Earlier targets that a target depends on: all (the default), none, tree, or how many of the best."
+SET_HELP = "A parameter of the method, such as inference=beam, parents=2, order=b,a or order__n_iterations=200."
 TIME_HELP = "Seconds that learning may take, roughly; for the default model only."
-INFERENCE_HELP = (
-    "How to find the best answer: branch_and_bound (the default), greedy, beam, monte_carlo, exhaustive, "
-    "epsilon_approximate."
-)
 
 
 @options.grouped
@@ -37,12 +31,8 @@ def fit(
     columns: options.Columns,
     method: Annotated[str | None, typer.Option("--method", "-m", help="A method of `montechain methods`.")] = None,
     estimator: options.Estimator = None,
-    order: Annotated[str | None, typer.Option(help=ORDER_HELP)] = None,
-    iterations: Annotated[int | None, typer.Option(min=0, help="Steps of `--order search`.")] = None,
-    parents: Annotated[str | None, typer.Option(help=PARENTS_HELP)] = None,
-    inference: Annotated[str | None, typer.Option("--inference", "-i", help=INFERENCE_HELP)] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", "-s", metavar="NAME=VALUE", help=SET_HELP)] = None,
     loss: options.Loss = None,
-    chains: Annotated[int | None, typer.Option(help="Number of chains that answer together.")] = None,
     seed: options.Seed = 0,
     time_limit: Annotated[float | None, typer.Option(help=TIME_HELP)] = None,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Processor cores to use; -1 for all.")] = None,
@@ -58,33 +48,23 @@ def fit(
     Examples:
       montechain fit bridges.csv --targets type,material,span --drop id -o bridges.mchain
       montechain fit songs.arff --method MsCC --estimator svm -o songs.mchain
-      montechain fit songs.arff --order search --iterations 200 --loss hamming -o songs.mchain
+      montechain fit songs.arff --method CC --set order=calm,happy --loss hamming -o songs.mchain
     """  # noqa: D301
-    from montechain._compilation import watch_compilation
+    from montechain.evaluation.comparison import timed
 
     check_output_path(model)
     protect_files(model, inputs=[file, columns.targets or ""], force=force)
     dataset = read_training_table(file, columns, reading)
-    choices = {
-        "parents": int(parents) if parents and parents.isdigit() else parents,
-        "inference": inference,
-        "loss": loss,
-        "n_chains": chains,
-        "n_jobs": jobs,
-        "time_limit": time_limit,
-    }
-    chosen = {name: choice for name, choice in choices.items() if choice is not None}
-    if order is not None or iterations is not None:  # None means "as given" in Python
-        targets = with_tags_as_targets(dataset, columns).label_names
-        chosen["order"] = choose_order(order or "", targets, iterations)
-    classifier = _choose_classifier(method, choose_estimator(estimator), random_state=seed, **chosen)
+    choices = parse_settings(settings or [])
+    if time_limit is not None:
+        choices["time_limit"] = time_limit
+    # With an estimator, it is a chain of its links.
+    name = method or ("Auto" if estimator is None else "Default")
+    classifier = mc.make_method(name, choose_estimator(estimator), loss=loss, random_state=seed, n_jobs=jobs, **choices)
     text = split_names(columns.text)
     tags: Any = {"tags": split_names(columns.tags), "separator": columns.separator or ";"} if columns.tags else {}
     table = mc.TableClassifier(classifier, encoder=mc.TableEncoder(text=text) if text else None, **tags)
-    started = time.perf_counter()
-    with watch_compilation() as compilation:
-        _learn(table, dataset)
-    seconds = time.perf_counter() - started - compilation.seconds
+    _, seconds = timed(_learn, table, dataset)
     about = _record(table, dataset, file, columns)
     about |= {"method": method or "", "fit_seconds": round(seconds, 3)}
     with output.progress("saving"):
@@ -95,26 +75,6 @@ def fit(
         output.print_json({"model": str(model), **about})
     else:
         _report(model, about)
-
-
-def _choose_classifier(method: str | None, estimator: Any, **choices: Any) -> Any:
-    """Return the classifier that the options describe."""
-    from montechain.methods import find_method
-
-    is_default = method is estimator is None and not {"order", "parents", "inference", "n_chains"} & set(choices)
-    is_auto = is_default or (method is not None and find_method(method).name == "Auto")
-    if "time_limit" in choices and not is_auto:
-        raise ValueError(
-            "`--time-limit` is for the default model. Leave it out, or leave out --method, --estimator, --order, "
-            "--parents, --inference and --chains."
-        )
-    if method is not None:
-        return mc.make_method(method, estimator, **choices)
-    if is_default:
-        return mc.AutoChainClassifier(**choices)
-    if "n_chains" in choices:
-        return mc.ChainPopulationClassifier(estimator, **choices)
-    return mc.ChainClassifier(estimator, **choices)
 
 
 def _learn(table: Any, dataset: mc.Dataset) -> None:

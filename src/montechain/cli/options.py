@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import inspect
 import re
@@ -124,8 +125,6 @@ QUIET: dict[str, dict[str, Any]] = {
     "catboost": {"verbose": False, "allow_writing_files": False},
 }
 """Parameters that keep an estimator from printing."""
-ORDERS = {"search": "OrderSearch", "all_orders": "AllOrders", "beam_order": "BeamOrder"}
-"""The strategies that `--order` may name."""
 
 
 def choose_estimator(name: str | None) -> Any:
@@ -149,24 +148,19 @@ def choose_estimator(name: str | None) -> Any:
     return kind(**QUIET.get(name, {}))
 
 
-def choose_order(text: str, targets: list[str], n_iterations: int | None = None) -> Any:
-    """Return an order of the targets: given, random, names joined by commas, or a search.
+def parse_settings(texts: list[str]) -> dict[str, Any]:
+    """Return parameters that are written as NAME=VALUE; a value is what Python reads it as, else a name or several.
 
-    >>> choose_order("loops,parity", ["parity", "loops"])
-    ['loops', 'parity']
+    >>> parse_settings(["parents=2", "inference=beam", "order=b,a"])
+    {'parents': 2, 'inference': 'beam', 'order': ['b', 'a']}
     """
-    if n_iterations is not None and text != "search":
-        raise ValueError("`--iterations` is for `--order search`: leave it out, or add --order search.")
-    if text in ("given", "random"):
-        return None if text == "given" else text
-    unknown = [name for name in split_names(text) if name not in targets]
-    if unknown and text in ORDERS:
-        strategy = getattr(import_module("montechain"), ORDERS[text])
-        return strategy() if n_iterations is None else strategy(n_iterations=n_iterations)
-    if unknown:
-        hint = nearest(unknown[0], [*targets, *ORDERS]) or "."
-        raise ValueError(
-            f"`--order {text}` names {unknown[0]!r}, which is not a target{hint} Allowed: given, random, "
-            f"{', '.join(ORDERS)}, or the targets {', '.join(targets)} in any order."
-        )
-    return split_names(text)
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, is_there, value = text.partition("=")
+        if not is_there:
+            raise ValueError(f"`--set {text}` must have the form NAME=VALUE, as in --set parents=2.")
+        try:
+            found[name] = ast.literal_eval(value)
+        except (SyntaxError, ValueError):
+            found[name] = split_names(value) if "," in value else value
+    return found

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH = 200
 """Width of a table that is not printed to a terminal."""
-SAME = "decimal delimiter drop encoding estimator format header inference loss nominal order parents tags"
+SAME = "decimal delimiter drop encoding estimator format header loss nominal tags"
 OPTIONS = {name: f"--{name}" for name in [*SAME.split(), "targets", "text"]}
-OPTIONS |= {"folds": "--cv", "n_chains": "--chains", "n_jobs": "--jobs", "n_splits": "--cv", "random_state": "--seed"}
+OPTIONS |= {"folds": "--cv", "n_jobs": "--jobs", "n_splits": "--cv", "random_state": "--seed"}
 OPTIONS |= {"time_limit": "--time-limit"}
 """Parameters of the library, and the options that set them."""
 NAMES = "|".join(OPTIONS)
@@ -167,8 +167,8 @@ def in_options(message: str) -> str:
     'Leave it out with --drop id, or say --no-header.'
     >>> in_options("`targets`: column 'a b' not found. Try targets=-2, or targets=['a c', 'd'].")
     "`--targets`: column 'a b' not found. Try --targets last:2, or --targets 'a c,d'."
-    >>> in_options("`n_chains=0` must be positive, e.g. ChainPopulationClassifier(n_chains=10).")
-    '`--chains 0` must be positive, e.g. --chains 10.'
+    >>> in_options("`n_splits=0` must be positive, e.g. KFold(n_splits=10).")
+    '`--cv 0` must be positive, e.g. --cv 10.'
     """
     message = EXAMPLE_CALL.sub(r"\1", message)
     message = ASSIGNMENT.sub(lambda match: _option(match[1], match[2]), message)

@@ -3,14 +3,13 @@
 from montechain.datasets.arff import read_arff
 from montechain.datasets.dataset import Dataset, Split
 from montechain.datasets.files import write_table
-from montechain.datasets.generators import load_digits_facts, make_chain_data
+from montechain.datasets.generators import load_digits_facts
 from montechain.datasets.reading import read_dataset
 
 __all__ = [
     "Dataset",
     "Split",
     "load_digits_facts",
-    "make_chain_data",
     "read_arff",
     "read_dataset",
     "write_table",

@@ -39,6 +39,8 @@ DATES_AS_LABELS = (
 )
 BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 DELIMITERS = (",", ";", "\t", "|")
+NEWLINE, QUOTE, ZERO = b'\n"0'
+LINE = re.compile(r"[^\n]*+\n|[^\n]++")
 SAMPLE_ROWS = 20
 SAMPLE_CHARACTERS = 1 << 16
 EXACT_FLOATS: dict[str, Any] = {}
@@ -67,6 +69,7 @@ class TextTable:
             raise ValueError(f"`decimal={self.decimal!r}` must be a point or a comma, as in decimal=','.")
         text = self.text = read_text(self.path, self.encoding)
         self.notes: list[str] = []
+        self.starts: np.ndarray | None = None
         if "\0" in text:
             message = 'there is a NUL byte: this is not a text file, or it has an encoding such as encoding="utf-16".'
             raise DataError(message, path=self.path, line=1 + text[: text.index("\0")].count("\n"))
@@ -93,6 +96,7 @@ class TextTable:
         """
         cells: Any = self._by_pandas([name for name, kind in kinds.items() if kind in ("nominal", "text", "tags")])
         if cells is None or not len(cells):
+            self.starts = None
             if not self.records:
                 raise DataError("the table has a header line and no rows.", path=self.path)
             columns = zip(*(row for _, row in self.records), strict=True)
@@ -104,16 +108,17 @@ class TextTable:
 
         This is quicker than Python's csv module.
         """
-        has_codes = re.search(rf"[{re.escape(self.sign)}\n][ +-]*0\d", f"\n{self.text}")  # such as 007
-        if len(self.names) == 1 or '"' in self.text or has_codes or any(map(NUMBER.fullmatch, self.missing_values)):
+        self.starts = self._cell_starts()
+        if self.starts is None or len(self.names) == 1 or any(map(NUMBER.fullmatch, self.missing_values)):
             return None
         with suppress(pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, OverflowError, UnicodeError):
+            codes = [name for name, starts in zip(self.names, self.starts.T, strict=True) if self._has_codes(starts)]
             frame = pd.read_csv(
-                io.BytesIO(self.text.encode()),
+                io.BytesIO(self.data),
                 sep=self.sign,
                 header=0 if self.start else None,
                 names=self.names,
-                dtype=dict.fromkeys(as_written, str),
+                dtype=dict.fromkeys([*as_written, *codes], str),
                 skipinitialspace=self.sign != " ",
                 keep_default_na=False,
                 na_values=["", *self.missing_values],
@@ -121,10 +126,47 @@ class TextTable:
                 low_memory=False,  # otherwise a column could get a different type in each chunk of a large file
                 **EXACT_FLOATS,
             )
-            # pandas refuses rows that are too long, but fills up those that are too short.
-            is_complete = self.text.count(self.sign) == (len(frame) + self.start) * (len(self.names) - 1)
-            return frame if is_complete and isinstance(frame.index, pd.RangeIndex) else None
+            return frame if len(frame) == len(self.starts) and isinstance(frame.index, pd.RangeIndex) else None
         return None
+
+    def _cell_starts(self) -> np.ndarray | None:
+        """Return where each cell begins in `data`; None unless every row has a cell for each column, in proper quotes.
+
+        pandas would fill up rows that are too short, and make something of any quotes.
+        """
+        self.data = b"\n" + self.text.rstrip("\n").encode() + b"\n"
+        signs = np.frombuffer(self.data, np.uint8)
+        is_end = (signs == ord(self.sign)) | (signs == NEWLINE)
+        if b'"' in self.data:
+            is_quote = signs == QUOTE
+            is_inside = (np.cumsum(is_quote, dtype=np.uint8) & 1).astype(bool)
+            beside = is_end | is_quote
+            opening, closing = (np.flatnonzero(is_quote & side) for side in (is_inside, ~is_inside))
+            if is_inside[-1] or not (beside[opening - 1].all() and beside[closing + 1].all()):
+                return None
+            is_end &= ~is_inside
+        ends = np.flatnonzero(is_end)
+        width = len(self.names)
+        if (len(ends) - 1) % width:
+            return None
+        is_last = (signs[ends[1:]] == NEWLINE).reshape(-1, width)
+        regular = is_last[:, -1].all() and not is_last[:, :-1].any()
+        return (ends[:-1] + 1).reshape(-1, width)[self.start :] if regular else None
+
+    def _has_codes(self, starts: np.ndarray) -> bool:
+        """Return whether one of the cells that begin here looks like 007."""
+        signs = np.frombuffer(self.data, np.uint8)
+        before = np.zeros(256, dtype=bool)
+        before[list(b' "+-')] = True
+        before[ord(self.sign)] = False
+        while (is_before := before[signs[starts]]).any():
+            starts = starts + is_before
+        following = signs.take(starts + 1, mode="clip") - ZERO
+        return bool(((signs[starts] == ZERO) & (following < 10)).any())
+
+    def _line(self, row: int) -> int:
+        """Return the line that a row begins in."""
+        return self.records[row][0] if self.starts is None else self.data.count(b"\n", 0, self.starts[row, 0])
 
     def _column(self, cells: pd.Series, name: str, kind: str) -> Any:
         """Return one column: integers, floats (NaN where missing), truth values, categories or strings."""
@@ -167,7 +209,7 @@ class TextTable:
 
     def _refuse(self, message: str, row: int | None = None) -> NoReturn:
         """Raise an error that names the file and, if it is known, the line."""
-        raise DataError(message, path=self.path, line=None if row is None else self.records[row][0])
+        raise DataError(message, path=self.path, line=None if row is None else self._line(row))
 
     def _numbers(self, words: list[str], codes: np.ndarray, name: str, kind: str) -> Any:
         """Return numbers if all cells but a few strays are such; None for a column of something else."""
@@ -188,7 +230,7 @@ class TextTable:
             if is_code or len(strays) > (0 if kind == "label" else (1 - MOSTLY_NUMBERS) * (codes >= 0).sum()):
                 return None
         if len(strays):
-            held = [(f"line {self.records[row][0]}", words[codes[row]]) for row in strays.tolist()]
+            held = [(f"line {self._line(row)}", words[codes[row]]) for row in strays.tolist()]
             self.notes.append(describe_strays(name, held, int((codes >= 0).sum())))
         elif (codes >= 0).all() and all(map(WHOLE.fullmatch, plain)):
             with suppress(OverflowError):  # more than 64 bits
@@ -261,7 +303,8 @@ def sniff_delimiter(sample: str) -> str:
 
 def _records(text: str, delimiter: str, path: str | Path, width: int = 0) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows that are not blank, each with the line it begins in; an error unless all have `width` cells."""
-    reader = csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=delimiter != " ", strict=True)
+    lines = (line[0] for line in LINE.finditer(text))
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=delimiter != " ", strict=True)
     while True:
         line = reader.line_num + 1
         try:

@@ -71,8 +71,8 @@ def measure_fold(model: Any, dataset: Dataset, parts: tuple[Any, Any]) -> dict[s
         _warm_up()
     train, test = (part if isinstance(part, Dataset) else dataset.take(part) for part in parts)
     values: dict[str, float | None] = {}
-    model, values["fit_seconds"] = _timed(model.fit, train.X, train.Y)
-    answer, values["predict_seconds"] = _timed(getattr(model, "decide", model.predict), test.X)
+    model, values["fit_seconds"] = timed(model.fit, train.X, train.Y)
+    answer, values["predict_seconds"] = timed(getattr(model, "decide", model.predict), test.X)
     predictions = _cached(model, answer, test)
     notes: dict[str, str] = {}
     for name in MEASURES:
@@ -120,7 +120,7 @@ def _cached(model: Any, answer: Any, test: Dataset) -> SimpleNamespace:
     return found
 
 
-def _timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+def timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
     """Return a result and the seconds it took, without the compilation of kernels."""
     started = time.perf_counter()
     with watch_compilation() as compilation:
