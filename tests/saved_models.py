@@ -92,7 +92,7 @@ CHOICES: dict[str, list[Any]] = {
     "loss": ["hamming", mc.ExactMatch(), mc.Hamming(), mc.F1(negative=0), mc.Jaccard(negative=0)],
     "order": [
         None, [2, 0, 1], mc.AllOrders(), mc.BeamOrder(),
-        *(mc.OrderSearch(proposal, **SEARCH) for proposal in (mc.Swap(), mc.TemperedSwap(), mc.Insertion())),
+        *(mc.OrderSearch(proposal, **SEARCH) for proposal in (mc.Swap(), mc.TemperedSwap())),
     ],
     "parents": ["none", "tree", 1, {0: [], 1: [0], 2: [0, 1]}],
 }  # fmt: skip

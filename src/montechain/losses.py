@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from montechain._cells import resolve_negative
-from montechain._kernels.set_losses import add_mass, least_jaccard
+from montechain._kernels.set_losses import least_jaccard
 from montechain._kernels.ties import TIE, first_largest, level
 from montechain._messages import by_name
 from montechain._rows import row_blocks
@@ -246,10 +246,11 @@ def _maximise_f1(
     n_sizes, n_pairs = int(size.max(initial=0)) + 1, start[-1]
     own_start = np.zeros(len(negative), dtype=np.int64)
     own_start[columns] = start[:-1]
-    mass = np.zeros((n_rows, n_pairs, n_sizes))
-    add_mass(rows, distribution.labels, weights, size, negative, own_start, mass)
+    vector, at_label = np.nonzero(is_relevant)
+    cell = (rows[vector] * n_pairs + own_start[at_label] + distribution.labels[vector, at_label]) * n_sizes
+    mass = np.bincount(cell + size[vector], weights[vector], minlength=n_rows * n_pairs * n_sizes)
     n_chosen = np.arange(1, len(columns) + 1)
-    gain = mass @ (2.0 / (np.arange(n_sizes)[:, None] + n_chosen))
+    gain = mass.reshape(n_rows, n_pairs, n_sizes) @ (2.0 / (np.arange(n_sizes)[:, None] + n_chosen))
     label = np.repeat(columns, n_classes[columns])
     code = np.arange(n_pairs) - np.repeat(start[:-1], n_classes[columns])
     is_allowed = (code != negative[label]) & ((known[:, label] < 0) | (known[:, label] == code))

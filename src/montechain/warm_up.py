@@ -8,12 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from montechain._compilation import watch_compilation
-from montechain._kernels.branch_and_bound import most_probable
-from montechain.chain import no_knowledge
 from montechain.estimators import ChainClassifier, ChainPopulationClassifier, DependencyNetworkClassifier
 from montechain.label_forest import LabelForest
 from montechain.links import LogisticLink, SVMLink
-from montechain.links.linear import FittedLinearLink, LinearScorer
+from montechain.links.linear import FittedLinearLink
 from montechain.losses import F1, Jaccard
 from montechain.population.pool import candidate_log_proba
 
@@ -63,9 +61,6 @@ def warm_up() -> float:
             forest, _ = LabelForest.grow(X, Y, np.arange(len(X)), n_trees=1)
             forest.shares(X)
             candidate_log_proba(chain.chain_, X, Y.astype(np.int32), np.zeros((len(X), 1), dtype=np.int64))
-        # The search that looks ahead is for rows that take thousands of prefixes; here it starts after one.
         fitted = FittedLinearLink(2, np.ones((4, 1)), np.zeros(1))
         fitted.log_proba(X, np.empty((len(X), 0), dtype=np.int32))
-        scores = LinearScorer([fitted, fitted], [(), ()]).scores(X)
-        most_probable(*scores.arrays, no_knowledge(2), max_nodes=10, patience=1)
     return compilation.cpu_seconds

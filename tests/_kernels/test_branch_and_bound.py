@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montechain._kernels.branch_and_bound import most_probable
+from montechain._kernels.branch_and_bound import bound_of_links, most_probable
 from montechain._kernels.depth_first import k_best, search_depth_first
 from montechain.chain import PrefixTree, no_knowledge
 from montechain.links.linear import FittedLinearLink, LinearScorer
@@ -20,12 +20,12 @@ NO_LIMIT = 10**9
 BINARY = {"most_classes": 2}
 
 
-@given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), patience=st.sampled_from([0, 1, 3, 10, NO_LIMIT]))
+@given(seed=SEEDS, parents=PARENTS, is_known=st.booleans())
 @settings(deadline=None, max_examples=60)
-def test_the_proven_best_is_the_best_whichever_search_finds_it(seed, parents, is_known, patience):
+def test_the_proven_best_is_the_best(seed, parents, is_known):
     chain, X, known, _ = random_case(seed, parents, is_known=is_known)
     arrays = PrefixTree(chain, X, known).arrays
-    labels, log_proba, upper_bound, _ = most_probable(*arrays, max_nodes=NO_LIMIT, patience=patience)
+    labels, log_proba, upper_bound, _ = most_probable(*arrays, max_nodes=NO_LIMIT)
     np.testing.assert_array_equal(upper_bound, log_proba)
     np.testing.assert_allclose(log_proba, chain.log_joint(X, labels), rtol=0, atol=1e-10)
     for i, (_, value) in enumerate(reference.most_probable(chain, X, known)):
@@ -58,10 +58,10 @@ def test_binary_labels_in_several_lines_against_the_best_first_search(seed, n_la
     np.testing.assert_allclose(log_proba, chain.log_joint(X, labels), rtol=0, atol=1e-10)
     if is_known:
         assert (labels[known >= 0] == known[known >= 0]).all()
-    _, best, bound, _ = most_probable(*arrays, max_nodes=3000, patience=0)
-    assert (best[complete] <= log_proba[complete] + 1e-9).all()
+    _, best, bound, _, _, _ = k_best(*arrays, 1, 3000)
+    assert (best[complete, 0] <= log_proba[complete] + 1e-9).all()
     assert (log_proba <= bound + 1e-9).all()
-    assert (best <= upper_bound + 1e-9).all()
+    assert (best[:, 0] <= upper_bound + 1e-9).all()
     np.testing.assert_array_equal(upper_bound[complete], log_proba[complete])
     assert (nodes <= 3000).all()
     for max_nodes in (1, n_labels, n_labels + 1, 100):
@@ -82,16 +82,17 @@ def test_probabilities_that_would_underflow_are_left_to_logarithms():
     assert (nodes == 40).all()
 
 
-@given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), patience=st.integers(0, 12))
+@given(seed=SEEDS, parents=PARENTS, is_known=st.booleans())
 @settings(deadline=None, max_examples=60)
-def test_the_bound_holds_and_never_rises_with_the_budget(seed, parents, is_known, patience):
+def test_the_bound_holds_and_never_rises_with_the_budget(seed, parents, is_known):
     chain, X, known, _ = random_case(seed, parents, is_known=is_known)
     arrays = PrefixTree(chain, X, known).arrays
     best = np.array([value for _, value in reference.most_probable(chain, X, known)])
+    assert (bound_of_links(*arrays) >= best - 1e-10).all()
     before = np.full(len(X), np.inf)
     found_before = np.full(len(X), -np.inf)
     for max_nodes in [*range(1, 60), NO_LIMIT]:
-        _, log_proba, upper_bound, nodes = most_probable(*arrays, max_nodes=max_nodes, patience=patience)
+        _, log_proba, upper_bound, nodes = most_probable(*arrays, max_nodes=max_nodes)
         assert (upper_bound >= best - 1e-10).all()
         assert (upper_bound <= before + 1e-12).all()
         assert (log_proba >= found_before - 1e-12).all()
@@ -144,9 +145,7 @@ def test_a_hopeless_search_ends_with_a_bound_below_zero_that_falls(effect):
     arrays = posterior_like_cal500(3, effect).arrays
     before = np.zeros(3)
     for max_nodes in [10, 200, 990, 1000, 1010, 1100, 1500, 3000]:
-        labels, log_proba, upper_bound, nodes = most_probable(
-            *arrays, no_knowledge(174), max_nodes=max_nodes, patience=1000
-        )
+        labels, log_proba, upper_bound, nodes = most_probable(*arrays, no_knowledge(174), max_nodes=max_nodes)
         assert (upper_bound < 0.0).all()
         assert (upper_bound <= before).all()
         assert (log_proba <= upper_bound).all()
@@ -155,11 +154,11 @@ def test_a_hopeless_search_ends_with_a_bound_below_zero_that_falls(effect):
     assert 15 < labels.sum(axis=1).mean() < 60
 
 
-def test_without_effects_between_labels_the_look_ahead_proves_the_first_vector_at_once():
+def test_without_effects_between_labels_the_bound_of_the_links_proves_the_first_vector():
     arrays = posterior_like_cal500(3, 0.0).arrays
-    _, log_proba, upper_bound, nodes = most_probable(*arrays, no_knowledge(174), max_nodes=NO_LIMIT, patience=300)
+    _, log_proba, upper_bound, nodes = most_probable(*arrays, no_knowledge(174), max_nodes=300)
     np.testing.assert_allclose(upper_bound, log_proba, rtol=0, atol=1e-9)
-    assert (nodes <= 300 + 174).all()
+    assert (nodes == 300).all()
 
 
 def test_known_classes_of_probability_zero():
@@ -167,8 +166,8 @@ def test_known_classes_of_probability_zero():
     free = FittedLinearLink.constant(np.log([0.3, 0.7]), 1, ())
     arrays = LinearScorer([never, free], [(), ()]).scores(np.zeros((2, 1))).arrays
     known = np.array([[1, -1], [-1, 0]], dtype=np.int32)
-    for patience in (0, NO_LIMIT):
-        labels, log_proba, upper_bound, _ = most_probable(*arrays, known, max_nodes=NO_LIMIT, patience=patience)
-        np.testing.assert_array_equal(labels, [[1, 1], [0, 0]])
-        np.testing.assert_allclose(log_proba, [-np.inf, np.log(0.3)])
-        np.testing.assert_allclose(upper_bound, log_proba)
+    labels, log_proba, upper_bound, _ = most_probable(*arrays, known, max_nodes=NO_LIMIT)
+    np.testing.assert_array_equal(labels, [[1, 1], [0, 0]])
+    np.testing.assert_allclose(log_proba, [-np.inf, np.log(0.3)])
+    np.testing.assert_allclose(upper_bound, log_proba)
+    np.testing.assert_allclose(bound_of_links(*arrays, known), log_proba)

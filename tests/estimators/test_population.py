@@ -19,8 +19,8 @@ from montechain import (
     BeamOrder,
     ChainClassifier,
     ChainPopulationClassifier,
-    Insertion,
     OrderSearch,
+    Swap,
     TemperedSwap,
 )
 from montechain.estimators.chain import weights_of
@@ -71,7 +71,7 @@ def test_the_order_found_is_the_best_of_the_trace(binary):
 @pytest.mark.parametrize(
     "order",
     [
-        OrderSearch(Insertion(reach=1), n_iterations=4),
+        OrderSearch(Swap(reach=1), n_iterations=4),
         OrderSearch(TemperedSwap(beta=0.1), payoff="J_Ham", n_iterations=4),
         OrderSearch(payoff="J_EM_prod", on="truth", n_iterations=4, validation=KFold(3)),
         OrderSearch(payoff="f1_macro", n_iterations=4),

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from montechain.ordering.proposals import PROPOSALS, Insertion, Swap, TemperedSwap, check_proposal
+from montechain.ordering.proposals import PROPOSALS, Swap, TemperedSwap, check_proposal
 from reference import ordering as reference
 
-ALL = [Swap(), Swap(reach=1), TemperedSwap(), TemperedSwap(beta=0.5, warmup=3), Insertion(), Insertion(reach=2)]
+ALL = [Swap(), Swap(reach=1), TemperedSwap(), TemperedSwap(beta=0.5, warmup=3)]
 
 SIGNIFICANCE = 1e-5
 """Of one test: there are about fifty, and none of them should fail by chance when draws change."""
@@ -133,15 +133,12 @@ def test_extreme_uniforms_draw_positions_that_have_weight():
 
 
 @pytest.mark.parametrize(("n_labels", "reach"), [(2, None), (6, None), (2, 1), (6, 1), (6, 3), (6, 100), (10, 2)])
-def test_swaps_and_insertions_are_uniform_over_pairs_within_reach(n_labels, reach):
-    order, swaps, moves = tuple(range(n_labels)), Counter(), Counter()
+def test_swaps_are_uniform_over_pairs_within_reach(n_labels, reach):
+    order, swaps = tuple(range(n_labels)), Counter()
     pairs = [(i, j) for i in order for j in order if 0 < abs(i - j) <= (reach or n_labels)]
     for i, j in pairs:
-        rest = [label for label in order if label != i]
         swaps[reference.exchange(order, i, j)] += 1 / len(pairs)
-        moves[(*rest[:j], i, *rest[j:])] += 1 / len(pairs)
     assert_distributed(draws(Swap(reach), order, 1, 10_000), swaps)
-    assert_distributed(draws(Insertion(reach), order, 1, 10_000), moves)
 
 
 # Names and parameters
@@ -155,7 +152,7 @@ def test_proposals_by_name():
     for wrong, hint in (("tempered", "; did you mean 'tempered_swap'?"), ("xyz", "."), (None, ".")):
         with pytest.raises(ValueError, match="is not known") as error:
             check_proposal(wrong)
-        assert f"is not known{hint} Allowed are 'swap', 'tempered_swap', 'insertion', or a" in str(error.value)
+        assert f"is not known{hint} Allowed are 'swap', 'tempered_swap', or a" in str(error.value)
     with pytest.raises(TypeError, match=r"`proposal` is the class Swap: pass an instance, Swap\(\)"):
         check_proposal(Swap)
 
@@ -163,7 +160,7 @@ def test_proposals_by_name():
 @pytest.mark.parametrize(
     ("proposals", "message"),
     [
-        ([kind(reach=v) for kind in (Swap, Insertion) for v in (0, 1.5, True, "2")], "`reach=.* a positive integer"),
+        ([Swap(reach=v) for v in (0, 1.5, True, "2")], "`reach=.* a positive integer"),
         ([TemperedSwap(beta=v) for v in (0, -0.1, np.inf, np.nan, True, None, "0.03")], "`beta=.* a positive number"),
         ([TemperedSwap(warmup=v) for v in (-1, 1.5, True, None, "2")], "`warmup=.* a number of iterations"),
     ],

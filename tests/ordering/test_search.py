@@ -17,7 +17,6 @@ from sklearn.tree import DecisionTreeClassifier
 from montechain.links import EstimatorLink, LogisticLink, SVMLink
 from montechain.ordering import (
     AllOrders,
-    Insertion,
     OrderSearch,
     OrderStep,
     Swap,
@@ -26,7 +25,7 @@ from montechain.ordering import (
 )
 from reference import ordering as reference
 
-PROPOSALS = [Swap(), TemperedSwap(), Swap(reach=2), Insertion()]
+PROPOSALS = [Swap(), TemperedSwap(), Swap(reach=2)]
 INF, NAN = math.inf, math.nan
 
 

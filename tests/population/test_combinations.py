@@ -164,7 +164,7 @@ def test_orders_are_drawn_by_their_weights():
 
 @pytest.mark.parametrize("share", [None, 0.4])
 @pytest.mark.parametrize("is_generic", [False, True])
-def test_other_losses_are_minimised_over_draws_from_the_mixture(is_generic, share):
+def test_other_losses_are_minimised_under_the_mixture(is_generic, share):
     rng = seeded(2)
     population = random_population(rng, n_labels=3, max_classes=3, n_chains=3, scale=1.0)
     view = as_generic_population(population) if is_generic else population

@@ -1,4 +1,4 @@
-"""Expected losses of sets of relevant labels: what F1 needs, and the least Jaccard loss among some candidates."""
+"""Expected losses of sets of relevant labels: the least Jaccard loss among some candidates."""
 
 from __future__ import annotations
 
@@ -6,26 +6,6 @@ import numpy as np
 
 from montechain._kernels.compiling import njit
 from montechain._kernels.ties import TIE
-
-
-@njit
-def add_mass(rows, labels, weights, size, negative, start, mass):
-    """Add the weight of each vector to ``mass[row, start[j] + class, size]`` for each label j with a relevant class.
-
-    Parameters
-    ----------
-    rows, size : int64 ndarrays of shape (m,)
-        The row of each vector, and its number of relevant labels.
-    labels : int32 ndarray of shape (m, L)
-    weights : float64 ndarray of shape (m,)
-    negative, start : int64 ndarrays of shape (L,)
-        Code of the class of each label that is not relevant, -1 if there is none; where its classes begin.
-    mass : float64 ndarray of shape (n, number of classes, number of sizes)
-    """
-    for v in range(len(rows)):
-        for j in range(len(negative)):
-            if labels[v, j] != negative[j]:
-                mass[rows[v], start[j] + labels[v, j], size[v]] += weights[v]
 
 
 @njit

@@ -2,13 +2,12 @@
 
 from montechain.ordering.evaluator import OrderEvaluator
 from montechain.ordering.orders import AllOrders, BeamOrder, OrderFinder, SearchResult, check_order
-from montechain.ordering.proposals import Insertion, Swap, TemperedSwap
+from montechain.ordering.proposals import Swap, TemperedSwap
 from montechain.ordering.search import OrderSearch, OrderStep, search
 
 __all__ = [
     "AllOrders",
     "BeamOrder",
-    "Insertion",
     "OrderEvaluator",
     "OrderFinder",
     "OrderSearch",

@@ -84,7 +84,7 @@ class OrderSearch(OrderFinder):
     Parameters
     ----------
     proposal : str or Proposal, default="swap"
-        Where to go next: "swap", "tempered_swap", "insertion", or a proposal such as ``TemperedSwap(beta=0.03)``.
+        Where to go next: "swap", "tempered_swap", or a proposal such as ``TemperedSwap(beta=0.03)``.
     payoff : str or callable, default="J_EM"
         What is maximised: "J_EM", "J_EM_prod", "J_Ham", "J_Ham_prod", the name of a scorer, or a function
         ``scorer(estimator, X, Y)``; see `montechain.ordering.payoffs`.

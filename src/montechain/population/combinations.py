@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,9 @@ from sklearn.base import BaseEstimator
 
 from montechain._kernels.algorithm_4 import algorithm_4
 from montechain._messages import by_name, check_positive_argument
-from montechain._rows import join_rows, row_blocks, take_rows
-from montechain.distributions import LabelDistribution, Marginals
+from montechain.distributions import Marginals
 from montechain.inference.decision import Decision
-from montechain.inference.monte_carlo import CELLS_AT_ONCE, Draws, draw
+from montechain.inference.monte_carlo import draw
 from montechain.inference.sweep import sweep
 from montechain.joint import ChainModel, JointModel
 from montechain.losses import ExactMatch, Loss
@@ -167,9 +165,8 @@ class Algorithm4(Combination):
     table of draws, which are dropped once they cannot beat the vector held: the answer is the same, at a fraction of
     the cost. Nothing is proven about it: the upper bound of the decision is zero.
 
-    Other losses than exact match are minimised over all draws of all steps, which are draws from the mixture; for
-    Hamming loss that is each label's most frequent class, not the paper's criterion for a single order. With labels
-    given, known classes are taken, not drawn, and draws count by how probable they make what is known.
+    The algorithm is about exact match; other losses are minimised as by `Mixture`. With labels given, known classes are
+    taken, not drawn.
 
     Cost: at most ``n_orders * n_samples`` conditionals per label and row; usually a small multiple of `n_orders`.
 
@@ -196,19 +193,12 @@ class Algorithm4(Combination):
         self.n_samples = n_samples
 
     def decide(self, population, X, *, loss, given=None, rng):  # noqa: D102
+        if not loss.is_exact_match:
+            return super().decide(population, X, loss=loss, given=given, rng=rng)
         n_orders = check_positive_argument("n_orders", self.n_orders, "Algorithm4(n_orders=50)")
         n_samples = check_positive_argument("n_samples", self.n_samples, "Algorithm4(n_samples=100)")
         steps = population.draw_models(rng.random(n_orders))
         uniforms = rng.random((n_orders, n_samples, population.n_labels))
-        if not loss.is_exact_match:
-            # Only some rows at a time, since a row has as many vectors as there are draws.
-            parts = []
-            for rows in row_blocks(X.shape[0], max(1, CELLS_AT_ONCE // uniforms.size)):
-                block, known = take_rows(X, rows), None if given is None else given[rows]
-                labels, expected_loss, regret = loss.decide(_draws(population, block, known, steps, uniforms), known)
-                log_proba = population.log_joint(block, labels)
-                parts.append(Decision.least_loss(labels, log_proba, expected_loss, regret))
-            return join_rows(parts)
         scores = stacked_scores(population.models, X)
         if scores is None:
             labels = _by_level(population, X, given, steps, uniforms)
@@ -235,21 +225,6 @@ def _by_level(population, X, given, steps, uniforms) -> np.ndarray:
         held[draws.rows[best]] = draws.labels[best]
         labels = models[j].by_label(held)
     return labels
-
-
-def _draws(population, X, given, steps, uniforms) -> LabelDistribution:
-    """Return the draws of all steps as one distribution."""
-    parts = []
-    for j in np.unique(steps):
-        model: Any = population.models[j]
-        tree = PrefixTree(model.chain, X, model.by_position(given))
-        draws = draw(tree, uniforms[steps == j].reshape(-1, population.n_labels))
-        parts.append(replace(draws, labels=model.by_label(draws.labels)))
-    order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
-    names, one = ("rows", "labels", "counts", "first", "log_proba", "log_weight"), np.ones(X.shape[0])
-    arrays = {name: np.concatenate([getattr(part, name) for part in parts])[order] for name in names}
-    drawn = Draws(**arrays | {"unseen": one})
-    return LabelDistribution.ragged(drawn.rows, drawn.labels, drawn.weights(), one, one > 0.0)
 
 
 COMBINATIONS: dict[str, type[Combination]] = {"algorithm-4": Algorithm4, "mixture": Mixture, "vote": Vote}
