@@ -16,7 +16,7 @@ from montechain.inference.sweep import sweep
 from montechain.losses import Hamming, Loss
 from montechain.prefix_tree import PrefixTree
 
-CHEAP_NODES = 20
+CHEAP_NODES = 40
 """Nodes of the compiled search for the most probable vector that count as one, since each takes about 4 nanoseconds.
 
 With logistic links, every test row of Scene, Yeast, Enron and TMC2007 is settled after 679 nodes at most, and every row
@@ -52,7 +52,7 @@ class BranchAndBound(Inference):
     Parameters
     ----------
     max_nodes : int, default=20000
-        Maximum number of prefixes expanded per row. The first vector is always completed. Twenty times as many where a
+        Maximum number of prefixes expanded per row. The first vector is always completed. Forty times as many where a
         label-linear chain is searched for its most probable vector, since a prefix then costs next to nothing.
     residual : float, default=0.01
         Mass, relative to what agrees with the known labels, that may stay unexplored, in [0, 1); also the largest
