@@ -65,6 +65,9 @@ class SeenVectors(JointModel):
     def log_proba(self, X: Any) -> np.ndarray:
         """Return log p(vector | x) of all vectors, of shape (n, V)."""
 
+    def evaluated(self, X):  # noqa: D102
+        return _Evaluated(self.vectors, self.counts, self.n_classes, self.log_proba(X))
+
     def log_joint(self, X, Y):  # noqa: D102
         return self._log_evidence(self.log_proba(X), Y)
 
@@ -152,6 +155,17 @@ class SeenVectors(JointModel):
             return log_proba
         agrees = _n_matches(self.vectors, given) == (given != UNKNOWN).sum(axis=1)[:, None]
         return np.where(agrees, log_proba, -np.inf)
+
+
+class _Evaluated(SeenVectors):
+    """The probabilities of the vectors in certain rows, whatever X is."""
+
+    def __init__(self, vectors: np.ndarray, counts: np.ndarray, n_classes: Sequence[int], log_proba: np.ndarray):
+        super().__init__(vectors, counts, n_classes)
+        self._log_proba = log_proba
+
+    def log_proba(self, X):  # noqa: D102
+        return self._log_proba
 
 
 @savable

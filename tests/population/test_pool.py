@@ -9,10 +9,11 @@ from scipy.special import logsumexp
 
 from montechain.chain import Chain
 from montechain.links import LogisticLink
-from montechain.population import pool
+from montechain.population import Population, pool
 from montechain.population.pool import (
     VectorPool,
     candidate_log_proba,
+    log_mean,
     mixture_log_proba,
     pool_weights,
     shortlist,
@@ -77,6 +78,23 @@ def test_the_pool_is_the_formula(data):
             means = [np.log(np.mean(np.exp(own))) for own in each]
             logs.append(0.7 * means[0] + 0.2 * means[1] + 0.4 * Z[i, 4 + u] + 0.3 * np.log(u + 1))
         np.testing.assert_allclose(found[i], np.array(logs) - logsumexp(logs), atol=1e-9)
+
+
+def test_a_search_evaluates_the_pool_once(data, monkeypatch):
+    Z, model = make_pool(data)
+    calls, log_proba = [], model.log_proba
+    expected = log_proba(Z)[:, 0]
+    monkeypatch.setattr(model, "log_proba", lambda X: calls.append(len(X)) or log_proba(X))
+    top = Population([model]).top_k(Z, len(model.vectors))
+    assert calls == [len(Z)]
+    assert top.certified.all()
+    place = (top.labels == model.vectors[0]).all(axis=2)
+    np.testing.assert_allclose(top.log_proba[place], expected, atol=1e-12)
+
+
+def test_the_mean_of_probabilities_as_logarithms():
+    parts = np.log(np.random.default_rng(0).random((3, 4, 5)))
+    np.testing.assert_allclose(log_mean(list(parts)), np.log(np.exp(parts).mean(axis=0)), atol=1e-12)
 
 
 def test_a_shortlist_holds_the_best_and_the_rest_is_impossible(data, monkeypatch):

@@ -227,4 +227,8 @@ def _shares_of_rows(n_rows: int, sample_weight: np.ndarray | None) -> np.ndarray
 
 def log_mean(parts: Sequence[np.ndarray]) -> np.ndarray:
     """Return the logarithm of the mean of exp(parts)."""
-    return parts[0] if len(parts) == 1 else log_sum(np.stack(parts, axis=-1)) - np.log(len(parts))
+    if len(parts) == 1:
+        return parts[0]
+    # Array by array: several times as fast as a sum over a last axis that is short.
+    largest = np.maximum.reduce(parts)
+    return largest + np.log(sum(np.exp(part - largest) for part in parts) / len(parts))

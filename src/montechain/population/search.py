@@ -75,17 +75,22 @@ def _search_lists(population: Any, X: Any, k: int, given: np.ndarray | None) -> 
     upper_bound = np.zeros(n_rows)
     length = max(k, FIRST_LENGTH)
     longest = max(length, population.max_nodes // (n_labels * len(population.models)))
-    pending = np.arange(n_rows)
+    pending, log_weights = np.arange(n_rows), np.log(population.weights)
+
+    def log_joint(models: Sequence[JointModel], X: Any, rows: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+        return log_sum(np.column_stack([model.log_joint_at(X, rows, vectors) for model in models]) + log_weights)
+
     while True:
         block = X if len(pending) == n_rows else take_rows(X, pending)
         known = None if given is None else given[pending]
-        lists = [model.top_k(block, length, given=known) for model in population.models]
+        models = [model.evaluated(block) for model in population.models]
+        lists = [model.top_k(block, length, given=known) for model in models]
         numbers = np.arange(len(pending))
         found = [(np.repeat(numbers, top.labels.shape[1]), top.labels.reshape(-1, n_labels)) for top in lists]
-        best = _k_best(found, population.n_classes, len(pending), k, partial(population.log_joint_at, block))
+        best = _k_best(found, population.n_classes, len(pending), k, partial(log_joint, models, block))
         labels[pending], log_proba[pending] = best
         unlisted = [_unlisted_bound(top, length) for top in lists]
-        bound = log_sum(np.column_stack(unlisted) + np.log(population.weights))
+        bound = log_sum(np.column_stack(unlisted) + log_weights)
         upper_bound[pending] = np.minimum(upper_bound[pending], np.maximum(bound, log_proba[pending, -1]))
         pending = pending[bound > log_proba[pending, -1] + TIGHT]
         if length >= longest or len(pending) == 0:
