@@ -164,7 +164,7 @@ class _Evaluated(SeenVectors):
         super().__init__(vectors, counts, n_classes)
         self._log_proba = log_proba
 
-    def log_proba(self, X):  # noqa: D102
+    def log_proba(self, X):
         return self._log_proba
 
 
