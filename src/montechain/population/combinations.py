@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from montechain._kernels.algorithm_4 import algorithm_4
-from montechain._messages import by_name, check_positive_argument
+from montechain._messages import by_name, check_memory, check_positive_argument
 from montechain._rows import join_rows, row_blocks, take_rows
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference.decision import Decision
@@ -198,6 +198,8 @@ class Algorithm4(Combination):
     def decide(self, population, X, *, loss, given=None, rng):  # noqa: D102
         n_orders = check_positive_argument("n_orders", self.n_orders, "Algorithm4(n_orders=50)")
         n_samples = check_positive_argument("n_samples", self.n_samples, "Algorithm4(n_samples=100)")
+        n_bytes = 8 * n_orders * n_samples * population.n_labels
+        check_memory(n_bytes, f"Algorithm4({n_orders=}, {n_samples=})", "Draw fewer.")
         steps = population.draw_models(rng.random(n_orders))
         uniforms = rng.random((n_orders, n_samples, population.n_labels))
         if not loss.is_exact_match:
