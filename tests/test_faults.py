@@ -1,4 +1,4 @@
-"""Things that go wrong around a computation: Ctrl-C, forks, daemons, bad classifiers, two writers, a full disk, load."""
+"""Faults around a computation: Ctrl-C, forks, daemons, bad classifiers, two writers, a full disk, many threads."""
 
 from __future__ import annotations
 
