@@ -118,7 +118,7 @@ def check_memory(n_bytes: int, what: str, advice: str) -> None:
 
     The limit is `MONTECHAIN_MAX_MEMORY`, in bytes, if that is set in the environment.
     """
-    limit = int(float(os.environ.get("MONTECHAIN_MAX_MEMORY", 0))) or _physical_memory()
+    limit = memory_limit()
     if n_bytes > limit:
         raise ValueError(
             f"{what} needs {n_bytes / 1e9:,.3g} GB of memory; the limit is {limit / 1e9:,.3g} GB. {advice} "
@@ -126,7 +126,10 @@ def check_memory(n_bytes: int, what: str, advice: str) -> None:
         )
 
 
-def _physical_memory() -> int:
+def memory_limit() -> int:
+    """Return the number of bytes that an answer or a file may take."""
+    if given := os.environ.get("MONTECHAIN_MAX_MEMORY"):
+        return int(float(given))
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # Windows

@@ -215,3 +215,17 @@ def test_one_word_in_a_column_of_numbers(tmp_path):
         (f"evaluate stray.csv -m IC --cv 2 -t {TARGETS}", "line 7 holds 'heavy'"),
     ):
         assert said in run(command, folder=tmp_path).err
+
+
+def test_formulas_are_neutralised_if_asked(tmp_path):
+    table = bridges(40).assign(note="=HYPERLINK(1)", material=["-steel", "wood"] * 20)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    run(f"fit t.csv -m Default -t {TARGETS} --drop id,note -o m.mchain", folder=tmp_path)
+    plain, safe = (
+        run(f"predict m.mchain t.csv --keep note {more}", folder=tmp_path).out for more in ("", "--safe-csv")
+    )
+    assert "=HYPERLINK(1)" in plain
+    assert "'=HYPERLINK(1)" in safe
+    cells = [cell for line in safe.splitlines() for cell in line.split(",")]
+    assert "'-steel" in cells
+    assert not any(cell.startswith(("=", "-", "+", "@")) for cell in cells)
