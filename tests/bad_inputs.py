@@ -32,12 +32,25 @@ def with_cell(value: Any) -> np.ndarray:
 
 
 SEEDS = [("one", "random_state=0"), (-1, "whole number, 0 or more"), (2.5, "random_state=0"), ([], "RandomState")]
-JOBS = [(0, "n_jobs=2"), ("two", "n_jobs=2"), (1.5, "whole number other than 0")]
+JOBS = [(0, "n_jobs=2"), ("two", "n_jobs=2"), (1.5, "whole number other than 0"), (True, "n_jobs=-1")]
 LOSSES = [("haming", "did you mean 'hamming'"), (3, "not known"), (mc.Hamming, r"pass an instance, Hamming\(\)")]
-POSITIVE = [(0, "positive integer"), (-5, "positive integer"), (2.5, "positive integer"), ("2", "positive integer")]
+POSITIVE = [
+    (0, "positive integer"),
+    (-5, "positive integer"),
+    (2.5, "positive integer"),
+    ("2", "positive integer"),
+    (True, "positive"),
+]
 HUGE = [*POSITIVE, (10**12, "GB of memory.*fewer"), (10**30, "positive integer")]
 FINDER = [("third", "a splitter, e.g. KFold"), ([1, 2], "pairs of row numbers"), ([], "leaves no rows.*such as 1/3")]
-LINK = [(0, "positive number"), (-1.0, "positive number"), ("1", "positive number"), (np.nan, "positive number")]
+LINK = [
+    (0, "positive number"),
+    (-1.0, "positive number"),
+    ("1", "positive number"),
+    (np.nan, "positive number"),
+    (np.inf, "positive"),
+]
+SHARE = [(value, r"from 0 to 1|\[0, 1\)") for value in (-0.1, 1.1, np.nan, "small", None, True)]
 ESTIMATORS = [
     ("logstic", "did you mean 'logistic'"),
     (3, "is of type int"),
@@ -104,7 +117,10 @@ PARAMETERS: dict[type, dict[str, list[tuple[Any, str]]]] = {
         "text": [("z", "its columns are"), (2.5, "a name or a list")], "drop": [(9, "not a column"), (None, "a list")],
     },
     mc.CrossFittedFeatures: {
-        "estimator": [(3, r"CrossFittedFeatures\(LogisticRegression"), (LinearSVC(), "with `predict_proba`")],
+        "estimator": [
+            (3, r"CrossFittedFeatures\(LogisticRegression"), (LinearSVC(), "with `predict_proba`"),
+            ([LogisticRegression()], "give one each"),
+        ],
         "columns": [([[0]], "for each of the 3 labels"), (2, "or be None")],
         "cv": [(1, "cv=5"), ("five", "cv=5"), ([1, 2], "cv=5")], "random_state": SEEDS,
     },
@@ -117,10 +133,10 @@ PARAMETERS: dict[type, dict[str, list[tuple[Any, str]]]] = {
         "class_weight": [("balance", "balanced"), ([None], "one entry for each label"), ({0: -1.0}, "not positive")],
     },
     mc.SVMLink: {"C": LINK, "tol": LINK, "max_iter": [(0, "whole number")]},
-    mc.BranchAndBound: {"max_nodes": [*POSITIVE, (10**30, "max_nodes")], "residual": [(-0.1, "0, 1"), (1.0, "0.01")]},
+    mc.BranchAndBound: {"max_nodes": [*POSITIVE, (10**30, "max_nodes")], "residual": [*SHARE, (1.0, "0.01")]},
     mc.Beam: {"width": POSITIVE},
-    mc.MonteCarlo: {"n_samples": HUGE, "decision": [("marginal", "did you mean 'marginals'")]},
-    mc.EpsilonApproximate: {"epsilon": [(-0.1, "epsilon"), (1.5, "epsilon"), ("x", "epsilon")]},
+    mc.MonteCarlo: {"n_samples": HUGE, "decision": [("marginal", "'marginals'"), (None, "'best_sampled'")]},
+    mc.EpsilonApproximate: {"epsilon": SHARE},
     mc.Exhaustive: {"max_vectors": [*POSITIVE, (4, r"(?s)8 label vectors.*BranchAndBound.*max_vectors=8")]},
     mc.Mixture: {"max_nodes": [*POSITIVE, (10**30, "max_nodes")]},
     mc.Algorithm4: {"n_orders": HUGE, "n_samples": HUGE},
@@ -134,7 +150,10 @@ PARAMETERS: dict[type, dict[str, list[tuple[Any, str]]]] = {
     mc.BeamOrder: {"width": POSITIVE, "validation": FINDER},
     mc.Swap: {"reach": POSITIVE},
     mc.Insertion: {"reach": POSITIVE},
-    mc.TemperedSwap: {"beta": [(-1.0, "beta"), ("x", "beta")], "warmup": [(-1, "warmup")]},
+    mc.TemperedSwap: {
+        "beta": [(value, "`beta=.* a positive number") for value in (0, -0.1, np.inf, np.nan, True, None, "0.03")],
+        "warmup": [(value, "`warmup=.* a number of iterations") for value in (-1, 1.5, True, None, "2")],
+    },
     mc.F1: {"negative": [([0], "there are 3 labels"), (7, "negative")]},
     mc.Jaccard: {"max_candidates": POSITIVE, "negative": [([0], "there are 3 labels")]},
     mc.CallableLoss: {
@@ -228,6 +247,12 @@ CALLS: dict[str, tuple[Any, str]] = {
     "fit parameters": (ask("fit", X, Y, groups=X), "takes no fit parameters|groups"),
     "parent after child": (
         lambda: mc.ChainClassifier(parents={0: [2]}, order=[0, 1, 2]).fit(X, Y), "comes after it",
+    ),
+    "fit parameters of a forest": (
+        lambda: mc.ClusteringForestClassifier(2).fit(X, Y, check_input=False), "fit parameters .* but got check_input",
+    ),
+    "a graph against the order": (
+        lambda: mc.ChainPopulationClassifier(order=[[2, 1, 0]], parents={1: [0]}).fit(X, Y), "comes after it",
     ),
     "f1 of many classes": (lambda: mc.ChainClassifier(loss="f1").fit(X, Y + (X > 1)), r"F1\(negative="),
     "all orders of many labels": (
