@@ -87,19 +87,6 @@ def test_a_class_that_a_fold_lacks_gets_a_small_probability(noise):
     assert np.isfinite(values).all()
 
 
-@pytest.mark.parametrize(
-    ("features", "message"),
-    [
-        (OutOfBagForestFeatures(0), "n_estimators=0"),
-        (OutOfBagForestFeatures(split_on="rows"), "split_on='rows'"),
-        (CrossFittedFeatures([LogisticRegression()]), "1 classifiers for 2 labels"),
-    ],
-)
-def test_bad_parameters_say_what_to_type(features, message, noise):
-    with pytest.raises(ValueError, match=message):
-        features.fit(*noise)
-
-
 def test_unknown_labels_are_an_error(noise):
     X, Y = noise
     Y = Y.astype(float)

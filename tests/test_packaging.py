@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -40,3 +43,21 @@ def test_the_minimum_versions_are_the_ones_that_are_tested():
 
 def test_the_continuous_integration_installs_them():
     assert "--constraint constraints/minimum.txt" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_the_bill_of_materials_and_the_check_of_advisories(tmp_path):
+    def run(*arguments):
+        command = [sys.executable, ROOT / ".ci" / "sbom.py", ROOT / "constraints" / "minimum.txt", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    listed = {one["name"]: one["version"] for one in json.loads(run().stdout)["components"]}
+    assert listed == {name.lower(): version for name, version in tried().items()}
+    events = [{"introduced": "0"}, {"fixed": "2.2.0"}, {"introduced": "2.3"}]
+    entry = {"package": {"name": "NumPy"}, "ranges": [{"type": "ECOSYSTEM", "events": events}]}
+    record = {"id": "OSV-1", "summary": "it adds up wrongly", "affected": [entry]}
+    for change, code in (({}, 0), ({"fixed": "2.2.1"}, 1), ({"last_affected": "2.2.0"}, 1), ({"fixed": "2.2"}, 0)):
+        events[1] = change or events[1]
+        (tmp_path / "one.json").write_text(json.dumps(record))
+        answer = run("--advisories", tmp_path)
+        assert answer.returncode == code, answer
+        assert ("numpy 2.2.0: OSV-1: it adds up wrongly" in answer.stdout) == bool(code)

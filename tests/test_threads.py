@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from montechain import ChainClassifier
 from montechain._threads import count_threads, one_blas_thread, run_in_threads
 
 
@@ -149,12 +148,3 @@ def test_the_last_thread_to_leave_takes_the_limit_away():
     # Others can limit it afterwards.
     with threadpool_limits(limits=1, user_api="blas"):
         assert set(blas_threads()) == {1}
-
-
-@pytest.mark.parametrize("n_jobs", [0, "two", 1.5, True])
-def test_an_invalid_number_of_jobs_says_what_to_type(n_jobs):
-    with pytest.raises(ValueError, match=r"`n_jobs=.*` must be a whole number other than 0, or None: n_jobs=2"):
-        count_threads(n_jobs)
-    X = np.random.default_rng(0).normal(size=(40, 3))
-    with pytest.raises(ValueError, match=r"`n_jobs=.*` must be a whole number"):
-        ChainClassifier(n_jobs=n_jobs).fit(X, (X > 0).astype(int))

@@ -109,9 +109,12 @@ def compare(Y_true: Any, Y_pred: Any, sample_weight: Any) -> Cells:
 
 def check_weight(sample_weight: Any, n_rows: int) -> np.ndarray:
     """Return the weights of the rows, ones by default."""
-    weight = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weight = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    except (ValueError, TypeError):
+        raise ValueError(f"`sample_weight` must be an array of {n_rows} numbers, one for each row.") from None
     if weight.shape != (n_rows,):
-        raise ValueError(f"sample_weight has shape {weight.shape}, but there are {n_rows} rows.")
+        raise ValueError(f"sample_weight has shape {weight.shape}, but there are {n_rows} rows: give one for each.")
     if not (np.isfinite(weight).all() and (weight >= 0.0).all() and weight.any()):
         raise ValueError("sample_weight must be finite and not negative, and some weight must be positive.")
     return weight

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Iterable, Iterator
@@ -74,7 +75,9 @@ def _reporting(path: Path) -> Iterator[None]:
         about = str(error.filename or "")
         if about and not about.endswith(PART) and os.path.realpath(about) != os.path.realpath(path):
             raise
-        raise OutputError(f"{path} cannot be written: {error.strerror or error}.") from error
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        more = " The old file is unchanged. Free some space, or choose another folder." if is_full else ""
+        raise OutputError(f"{path} cannot be written: {error.strerror or error}.{more}") from error
 
 
 def check_input_path(path: str | Path) -> None:

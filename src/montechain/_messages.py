@@ -3,9 +3,26 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from numbers import Integral
+import os
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from numbers import Integral, Real
 from typing import Any
+
+ADVICE = {
+    "contains NaN": " Use TableClassifier(ChainClassifier()), which fills in missing values, or links that accept "
+    "them, such as ChainClassifier(HistGradientBoostingClassifier()).",
+    "contains infinity": " Replace these cells by numbers, or by NaN and use TableClassifier(ChainClassifier()).",
+    "could not convert string|bytes/strings": "\n`X` holds text. TableClassifier(ChainClassifier()) takes such tables.",
+    "Complex data": ": give the real and the imaginary parts as columns of their own.",
+    r"2D array|2-dimensional|with dim \d|element with a sequence|only 0-dimensional": " Give `X` as a table: one row "
+    "per sample, all of the same length, and one column per input.",
+    "unique column names": " Give the columns of `X` different names.",
+    r"float\(\) argument|real number|Cannot cast|promoted|too large to convert": " `X` must hold numbers; "
+    "TableClassifier(ChainClassifier()) also takes words, dates and missing cells.",
+}
+"""What to do about the errors that scikit-learn, numpy and pandas raise for inputs that are not tables of numbers."""
 
 
 def nearest(given: str, allowed: Iterable[str]) -> str:
@@ -62,5 +79,89 @@ def check_positive_argument(name: str, value: Any, example: str) -> int:
     return int(value)
 
 
+def check_names(owner: Any, name: str) -> list[Any]:
+    """Return the names in a parameter that holds one name, or several."""
+    value = getattr(owner, name)
+    if isinstance(value, str | Integral):
+        return [value]
+    if not isinstance(value, Iterable):
+        raise TypeError(f"`{name}={value!r}` of {type(owner).__name__} must be a name or a list, e.g. {name}=['a'].")
+    return list(value)
+
+
+def check_time_limit(limit: Any) -> float | None:
+    """Return a number of seconds, or None for no limit."""
+    if limit is None:
+        return None
+    if not isinstance(limit, Real) or isinstance(limit, bool) or not float(limit) > 0:
+        raise ValueError(f"`time_limit={limit!r}` must be a positive number of seconds, e.g. time_limit=60, or None.")
+    return float(limit)
+
+
+def check_seed(random_state: Any) -> int:
+    """Return a seed from what scikit-learn accepts as `random_state`."""
+    # Avoid creating a Mersenne Twister in the common case: it can take longer than a prediction.
+    if isinstance(random_state, Integral) and int(random_state) >= 0:
+        return int(random_state)
+    if random_state is not None and not hasattr(random_state, "randint"):
+        raise ValueError(
+            f"`random_state={random_state!r}` must be a whole number, 0 or more, a numpy RandomState, or None, "
+            "e.g. random_state=0."
+        )
+    from sklearn.utils import check_random_state  # as late as possible: `montechain --help` does not need it
+
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def check_memory(n_bytes: int, what: str, advice: str) -> None:
+    """Refuse an answer that is larger than the memory of the machine, before hours of work or a crash.
+
+    The limit is `MONTECHAIN_MAX_MEMORY`, in bytes, if that is set in the environment.
+    """
+    limit = memory_limit()
+    if n_bytes > limit:
+        raise ValueError(
+            f"{what} needs {n_bytes / 1e9:,.3g} GB of memory; the limit is {limit / 1e9:,.3g} GB. {advice} "
+            "(MONTECHAIN_MAX_MEMORY sets another limit, in bytes.)"
+        )
+
+
+def memory_limit() -> int:
+    """Return the number of bytes that an answer or a file may take."""
+    if given := os.environ.get("MONTECHAIN_MAX_MEMORY"):
+        return int(float(given))
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # Windows
+        return 2**40
+
+
+@contextmanager
+def explained_input() -> Iterator[None]:
+    """Add what to do to errors about `X`, and leave out the cells that some of them print."""
+    try:
+        yield
+    except (ValueError, TypeError, OverflowError) as error:
+        text = re.sub(r"(?s):?\s*array=.*?(?=Reshape|$)", ". ", str(error))
+        text = re.sub(r"(?s)(Complex data not supported|contains NaN\.)\s.*", r"\1", text)
+        more = next((advice for pattern, advice in ADVICE.items() if re.search(pattern, text)), "")
+        raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{text}{more}") from error
+
+
+@contextmanager
+def noted(*parts: Any) -> Iterator[None]:
+    """Add a note to errors of other people's code: for which label, in which fold."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(" ".join(map(str, parts)))
+        raise
+
+
+def with_notes(error: BaseException) -> str:
+    """Return the message of an error with its notes."""
+    return " ".join([str(error), *getattr(error, "__notes__", ())])
+
+
 def _is_positive_integer(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
+    return isinstance(value, Integral) and not isinstance(value, bool) and 1 <= int(value) < 2**63

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
+from numbers import Integral
 from threading import Lock
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import KFold
 from sklearn.utils.parallel import Parallel, delayed
 
 from montechain._threads import count_threads, one_blas_thread, run_in_threads
@@ -26,6 +28,23 @@ def take_rows(X: Any, rows: slice | np.ndarray) -> Any:
         parts = X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first
         return type(X)(parts, shape=(stop - start, X.shape[1]))
     return X[rows]
+
+
+def split_folds(owner: Any, codes: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return pairs of row numbers from the parameter `cv`: a number of folds, a splitter, or the pairs themselves."""
+    cv, n_rows = owner.cv, len(codes)
+    if isinstance(cv, Integral) and not isinstance(cv, bool) and int(cv) >= 2:
+        cv = KFold(min(int(cv), n_rows), shuffle=True, random_state=seed)
+    try:
+        pairs = [(np.asarray(a), np.asarray(b)) for a, b in (cv.split(codes) if hasattr(cv, "split") else cv)]
+    except TypeError:
+        pairs = []
+    if not pairs or isinstance(cv, str) or not all(rows.dtype.kind in "iub" for pair in pairs for rows in pair):
+        raise ValueError(
+            f"`cv={owner.cv!r}` of {type(owner).__name__} must be a number of folds from 2 on, a splitter such as "
+            "KFold(5), or a list of pairs (rows to learn from, other rows), e.g. cv=5."
+        )
+    return pairs
 
 
 def row_blocks(n_rows: int, size: int, rng: np.random.Generator | None = None) -> Iterator[slice]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from montechain._messages import check_positive_integer
 from montechain.distributions import LabelDistribution, Loss
 from montechain.targets import TargetCodec
 
@@ -100,6 +101,9 @@ class CallableLoss(Loss):
     def bind(self, classes: Sequence[np.ndarray], order: Sequence[int] | np.ndarray) -> CallableLoss:  # noqa: D102
         bound = super().bind(classes, order)
         assert isinstance(bound, CallableLoss)
+        check_positive_integer(self, "max_candidates", 1024)
+        if not callable(self.function):
+            raise TypeError(f"`function={self.function!r}` of CallableLoss must be a function of y and y_hat.")
         maximum = self.maximum
         if maximum is not None and not (isinstance(maximum, Real) and 0.0 < maximum < math.inf):
             raise ValueError(

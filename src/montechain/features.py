@@ -8,24 +8,30 @@ without it, `CrossFittedFeatures` only the classifier of the fold that leaves it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.model_selection import KFold
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from montechain._messages import check_choice, check_positive_integer
-from montechain._rows import take_rows
+from montechain._messages import (
+    check_choice,
+    check_positive_integer,
+    check_seed,
+    check_time_limit,
+    explained_input,
+    noted,
+)
+from montechain._rows import split_folds, take_rows
 from montechain._threads import one_blas_thread, run_in_threads
 from montechain.label_forest import LabelForest, label_logits
+from montechain.links.base import checked_proba
 from montechain.seen_vectors import count_vectors
-from montechain.targets import UNKNOWN, TargetCodec
+from montechain.targets import UNKNOWN, TargetCodec, named_labels
 
 CLIP = 5.0
 N_COUNTS = 300.0
@@ -65,8 +71,7 @@ class _LabelFeatures(TransformerMixin, BaseEstimator):
         self.codec_, codes = TargetCodec.fit_encode(y, n_rows=X.shape[0])
         if (codes == UNKNOWN).any():
             raise ValueError("y has unknown labels. Leave these rows out, or fill the labels in.")
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        return self._learn(X, codes, sample_weight, seed)
+        return self._learn(X, codes, sample_weight, check_seed(self.random_state))
 
     def _learn(self, X: Any, codes: np.ndarray, sample_weight: Any, seed: int) -> np.ndarray:
         raise NotImplementedError  # abstract
@@ -74,7 +79,8 @@ class _LabelFeatures(TransformerMixin, BaseEstimator):
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         if not reset:
             check_is_fitted(self)
-        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
+        with explained_input():
+            return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -140,6 +146,9 @@ class OutOfBagForestFeatures(_LabelFeatures):
     def _learn(self, X: Any, codes: np.ndarray, sample_weight: Any, seed: int) -> np.ndarray:
         check_choice(self, "split_on", ("labels", "vectors"))
         check_positive_integer(self, "n_estimators", 300)
+        check_time_limit(self.time_limit)
+        if self.max_rows is not None:
+            check_positive_integer(self, "max_rows", 10_000)
         self.vectors_, numbers, _ = count_vectors(codes, None)
         self.forest_, self.out_of_bag_ = LabelForest.grow(
             X, codes if self.split_on == "labels" else numbers[:, None], numbers, n_trees=self.n_estimators,
@@ -210,28 +219,38 @@ class CrossFittedFeatures(_LabelFeatures):
         models = list(self.estimator) if isinstance(self.estimator, Sequence) else [self.estimator] * n_labels
         if len(models) != n_labels:
             raise ValueError(f"`estimator` lists {len(models)} classifiers for {n_labels} labels: give one each.")
-        is_number = isinstance(self.cv, Integral)
-        folds = (
-            list(KFold(min(self.cv, n_rows), shuffle=True, random_state=seed).split(codes)) if is_number else self.cv
-        )
+        if not all(hasattr(model, "predict_proba") and not isinstance(model, type) for model in models):
+            raise TypeError(
+                f"`estimator={self.estimator!r}` of CrossFittedFeatures must be a classifier with `predict_proba`, or "
+                "a list with one for each label, e.g. CrossFittedFeatures(LogisticRegression())."
+            )
+        if self.columns is not None and not (isinstance(self.columns, Sequence) and len(self.columns) == n_labels):
+            raise ValueError(
+                f"`columns={self.columns!r}` of CrossFittedFeatures must list the columns of X for each of the "
+                f"{n_labels} labels, e.g. {[[0]] * n_labels}, or be None."
+            )
+        folds = split_folds(self, codes, seed)
 
-        def fit_one(task: tuple[int, np.ndarray]) -> Any:
-            label, train = task
+        def fit_one(task: tuple[int, int]) -> Any:
+            label, fold = task
+            train = folds[fold][0]
             own = codes[train, label]
             if (own == own[0]).all():
                 return int(own[0])
             options = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
             inputs = _acceptable(self._inputs(take_rows(X, train), label), models[label])
-            return clone(models[label]).fit(inputs, own, **options)
+            with noted(f"It was raised by the classifier of label {self._name(label)!r} in fold {fold}."):
+                return clone(models[label]).fit(inputs, own, **options)
 
-        tasks = [(label, train) for label in range(n_labels) for train, _ in folds]
+        tasks = [(label, fold) for label in range(n_labels) for fold in range(len(folds))]
         with one_blas_thread():  # boosting runs many short loops, in which OpenMP threads would mostly wait
             fitted = run_in_threads(fit_one, tasks, self.n_jobs)
         self.estimators_ = [fitted[j * len(folds) : (j + 1) * len(folds)] for j in range(n_labels)]
         proba = [np.zeros((n_rows, k)) for k in self.codec_.n_classes]
         for label, models in enumerate(self.estimators_):
-            for model, (_, others) in zip(models, folds, strict=True):
-                proba[label][others] = self._proba(model, take_rows(X, others), label)
+            for fold, (model, (_, others)) in enumerate(zip(models, folds, strict=True)):
+                with noted(f"It was in fold {fold}."):
+                    proba[label][others] = self._proba(model, take_rows(X, others), label)
         return label_logits(proba, N_COUNTS)
 
     def transform(self, X: Any) -> np.ndarray:
@@ -250,8 +269,12 @@ class CrossFittedFeatures(_LabelFeatures):
             proba[:, model] = 1.0
         else:
             with one_blas_thread():
-                proba[:, model.classes_] = model.predict_proba(_acceptable(self._inputs(X, label), model))
+                found = model.predict_proba(_acceptable(self._inputs(X, label), model))
+            proba[:, model.classes_] = checked_proba(found, model, self._name(label))
         return proba
+
+    def _name(self, label: int) -> Any:
+        return named_labels(self.codec_.names, label + 1)[label]
 
     def _inputs(self, X: Any, label: int) -> Any:
         return X if self.columns is None else X[:, self.columns[label]]

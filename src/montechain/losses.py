@@ -14,7 +14,7 @@ import numpy as np
 from montechain._cells import resolve_negative
 from montechain._kernels.set_losses import least_jaccard
 from montechain._kernels.ties import TIE, first_largest, level
-from montechain._messages import by_name
+from montechain._messages import by_name, check_positive_integer
 from montechain._rows import row_blocks
 from montechain.callable_loss import CallableLoss, try_candidates
 from montechain.distributions import LabelDistribution, Loss, Marginals, example_distribution
@@ -122,6 +122,8 @@ class _SetLoss(Loss):
     def bind(self, classes: Sequence[np.ndarray], order: Sequence[int] | np.ndarray) -> _SetLoss:
         bound = super().bind(classes, order)
         assert isinstance(bound, _SetLoss)
+        if hasattr(self, "max_candidates"):
+            check_positive_integer(self, "max_candidates", 1024)
         codes = resolve_negative([np.asarray(c) for c in classes], self.negative)
         bound.negative_ = np.array([codes[label] for label in order], dtype=np.int64)
         return bound

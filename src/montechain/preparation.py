@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from montechain import _columns
 from montechain._columns import Column, as_series
 from montechain._compat import check_feature_names_in
 from montechain._frames import as_pandas, column_names, is_frame
-from montechain._messages import check_choice, check_positive_integer, nearest
+from montechain._messages import check_choice, check_names, check_positive_integer, explained_input, nearest
 
 WIDE = 1000
 """Maximum number of 0/1 columns in a dense result."""
@@ -173,7 +172,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return self._read_frame(X, reset)
         if isinstance(X, list | tuple):  # numpy would make strings of all numbers if there is one string
             X = np.array(X, dtype=object)
-        X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
+        with explained_input():
+            X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
         return {place: as_series(cells) for place, cells in enumerate(X.T)}
 
     def _read_frame(self, X: Any, reset: bool) -> dict[int, pd.Series]:
@@ -198,11 +198,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _chosen(self, parameter: str, names: list[Any]) -> list[Any]:
         """Return the columns that a parameter names."""
-        given = getattr(self, parameter)
-        chosen = [given] if isinstance(given, str | Integral) else list(given)
+        chosen = check_names(self, parameter)
         for name in chosen:
             if name not in names:
-                hint = nearest(str(name), [str(column) for column in names]) or "."
+                shown = f": its columns are {', '.join(map(repr, names[:10]))}."
+                hint = nearest(str(name), [str(column) for column in names]) or shown
                 raise ValueError(f"`{parameter}` names {name!r}, which is not a column of `X`{hint}")
         return chosen
 

@@ -11,14 +11,11 @@ import sys
 import pandas as pd
 import pytest
 
+from bad_inputs import COMMANDS, DATA, EVALUATE, FIT, MISUSE, OUTPUT, PREDICT
 from bridge_table import TARGETS, bridges
 from command import environment, run, run_in_terminal
 
-MISUSE, DATA, MODEL, OUTPUT, INTERRUPTED, BROKEN_PIPE = 2, 3, 4, 5, 130, 141
-FIT = f"fit bridges.csv -t {TARGETS} --drop id -m Default"
-"""A small chain: what is tested does not depend on the model."""
-EVALUATE = f"evaluate bridges.csv -t {TARGETS} --drop id"
-PREDICT = "predict bridges.mchain bridges.csv"
+INTERRUPTED, BROKEN_PIPE = 130, 141
 
 
 @pytest.fixture(scope="module")
@@ -30,51 +27,7 @@ def folder(tmp_path_factory):
     return place
 
 
-@pytest.mark.parametrize(
-    ("command", "code", "said"),
-    [
-        ("fit bridges.csv -o x.mchain", DATA, "--targets"),
-        ("fit bridges.csv --targets material,spam -o x.mchain", DATA, "'span'"),
-        (FIT, MISUSE, "--output"),
-        (f"{FIT} -o no/such/x.mchain", OUTPUT, "no/such"),
-        (f"fit q.csv -t {TARGETS} -o x.mchain", DATA, "q.csv: there is no such file. "),
-        ("fit music -o x.mchain", DATA, "music: there is no such file. "),
-        (f"fit bridges.csv -t {TARGETS} --method PMCC -o x.mchain", MISUSE, "'PMsCC'"),
-        (f"{FIT} -m CC --set inference=baem -o x.mchain", MISUSE, "'beam'"),
-        (f"{FIT} --loss haming -o x.mchain", MISUSE, "'hamming'"),
-        (f"{FIT} -m CC --set inferrence=beam -o x.mchain", MISUSE, "'inference'"),
-        (f"{FIT} -m CC --set beam -o x.mchain", MISUSE, "--set parents=2"),
-        ("fit bridges.csv --tags spam -o x.mchain", DATA, "`--tags`: column 'spam' not found; did you mean 'span'?"),
-        (f"{FIT} -e lojistic -o x.mchain", MISUSE, "'logistic'"),
-        ("predict nothing.mchain bridges.csv", MODEL, "nothing.mchain"),
-        ("predict bridges.csv bridges.csv", MODEL, "bridges.csv"),
-        ("predict bridges.mchain nothing.csv", DATA, "nothing.csv: there is no such file. "),
-        (f"{PREDICT} --keep idd", MISUSE, "did you mean 'id'?"),
-        (f"{PREDICT} -o out.docx", MISUSE, ".csv"),
-        (f"{PREDICT} -o no/such/out.csv", OUTPUT, "no/such/out.csv"),
-        (f"{PREDICT} --top-k 0", MISUSE, "--top-k"),
-        (f"{EVALUATE} --methods CC,MCCC", MISUSE, "'MCC'"),
-        (f"{EVALUATE} --loss haming", MISUSE, "'hamming'"),
-        (f"{EVALUATE} --methods ,", MISUSE, "--methods"),
-        (f"{EVALUATE} --cv many", MISUSE, "--cv"),
-        (f"{EVALUATE} --cv 1", MISUSE, "--cv 2"),
-        (f"{EVALUATE} -o scores.xlsx", MISUSE, ".csv"),
-        (f"{EVALUATE} --time-limit 0", MISUSE, "--time-limit 0"),
-        ("inspect nothing.mchain", MODEL, "nothing.mchain"),
-        ("data export music -o p.csv", MISUSE, "data export digits"),
-        ("data export digits -o no/such/digits.csv", OUTPUT, "no/such"),
-        ("ftt", MISUSE, "'fit'"),
-        ("fit bridges.csv --targets material span -o x.mchain", MISUSE, "commas"),
-        (f"fit bridges.csv --tragets {TARGETS} -o x.mchain", MISUSE, "--targets"),
-        (f"fit . -t {TARGETS} -o x.mchain", DATA, "is a folder, not a file"),
-        (f"{FIT} -o .", OUTPUT, "is a folder"),
-        ("predict bridges.mchain .", DATA, "is a folder, not a file"),
-        (f"fit bridges.csv -t {TARGETS} -m ECC --set n_chains=0 -o x.mchain", MISUSE, "n_chains=10"),
-        (f"{FIT} --time-limit 5 -o x", MISUSE, "--time-limit"),
-        (f"fit bridges.csv -t {TARGETS} --time-limit -5 -o x.mchain", MISUSE, "positive number"),
-        ("fit bridges.csv --targets last:99 -o x.mchain", DATA, "--targets last:1"),
-    ],
-)
+@pytest.mark.parametrize(("command", "code", "said"), COMMANDS)
 def test_message_and_exit_code(folder, command, code, said):
     answer = run(command, folder=folder, code=code)
     assert said in " ".join(answer.err.split()) + " "
@@ -262,3 +215,17 @@ def test_one_word_in_a_column_of_numbers(tmp_path):
         (f"evaluate stray.csv -m IC --cv 2 -t {TARGETS}", "line 7 holds 'heavy'"),
     ):
         assert said in run(command, folder=tmp_path).err
+
+
+def test_formulas_are_neutralised_if_asked(tmp_path):
+    table = bridges(40).assign(note="=HYPERLINK(1)", material=["-steel", "wood"] * 20)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    run(f"fit t.csv -m Default -t {TARGETS} --drop id,note -o m.mchain", folder=tmp_path)
+    plain, safe = (
+        run(f"predict m.mchain t.csv --keep note {more}", folder=tmp_path).out for more in ("", "--safe-csv")
+    )
+    assert "=HYPERLINK(1)" in plain
+    assert "'=HYPERLINK(1)" in safe
+    cells = [cell for line in safe.splitlines() for cell in line.split(",")]
+    assert "'-steel" in cells
+    assert not any(cell.startswith(("=", "-", "+", "@")) for cell in cells)

@@ -219,3 +219,13 @@ def test_sparse_inputs_have_the_indices_that_scikit_learn_takes(tmp_path):
     assert data.X.indices.dtype == data.X.indptr.dtype == np.int32
     assert data.take([1]).X.indptr.dtype == data.X[:, [0]].indices.dtype == np.int32
     np.testing.assert_array_equal(data.X.toarray(), [[1.5, 0], [0, 2]])
+
+
+@pytest.mark.parametrize("packing", [gzip, bz2])
+def test_a_file_that_unpacks_to_more_than_the_memory_is_refused(packing, tmp_path, monkeypatch):
+    path = tmp_path / "bomb.csv.gz"
+    path.write_bytes(packing.compress(b"a,b\n" + b"1,2\n" * 500_000))
+    assert path.stat().st_size < 10_000
+    monkeypatch.setenv("MONTECHAIN_MAX_MEMORY", "4e6")
+    with pytest.raises(DataError, match=r"bomb.csv.gz: unpacks to more than 0.001 GB. Unpack and split it first"):
+        read_dataset(path, targets=["b"])

@@ -115,26 +115,6 @@ def test_verbose_shows_how_far_the_search_is(binary, capsys):
     assert "order search: 10 of 10, payoff" in shown
 
 
-BAD = {
-    "combine": ({"combine": "mixtur"}, "did you mean 'mixture'"),
-    "n_chains": ({"n_chains": 0}, "n_chains=0"),
-    "weights": ({"order": [[0, 1, 2], [2, 1, 0]], "weights": [1]}, "one number per model"),
-    "one order": ({"order": [0, 1, 2]}, "sequence of orders such as"),
-    "no order": ({"order": None}, "sequence of orders such as"),
-    "payoff": ({"order": OrderSearch(payoff="J_E")}, "J_EM"),
-    "proposal": ({"order": OrderSearch("swop")}, "did you mean 'swap'"),
-    "graph": ({"order": [[2, 1, 0]], "parents": {1: [0]}}, "comes after it"),
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_bad_choices(bridges, case):
-    X, Y = bridges
-    choices, message = BAD[case]
-    with pytest.raises((ValueError, TypeError), match=message):
-        ChainPopulationClassifier(**choices).fit(X, Y)
-
-
 def test_routed_weights_follow_the_rows_of_each_chain(binary):
     X, Y = binary
     heard, rows = [], []

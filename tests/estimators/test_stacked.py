@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
 from montechain import (
@@ -64,12 +63,3 @@ def test_a_class_that_a_fold_lacks_is_improbable_not_an_error(data):
     Y[0, 0] = "maybe"
     model = StackedMixtureClassifier(MODELS, cv=3, random_state=0).fit(X, Y)
     assert np.isfinite(model.log_likelihoods_).all()
-
-
-@pytest.mark.parametrize(
-    ("models", "error", "message"),
-    [([], ValueError, "is empty"), ([("lr", LogisticRegression())], TypeError, "'lr' is a LogisticRegression")],
-)
-def test_bad_models_say_what_to_give(data, models, error, message):
-    with pytest.raises(error, match=message):
-        StackedMixtureClassifier(models).fit(*data)

@@ -216,16 +216,6 @@ def test_a_tenth_of_the_inputs_is_tried(n_features, n_tried):
     np.testing.assert_array_equal(tenth.model_.forest.feature, given_number.model_.forest.feature)
 
 
-def test_bad_parameters_of_a_forest():
-    X, Y = make_data()
-    with pytest.raises(ValueError, match="'max_features' parameter"):
-        ClusteringForestClassifier(max_features="tnth").fit(X, Y)
-    with pytest.raises(ValueError, match=r"`n_estimators=0` of ClusteringForestClassifier must be a positive integer"):
-        ClusteringForestClassifier(0).fit(X, Y)
-    with pytest.raises(TypeError, match="takes no fit parameters besides sample_weight, but got check_input"):
-        ClusteringForestClassifier(2).fit(X, Y, check_input=False)
-
-
 # -- the majority -----------------------------------------------------------------------------
 
 TARGETS = arrays(np.int64, st.tuples(st.integers(1, 30), st.integers(1, 4)), elements=st.integers(0, 2))

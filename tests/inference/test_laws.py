@@ -336,32 +336,3 @@ def test_certain_conditionals_are_no_trouble():
         for strategy in STRATEGIES:
             found = strategy.search(PrefixTree(chain, X), generator())
             np.testing.assert_array_equal(found.labels, best.labels)
-
-
-def refusals():
-    for value in (0, -3, 2.5, "many", True, None):
-        positive = rf"`{{}}={value!r}` .*positive integer"
-        yield Beam(width=value), positive.format("width") + r", e.g. Beam\(width=5\)"
-        yield Exhaustive(max_vectors=value), positive.format("max_vectors")
-        yield MonteCarlo(n_samples=value), positive.format("n_samples") + r", e.g. MonteCarlo\(n_samples=100\)"
-        yield BranchAndBound(max_nodes=value), positive.format("max_nodes")
-    for value in (-0.1, 1.1, float("nan"), "small", None, True):
-        yield EpsilonApproximate(epsilon=value), rf"`epsilon={value!r}` of EpsilonApproximate must be .* from 0 to 1"
-        yield BranchAndBound(residual=value), rf"`residual={value!r}` .* \[0, 1\)"
-    yield BranchAndBound(residual=1.0), r"`residual=1.0` .* \[0, 1\)"
-    yield MonteCarlo(decision="marginal"), "`decision='marginal'` of MonteCarlo is not known; did you mean 'marginals'?"
-    yield MonteCarlo(decision=None), "`decision=None` .* is not known. Allowed are 'marginals' and 'best_sampled'"
-
-
-@pytest.mark.parametrize(("strategy", "message"), list(refusals()), ids=repr)
-def test_bad_parameters_are_refused_with_advice(strategy, message):
-    chain, X = random_table_chain(np.random.default_rng(0), (2, 2), 1)
-    with pytest.raises(ValueError, match=message):
-        strategy.search(PrefixTree(chain, X), generator())
-
-
-@pytest.mark.parametrize("k", [0, -1, 1.5, True])
-def test_bad_k_is_refused(k):
-    chain, X = random_table_chain(np.random.default_rng(0), (2, 2), 1)
-    with pytest.raises(ValueError, match=f"`k={k}` is not a positive integer"):
-        BranchAndBound().top_k(PrefixTree(chain, X), k)

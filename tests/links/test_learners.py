@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from link_problems import N_CLASSES, PROBLEMS, make_data
@@ -85,25 +84,6 @@ def test_label_of_one_class_has_smoothed_constant_probabilities(n_classes, learn
     expected[1] += 3.0
     np.testing.assert_allclose(np.exp(link.log_proba(X, filled[:, [1]])), np.tile(expected / expected.sum(), (4, 1)))
     assert (link.coef == 0.0).all()
-
-
-@both
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"C": 0.0}, r"C=0.0 must be a positive number, for example \w+Link\(C=1.0\)"),
-        ({"C": "1"}, "C='1' must be a positive"),
-        ({"C": np.inf}, "C=inf must be a positive"),
-        ({"tol": -1.0}, "tol=-1.0 must be a positive"),
-        ({"max_iter": 2.5}, "max_iter=2.5 must be a positive whole number"),
-        ({"max_iter": 0}, "max_iter=0 must be"),
-    ],
-)
-def test_bad_parameters_are_named_at_fit(data, learner, atol, parameters, message):
-    X, codes = data
-    learner = clone(learner).set_params(**parameters)  # nothing is checked before fit
-    with pytest.raises(ValueError, match=message):
-        learner.fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
 
 
 @both

@@ -8,7 +8,6 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.special import logsumexp
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from link_problems import N_CLASSES, PROBLEMS, make_data
@@ -134,20 +133,6 @@ def test_class_weight_per_label(data):
         np.testing.assert_allclose(link.coef, alone.coef, atol=1e-4)
     with pytest.raises(ValueError, match="2 entries for 5 labels"):
         LogisticLink(class_weight=[None, None]).fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"class_weight": "balance"}, "class_weight='balance' is not understood. Use None, \"balanced\""),
-        ({"class_weight": {0: -1.0}}, "not positive: {0: -1.0}"),
-    ],
-)
-def test_bad_parameters_are_named_at_fit(data, parameters, message):
-    X, codes = data
-    learner = clone(LogisticLink(**parameters))  # nothing is checked before fit
-    with pytest.raises(ValueError, match=message):
-        learner.fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

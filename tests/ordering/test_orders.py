@@ -91,10 +91,3 @@ def test_a_place_in_the_beam_is_not_taken_twice():
 def test_too_many_labels():
     with pytest.raises(ValueError, match=r"AllOrders\(\) would score 362880 orders of 9 labels. Try OrderSearch"):
         find(AllOrders(), reference.TableEvaluator(9, {}))
-
-
-@pytest.mark.parametrize("value", [0, -1, 2.5, True, "3"])
-@pytest.mark.parametrize(("kind", "name"), [(AllOrders, "keep"), (BeamOrder, "width")])
-def test_bad_parameters(kind, name, value):
-    with pytest.raises(ValueError, match=rf"`{name}=.*` of {kind.__name__} must be a positive integer, e.g."):
-        find(kind(**{name: value}), evaluator_of(0, 2))

@@ -155,19 +155,3 @@ def test_proposals_by_name():
         assert f"is not known{hint} Allowed are 'swap', 'tempered_swap', or a" in str(error.value)
     with pytest.raises(TypeError, match=r"`proposal` is the class Swap: pass an instance, Swap\(\)"):
         check_proposal(Swap)
-
-
-@pytest.mark.parametrize(
-    ("proposals", "message"),
-    [
-        ([Swap(reach=v) for v in (0, 1.5, True, "2")], "`reach=.* a positive integer"),
-        ([TemperedSwap(beta=v) for v in (0, -0.1, np.inf, np.nan, True, None, "0.03")], "`beta=.* a positive number"),
-        ([TemperedSwap(warmup=v) for v in (-1, 1.5, True, None, "2")], "`warmup=.* a number of iterations"),
-    ],
-    ids=["reach", "beta", "warmup"],
-)
-@pytest.mark.parametrize("order", [(0,), (0, 1, 2)])
-def test_bad_parameters(proposals, message, order):
-    for proposal in proposals:
-        with pytest.raises(ValueError, match=message):
-            proposal.propose(order, 1, np.random.default_rng(0))

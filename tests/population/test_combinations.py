@@ -179,12 +179,3 @@ def test_other_losses_are_minimised_under_the_mixture(is_generic, share):
         np.testing.assert_array_equal(found.labels[clear, label], proba.argmax(axis=1)[clear])
     expected_loss = 1 - np.mean([proba.max(axis=1) for proba in marginals], axis=0)
     np.testing.assert_allclose(found.expected_loss, expected_loss, rtol=0, atol=0.08)
-
-
-def test_bad_parameters_of_algorithm_4():
-    for parameters, message in (
-        ({"n_orders": 0}, r"`n_orders=0` is not a positive integer. Try `Algorithm4\(n_orders=50\)`"),
-        ({"n_samples": 1.5}, r"`n_samples=1.5` is not a positive integer. Try `Algorithm4\(n_samples=100\)`"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            decide(Algorithm4(**parameters), random_population(seeded()), np.zeros((1, 3)))

@@ -224,13 +224,3 @@ def test_impossible_knowledge_is_answered_all_the_same(loss, is_generic):
     top = view.top_k(np.zeros((2, 1)), 2, given=known)
     assert (top.labels[0] == -1).all()
     assert top.certified.all()
-
-
-@pytest.mark.parametrize("wrong", [0, 2.5, None, True])
-def test_bad_parameters(wrong):
-    population = random_population(seeded())
-    with pytest.raises(ValueError, match=r"is not a positive integer. Try `k=5`"):
-        population.top_k(np.zeros((1, 3)), wrong)
-    limited = Population(population.models, population.weights, combine=Mixture(max_nodes=wrong))
-    with pytest.raises(ValueError, match=r"is not a positive integer. Try `Mixture\(max_nodes=20_000\)`"):
-        limited.most_probable(np.zeros((1, 3)), rng=seeded())

@@ -29,6 +29,7 @@ def predict(
     proba: Annotated[bool, options.flag("--proba", "-p", help="Add the probability of every class.")] = False,
     given: Annotated[bool, options.flag("--given", "-g", help="Condition on targets that are filled in.")] = False,
     keep: Annotated[str | None, options.names("--keep", help="More columns to copy into the result.")] = None,
+    safe_csv: Annotated[bool, options.flag("--safe-csv", help="Put ' before words that are formulas.")] = False,
     reading: options.Reading,
     force: options.Force = False,
     as_json: options.Json = False,
@@ -44,7 +45,7 @@ def predict(
       montechain predict bridges.mchain half-known.csv --given
     """  # noqa: D301
     from montechain.datasets import write_table
-    from montechain.datasets.files import check_table_path
+    from montechain.datasets.files import check_table_path, neutralise_formulas
 
     if top_k is not None and proba:
         raise ValueError("`--top-k` and `--proba` give different tables: use one of them.")
@@ -59,6 +60,8 @@ def predict(
             table = _decisions(opened, dataset.X, copied, proba, knowledge)
         else:
             table = _best(opened, dataset.X, copied, top_k, knowledge)
+    if safe_csv:
+        table = neutralise_formulas(table)
     if result is not None:
         write_table(table, result)
         output.note(f"Predicted {len(dataset.Y)} rows: {result}")

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from montechain._files import atomic_write, check_input_path, check_output_path
-from montechain._messages import nearest
+from montechain._messages import memory_limit, nearest
 from montechain.errors import DataError
 
 SUFFIXES = {
@@ -26,6 +26,8 @@ SUFFIXES = {
     "feather": (".feather", ".arrow"),
 }
 """Formats that can be read, with their file suffixes."""
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""How a cell begins that a spreadsheet runs as a formula."""
 COMPRESSIONS = (".gz", ".bz2")
 NEEDS = {"parquet": ("pyarrow", "parquet"), "feather": ("pyarrow", "parquet"), "excel": ("openpyxl", "excel")}
 """The library that a format needs, and the extra that installs it."""
@@ -90,7 +92,13 @@ def read_bytes(path: str | Path, most: int = -1) -> bytes:
             start = raw.peek(3)[:3]
             is_gzip, is_bzip2 = start.startswith(b"\x1f\x8b"), start == b"BZh"
             stream: Any = gzip.GzipFile(fileobj=raw) if is_gzip else bz2.BZ2File(raw) if is_bzip2 else raw
-            return stream.read(most)
+            limit = memory_limit() // 4
+            content = stream.read(limit + 1 if most < 0 and stream is not raw else most)
+            if most < 0 and stream is not raw and len(content) > limit:
+                raise DataError(f"unpacks to more than {limit / 1e9:.3g} GB. Unpack and split it first.", path=path)
+            return content
+    except DataError:
+        raise
     except (EOFError, OSError, zlib.error, ValueError) as error:
         reason = "it is cut off" if isinstance(error, EOFError) else getattr(error, "strerror", None) or error
         raise DataError(f"cannot be read, or is damaged: {reason}. Fetch or copy it again.", path=path) from error
@@ -136,6 +144,21 @@ def write_table(frame: pd.DataFrame, path: str | Path) -> None:
     kind = check_table_path(path)
     with atomic_write(Path(path)) as stream:
         WRITERS[kind](frame, stream)
+
+
+def neutralise_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose names and words a spreadsheet does not take for formulas: ``'=1+1`` instead of ``=1+1``.
+
+    >>> neutralise_formulas(pd.DataFrame({"=a": ["@SUM(1)", "calm", -1]})).to_numpy().tolist()
+    [["'@SUM(1)"], ['calm'], [-1]]
+    """
+
+    def plain(cell: Any) -> Any:
+        return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
+
+    words = frame.select_dtypes(exclude=["number", "bool"]).columns
+    changed = {name: frame[name].astype(object).map(plain) for name in words}
+    return frame.assign(**changed).rename(columns=plain)
 
 
 def check_table_path(path: str | Path) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 import warnings
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from montechain._compilation import NOTICE, watch_compilation
+from montechain._messages import check_time_limit
 from montechain.errors import InterruptedFitWarning
 from montechain.estimators.base import JointClassifier
 from montechain.joint import JointModel
@@ -91,9 +91,7 @@ class AutoChainClassifier(JointClassifier):
         self.verbose = verbose
 
     def _check_choices(self) -> None:
-        limit = self.time_limit
-        if limit is not None and (not isinstance(limit, Real) or isinstance(limit, bool) or not limit > 0):
-            raise ValueError(f"`time_limit={limit!r}` must be a positive number of seconds, e.g. 60, or None.")
+        check_time_limit(self.time_limit)
 
     def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
         X, codes, options = informative_rows(X, codes, options)

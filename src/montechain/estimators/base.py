@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from montechain import metrics
 from montechain._compat import check_sample_weight
 from montechain._frames import is_frame
-from montechain._messages import check_positive_argument
+from montechain._messages import check_memory, check_positive_argument, check_seed, explained_input
 from montechain._rows import map_chunks
 from montechain._savable import require
 from montechain.distributions import Marginals
 from montechain.errors import EstimateWarning, NonFiniteError
-from montechain.estimators.checks import advice, is_finite, remembered, unchanged_on_failure
+from montechain.estimators.checks import is_finite, remembered, unchanged_on_failure
 from montechain.inference import Decision, TopK
 from montechain.joint import JointModel
 from montechain.links.base import refuse_fit_params
 from montechain.losses import Loss, check_loss
 from montechain.targets import NEW, UNKNOWN, TargetCodec
 
+BYTES_PER_LABEL = 12
+"""What a label of an answer takes: its code and its class."""
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 CHUNK_CELLS = 2**19
 """Approximate number of cells (of x, scores, labels) predicted at a time: they fit into a cache."""
@@ -225,6 +226,8 @@ class JointClassifier(MultiTargetClassifier):
         are padded with None and a probability of zero.
         """
         k = check_positive_argument("k", k, "k=5")
+        self._check_fitted()
+        self._check_size(X, "k", min(k, math.prod(self.codec_.n_classes)))
         top = self._ask(lambda model, rows, known, rng: model.top_k(rows, k, given=known), X, given, width=k)
         return replace(top, labels=self.codec_.decode_array(top.labels))
 
@@ -247,6 +250,8 @@ class JointClassifier(MultiTargetClassifier):
         mass is left, and the draws are made from these.
         """
         n = check_positive_argument("n_samples", n_samples, "n_samples=100")
+        self._check_fitted()
+        self._check_size(X, "n_samples", n)
         draw = lambda model, rows, known, rng: model.sample(rows, n, given=known, rng=rng)  # noqa: E731
         drawn = self._ask(draw, X, given, width=n, is_drawn=True)
         return self.codec_.decode_array(drawn)
@@ -312,6 +317,13 @@ class JointClassifier(MultiTargetClassifier):
         n_rows_each = -(-max(n_rows_each, MIN_CHUNK_ROWS) // 4) * 4
         return map_chunks(ask, X, known, n_rows_each=n_rows_each, n_jobs=self.n_jobs, in_kernels=n_scores > 0)
 
+    def _check_size(self, X: Any, name: str, n_vectors: int) -> None:
+        """Refuse an answer of so many label vectors for each row if it would not fit into memory."""
+        n_rows = X.shape[0] if hasattr(X, "shape") and X.shape else 1
+        n_bytes = n_rows * n_vectors * len(self.codec_.classes) * BYTES_PER_LABEL
+        what = f"`{name}={n_vectors}` for {n_rows} rows of {len(self.codec_.classes)} labels"
+        check_memory(n_bytes, what, f"Ask for fewer, e.g. {name}=100, or for fewer rows at a time.")
+
     def _bound_loss(self) -> Loss:
         """Return the loss, bound to the classes of the labels."""
         self._check_fitted()
@@ -322,10 +334,7 @@ class JointClassifier(MultiTargetClassifier):
         return bind(None)  # its own parameters may have changed
 
     def _seed(self) -> int:
-        # Avoid creating a Mersenne Twister in the common case: it can take longer than a prediction.
-        if isinstance(self.random_state, Integral):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        return check_seed(self.random_state)
 
     # -- checking X ---------------------------------------------------------------------------
 
@@ -337,11 +346,11 @@ class JointClassifier(MultiTargetClassifier):
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         """Return X as an array or CSR container, or unchanged if the model takes data frames."""
         keep_frames, allow_nan = self._takes()
-        if keep_frames and is_frame(X):
-            if X.shape[0] == 0:
-                raise ValueError(f"`X` has 0 rows (shape {tuple(X.shape)}): at least 1 is needed.")
-            return validate_data(self, X, reset=reset, skip_check_array=True)
-        try:
+        with explained_input():
+            if keep_frames and is_frame(X):
+                if X.shape[0] == 0:
+                    raise ValueError(f"`X` has 0 rows (shape {tuple(X.shape)}): at least 1 is needed.")
+                return validate_data(self, X, reset=reset, skip_check_array=True)
             return validate_data(
                 self,
                 X,
@@ -350,10 +359,6 @@ class JointClassifier(MultiTargetClassifier):
                 dtype="numeric" if keep_frames else [np.float64, np.float32],
                 ensure_all_finite="allow-nan" if allow_nan else True,
             )
-        except ValueError as error:
-            # scikit-learn's own advice on NaN is long, and does not know TableClassifier.
-            found = str(error).split("\n")[0] if "contains NaN" in str(error) else str(error)
-            raise ValueError(f"{found}{advice(found)}") from error
 
     def _check_fitted(self) -> None:
         if "classes_" not in vars(self):  # faster than scikit-learn's check, which then says what to do

@@ -35,18 +35,6 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
         raise
 
 
-def advice(message: str) -> str:
-    """Return what to type instead where X has missing values or text in it."""
-    if "NaN" in message:
-        return (
-            " Use TableClassifier(ChainClassifier()), which fills in missing values, or links that accept them, such "
-            "as ChainClassifier(HistGradientBoostingClassifier())."
-        )
-    if "could not convert string" in message:
-        return "\n`X` holds text. TableClassifier(ChainClassifier()) takes such tables."
-    return ""
-
-
 def is_finite(X: np.ndarray) -> bool:
     """Return whether all cells of an array of floats are finite; False also if a sum of huge cells overflows."""
     # One pass without a mask: a sum is finite only if all of its terms are, and so is one of squares.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from montechain._messages import check_positive_integer
+from montechain._messages import check_memory, check_positive_integer
 from montechain.estimators.checks import remembered
 from montechain.estimators.linked import LinkedClassifier
 from montechain.joint import JointModel
@@ -100,6 +100,8 @@ class DependencyNetworkClassifier(LinkedClassifier):
                 f"`n_collected={n_collected}` must not exceed `n_iterations={n_iterations}`: try "
                 f"n_collected={max(1, n_iterations // 10)}."
             )
+        n_labels = len(self.codec_.classes) if "codec_" in vars(self) else 1
+        check_memory(8 * n_iterations * n_labels, f"`{n_iterations=}` of {n_labels} labels", "Make fewer sweeps.")
         return n_iterations - n_collected, n_collected
 
     def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import KFold, check_cv
 
 from montechain._compat import BaseComposition
-from montechain._rows import take_rows
+from montechain._messages import noted
+from montechain._rows import split_folds, take_rows
 from montechain.estimators.base import JointClassifier
 from montechain.estimators.checks import remembered
 from montechain.joint import JointModel
@@ -72,8 +72,12 @@ class StackedMixtureClassifier(JointClassifier, BaseComposition):
         return self._set_params("estimators", **parameters)
 
     def _check_choices(self) -> None:
-        if not self.estimators:
+        if isinstance(self.estimators, Sequence) and not self.estimators:
             raise ValueError("`estimators=[]` is empty: give pairs such as ('chain', ChainClassifier()).")
+        if not isinstance(self.estimators, Sequence) or not all(
+            isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2 for pair in self.estimators
+        ):
+            raise TypeError("`estimators` must be a list of pairs such as [('chain', ChainClassifier())].")
         for name, model in self.estimators:
             if not isinstance(model, JointClassifier):
                 raise TypeError(
@@ -84,15 +88,15 @@ class StackedMixtureClassifier(JointClassifier, BaseComposition):
     def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
         X, codes, options = informative_rows(X, codes, options)
         weight = options.get("sample_weight")
-        splitter = KFold(self.cv, shuffle=True, random_state=seed) if isinstance(self.cv, int) else check_cv(self.cv)
         logs = np.full((len(codes), len(self.estimators)), np.nan)
-        for train, rows in splitter.split(codes):
+        for fold, (train, rows) in enumerate(split_folds(self, codes, seed)):
             own = {} if weight is None else {"sample_weight": weight[train]}
             # One label vector with probability zero must not exclude a classifier.
             floor = -10.0 * np.log(2.0 * len(train) + codes.shape[1])
-            for m, (_, model) in enumerate(self.estimators):
-                fitted = clone(model).fit(take_rows(X, train), codes[train], **own)
-                logs[rows, m] = np.maximum(fitted.log_joint(take_rows(X, rows), codes[rows]), floor)
+            for m, (name, model) in enumerate(self.estimators):
+                with noted(f"It was raised by {name!r} of StackedMixtureClassifier in fold {fold}."):
+                    fitted = clone(model).fit(take_rows(X, train), codes[train], **own)
+                    logs[rows, m] = np.maximum(fitted.log_joint(take_rows(X, rows), codes[rows]), floor)
         held_out = ~np.isnan(logs).any(axis=1)
         weight = None if weight is None else weight[held_out]
         self.weights_ = stacking_weights(logs[held_out], sample_weight=weight)

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from montechain import metrics
 from montechain._frames import as_pandas, column_names, import_library, is_frame
-from montechain._messages import nearest
+from montechain._messages import check_names, nearest
 from montechain._tags import expand_tags, join_tags
 from montechain.estimators.auto import AutoChainClassifier
 from montechain.estimators.base import JointClassifier, MultiTargetClassifier
@@ -192,7 +192,7 @@ class TableClassifier(MultiTargetClassifier):
 
     def _learn_tags(self, y: Any) -> Any:
         """Learn the tags of the columns in `tags`, and return y with a column for each."""
-        chosen = [self.tags] if isinstance(self.tags, str) else list(self.tags)
+        chosen = check_names(self, "tags")
         self.tags_: dict[str, list[str]] = {}
         if not chosen:
             return y

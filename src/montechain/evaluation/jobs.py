@@ -15,6 +15,7 @@ import joblib
 
 import montechain
 from montechain._files import atomic_write
+from montechain._messages import check_time_limit, with_notes
 
 OK, DNF = "ok", "DNF"
 
@@ -89,8 +90,7 @@ def run_jobs(
     list of dict
         With ``status``: "ok" with ``values``, or "DNF" with ``reason``.
     """
-    if time_limit is not None and not time_limit > 0:
-        raise ValueError(f"`time_limit={time_limit!r}` must be a positive number of seconds, e.g. time_limit=60.")
+    check_time_limit(time_limit)
     outcomes: list[Any] = [None if store is None else store.get(job.identity) for job in jobs]
     waiting = [i for i, found in enumerate(outcomes) if found is None or (retry and found["status"] == DNF)]
     for number in set(range(len(jobs))).difference(waiting):
@@ -132,7 +132,7 @@ def _run(place: int, job: Job, time_limit: float | None) -> tuple[int, dict[str,
             if time_limit is not None:
                 signal.setitimer(signal.ITIMER_REAL, 0.0)
     except Exception as error:  # whatever a method raises, the others still run
-        outcome = {"status": DNF, "reason": f"{type(error).__name__}: {error}"}
+        outcome = {"status": DNF, "reason": f"{type(error).__name__}: {with_notes(error)}"}
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

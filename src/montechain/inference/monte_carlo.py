@@ -8,7 +8,7 @@ import numpy as np
 
 from montechain._kernels.monte_carlo import monte_carlo
 from montechain._kernels.ties import TIE
-from montechain._messages import check_choice, check_positive_integer
+from montechain._messages import check_choice, check_memory, check_positive_integer
 from montechain._rows import join_rows
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference.base import Inference
@@ -103,6 +103,7 @@ class MonteCarlo(Inference):
         """Check the parameters and draw the table of uniform numbers."""
         n_samples = check_positive_integer(self, "n_samples", 100)
         check_choice(self, "decision", ("marginals", "best_sampled"))
+        check_memory(8 * n_samples * tree.chain.n_labels, f"`{n_samples=}` of MonteCarlo", "Draw fewer.")
         return rng.random((n_samples, tree.chain.n_labels))
 
 

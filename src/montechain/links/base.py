@@ -28,10 +28,15 @@ __all__ = [
     "check_links",
     "check_positive",
     "check_weights",
+    "checked_proba",
     "class_counts",
     "class_weights",
     "refuse_fit_params",
 ]
+
+
+SUM_TOLERANCE = 1e-3
+"""How far the probabilities of a classifier may be from summing to one: float16 is not exact."""
 
 
 class LinkProblem(NamedTuple):
@@ -144,6 +149,27 @@ def check_positive(learner: Any, **kinds: type) -> None:
 def check_weights(sample_weight: Any, X: Any) -> np.ndarray:
     """Return the sample weights as an array, ones if there are none."""
     return check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+
+
+def checked_proba(proba: Any, estimator: Any, label: Any) -> np.ndarray:
+    """Return what `predict_proba` of a classifier returned, or say what is wrong with it and for which label."""
+    proba, n_classes = np.asarray(proba), len(estimator.classes_)
+    blame = f"`predict_proba` of {type(estimator).__name__}, the classifier of label {label!r}, returns"
+    if proba.ndim != 2 or proba.shape[1] != n_classes:
+        raise ValueError(f"{blame} shape {proba.shape} for {n_classes} classes. Use another classifier.")
+    bad = ~(np.isfinite(proba) & (proba >= 0.0)).all(axis=1)
+    if bad.any():
+        raise ValueError(
+            f"{blame} NaN, infinity or negative numbers for {bad.sum()} of {len(bad)} rows. Clean or scale X, or use "
+            "another classifier."
+        )
+    off = np.abs(proba.sum(axis=1) - 1.0)
+    if (off > SUM_TOLERANCE).any():
+        raise ValueError(
+            f"{blame} probabilities that do not sum to one for {(off > SUM_TOLERANCE).sum()} of {len(off)} rows; one "
+            f"of the sums is {proba[off.argmax()].sum():.3g}. Put CalibratedClassifierCV around it, or use another one."
+        )
+    return proba
 
 
 def class_counts(codes: np.ndarray, sample_weight: np.ndarray, n_classes: int) -> np.ndarray:

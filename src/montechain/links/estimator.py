@@ -12,9 +12,10 @@ from sklearn.base import clone
 
 from montechain._compat import check_method_params
 from montechain._frames import is_frame
+from montechain._messages import noted
 from montechain._rows import take_rows
 from montechain._savable import savable
-from montechain.links.base import UNKNOWN, FittedLink, LinkProblem, OneByOne
+from montechain.links.base import UNKNOWN, FittedLink, LinkProblem, OneByOne, checked_proba
 from montechain.links.design import augment, canonical, parent_columns, parent_names
 from montechain.links.folding import fold
 from montechain.links.linear import FittedLinearLink, smoothed_log_proba
@@ -51,13 +52,7 @@ class FittedEstimatorLink:
         """Return log-probabilities of shape (n, n_classes); `parent_codes` has one column per parent."""
         columns = parent_columns(parent_codes, self.parents_n_classes)
         proba = self.estimator.predict_proba(augment(canonical(X), columns, self.names))
-        bad = ~(np.isfinite(proba) & (proba >= 0.0)).all(axis=1)
-        if bad.any():
-            raise ValueError(
-                f"`predict_proba` of {type(self.estimator).__name__}, the classifier of label {self.label!r}, returns "
-                f"NaN, infinity or negative numbers for {bad.sum()} of {len(bad)} rows. Clean or scale X, "
-                "or use another classifier."
-            )
+        proba = checked_proba(proba, self.estimator, self.label)
         seen = np.asarray(self.estimator.classes_, dtype=np.intp)
         full = np.full((len(proba), self.n_classes), self.absent_proba)
         full[:, seen] = (1.0 - self.absent_proba * (self.n_classes - len(seen))) * proba
@@ -102,7 +97,8 @@ class EstimatorLink(OneByOne):
             X = take_rows(X, rows)
         column_names = parent_names(X, [names[j] for j in parents], parents_n_classes) if is_frame(X) else None
         design = augment(X, parent_columns(filled[rows][:, list(parents)], parents_n_classes), column_names)
-        estimator = self._seeded(clone(self.estimator), problem).fit(design, own[rows], **fit_params)
+        with noted(f"It was raised by {type(self.estimator).__name__}, the classifier of label {names[label]!r}."):
+            estimator = self._seeded(clone(self.estimator), problem).fit(design, own[rows], **fit_params)
         # As `smoothed_log_proba` has it: half a count for a class that does not occur.
         absent_proba = 0.0 if n_seen == n_classes[label] else 0.5 / (counts.sum() + 0.5 * n_classes[label])
         return fold(estimator, design, n_classes[label], parents_n_classes) or FittedEstimatorLink(

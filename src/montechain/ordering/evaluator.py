@@ -238,14 +238,16 @@ def split_rows(validation: Any, X: Any, codes: np.ndarray, rng: np.random.Genera
     if isinstance(validation, Real) and 0.0 < float(validation) < 1.0:
         return [hold_out(codes, float(validation), rng)]
     pairs = validation.split(X, codes) if hasattr(validation, "get_n_splits") else validation
-    if not isinstance(pairs, Iterable) or isinstance(pairs, str):
+    try:
+        folds = [(everything[train], everything[test]) for train, test in pairs]
+    except (TypeError, ValueError, IndexError):
         raise ValueError(
             f"`validation={validation!r}` must be a share of the rows between 0 and 1, e.g. 1/3; a splitter, e.g. "
-            "KFold(3); or None for the training rows themselves."
-        )
-    folds = [(everything[train], everything[test]) for train, test in pairs]
+            "KFold(3); pairs of row numbers; or None for the training rows themselves."
+        ) from None
     if not folds or any(len(train) == 0 or len(test) == 0 for train, test in folds):
-        raise ValueError(f"`validation={validation!r}` leaves no rows to learn from or no rows to validate on.")
+        advice = "Give a share such as 1/3, or a splitter such as KFold(3)."
+        raise ValueError(f"`validation={validation!r}` leaves no rows to learn from or to validate on. {advice}")
     return folds
 
 

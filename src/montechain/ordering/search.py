@@ -14,13 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from montechain._messages import check_choice, check_positive_integer
+from montechain._messages import check_choice, check_positive_integer, check_time_limit
 from montechain.ordering.evaluator import Order
 from montechain.ordering.orders import OrderFinder, SearchResult, comparable
 from montechain.ordering.proposals import Proposal, check_proposal
 
 N_LINES = 10
 """Number of progress lines of a search."""
+
+
+class _TimeIsUp(Exception):
+    """The time limit of a search has passed."""
 
 
 class OrderStep(NamedTuple):
@@ -103,6 +107,9 @@ class OrderSearch(OrderFinder):
         Which orders may be kept: those that the search visited, or also rejected candidates and the start.
     record : sequence of str or callable, default=()
         More payoffs for the trace.
+    time_limit : float, default=None
+        Seconds after which no further order is tried: the best of those found by then is kept, with a warning. None:
+        no limit.
 
     References
     ----------
@@ -129,6 +136,7 @@ class OrderSearch(OrderFinder):
     n_restarts: int = 1
     pool: str = "visited"
     record: Sequence[Any] = ()
+    time_limit: float | None = None
 
     def find(self, evaluator: Any, *, start: Order, rng: np.random.Generator, verbose: bool = False) -> SearchResult:
         """Return the best orders found.
@@ -141,6 +149,7 @@ class OrderSearch(OrderFinder):
         proposal, n_steps, best = self._check(), self.n_restarts * (self.n_iterations + 1), -math.inf
         rule = {"accept_ties": self.keep > 1, "tolerance": evaluator.tolerance}
         trace: list[dict[str, Any]] = []
+        deadline = time.perf_counter() + (check_time_limit(self.time_limit) or math.inf)
         try:
             for restart, generator in enumerate(rng.spawn(self.n_restarts)):
                 first = start if restart == 0 else tuple(generator.permutation(evaluator.n_labels).tolist())
@@ -154,14 +163,17 @@ class OrderSearch(OrderFinder):
                     row["seconds"] = time.perf_counter() - began
                     trace.append(row)
                     n_done, best = len(trace), max(best, comparable(step.payoff))
+                    if time.perf_counter() > deadline and n_done < n_steps:
+                        raise _TimeIsUp
                     if verbose and n_done * N_LINES // n_steps > (n_done - 1) * N_LINES // n_steps:
                         print(f"order search: {n_done} of {n_steps}, payoff {best:.6g}", file=sys.stderr, flush=True)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, _TimeIsUp) as end:
             if not trace:
                 raise
+            how = "interrupted" if isinstance(end, KeyboardInterrupt) else f"ended by time_limit={self.time_limit:g}"
             warnings.warn(
-                f"the search was interrupted after {len(trace)} of {n_steps} steps: the best of the orders found by "
-                "then is kept.",
+                f"the search was {how} after {len(trace)} of {n_steps} steps: the best of the orders found by then is "
+                "kept.",
                 stacklevel=2,
             )
         # Of orders that are the same chain, the earliest.

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from montechain._kernels.algorithm_4 import algorithm_4
-from montechain._messages import by_name, check_positive_argument
+from montechain._messages import by_name, check_memory, check_positive_argument
 from montechain.distributions import Marginals
 from montechain.inference.decision import Decision
 from montechain.inference.monte_carlo import draw
@@ -197,6 +197,8 @@ class Algorithm4(Combination):
             return super().decide(population, X, loss=loss, given=given, rng=rng)
         n_orders = check_positive_argument("n_orders", self.n_orders, "Algorithm4(n_orders=50)")
         n_samples = check_positive_argument("n_samples", self.n_samples, "Algorithm4(n_samples=100)")
+        n_bytes = 8 * n_orders * n_samples * population.n_labels
+        check_memory(n_bytes, f"Algorithm4({n_orders=}, {n_samples=})", "Draw fewer.")
         steps = population.draw_models(rng.random(n_orders))
         uniforms = rng.random((n_orders, n_samples, population.n_labels))
         scores = stacked_scores(population.models, X)

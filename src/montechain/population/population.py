@@ -194,7 +194,10 @@ def checked_weights(weights: Any, n_models: int) -> np.ndarray:
     >>> checked_weights([3, 1], 2)
     array([0.75, 0.25])
     """
-    weights = np.ones(n_models) if weights is None else np.asarray(weights, dtype=np.float64)
+    try:
+        weights = np.ones(n_models) if weights is None else np.asarray(weights, dtype=np.float64)
+    except (ValueError, TypeError):
+        raise ValueError(f"`weights={weights!r}` must be a list of {n_models} numbers.") from None
     if weights.shape != (n_models,):
         raise ValueError(f"`weights` has shape {weights.shape} for {n_models} models: give one number per model.")
     if not np.isfinite(weights).all() or (weights < 0.0).any() or not (weights > 0.0).any():
