@@ -1,4 +1,4 @@
-"""Tables of text, and the columns of other files and of data frames.
+"""Tables of text, and the frames of other files.
 
 A CSV or TSV file is read as text, and each column goes once through the typing pass, which finds numbers, dates, words
 or text. Notes say, in plain sentences, what was found that you may want to know about.
@@ -9,10 +9,10 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
@@ -22,7 +22,6 @@ import pandas as pd
 from pandas.api import types
 
 from montechain._columns import DATE, MOSTLY_NUMBERS, describe_strays
-from montechain._frames import as_pandas, column_names, is_frame
 from montechain.datasets.files import read_bytes, read_text, require_library
 from montechain.errors import DataError
 
@@ -237,29 +236,6 @@ class TextTable:
                 return np.array([*map(int, plain)], dtype=np.int64)[codes]
         values = [float(word) if number else np.nan for word, number in zip(plain, is_number, strict=True)]
         return np.array([*values, np.nan])[codes]
-
-
-def frame_columns(frame: Any, path: Path | None = None) -> dict[str, Callable[[], pd.Series]]:
-    """Return functions that return the columns of a frame of any library, by name; its index is left out."""
-    if not is_frame(frame):
-        raise TypeError(
-            f"`source` is a {type(frame).__name__}; it must be the path of a file or a data frame (pandas, polars, "
-            "pyarrow, ...). Call collect() on a lazy frame."
-        )
-    own = column_names(frame)
-    names = [str(name) for name in own]
-    if not names or not len(frame):
-        raise DataError(f"the table has no {'rows' if names else 'columns'}.", path=path)
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise DataError(f"the column {twice!r} occurs more than once; rename one of them.", path=path)
-
-    def column(name: Any) -> pd.Series:
-        try:
-            return as_pandas(frame, [name])[0].reset_index(drop=True)
-        except (OverflowError, ValueError, KeyError, TypeError) as error:  # lists, an unknown time zone, ...
-            raise DataError(f"column {str(name)!r} cannot be read: {error}", path=path) from error
-
-    return {str(name): partial(column, name) for name in own}
 
 
 def read_frame(path: Path, format: str, header: bool | None, missing_values: Collection[str]) -> pd.DataFrame:
