@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stdout
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -78,7 +79,7 @@ def fit(
 def _learn(table: Any, dataset: mc.Dataset) -> None:
     """Fit, and show how far it is: the steps of the default model, or the lines that an order search prints."""
     inner = table.classifier
-    with output.progress("learning") as advance:
+    with output.progress("learning") as advance, redirect_stdout(sys.stderr):  # where `verbose` may print
         if isinstance(inner, mc.AutoChainClassifier):
             inner.set_params(verbose=lambda step, left: advance(what=f"learning: {step}"))
         elif isinstance(getattr(inner, "order", None), mc.OrderSearch):
