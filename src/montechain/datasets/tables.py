@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -189,7 +189,7 @@ class TextTable:
                 return truths.to_numpy(np.float64 if truths.isna().any() else bool, na_value=np.nan)
             if all(map(DATE.match, words)):
                 if kind == "label":
-                    self._refuse(DATES_AS_LABELS.format(name=name, word=words[0]))
+                    raise DataError(DATES_AS_LABELS.format(name=name, word=words[0]), path=self.path)
                 self.notes.append(f"column {name!r} looks like dates, such as {words[0]!r}.")
                 kind = "text"  # `TableEncoder` makes dates of it, always in the format of the training rows
         if kind == "text":
@@ -206,10 +206,6 @@ class TextTable:
         place, distinct = pd.factorize(np.array([*known, None], dtype=object))  # strings may now be equal
         return place[codes], distinct.tolist()
 
-    def _refuse(self, message: str, row: int | None = None) -> NoReturn:
-        """Raise an error that names the file and, if it is known, the line."""
-        raise DataError(message, path=self.path, line=None if row is None else self._line(row))
-
     def _numbers(self, words: list[str], codes: np.ndarray, name: str, kind: str) -> Any:
         """Return numbers if all cells but a few strays are such; None for a column of something else."""
         # Point and comma change places, so that 1.5 is not a number where 1,5 is one.
@@ -219,11 +215,12 @@ class TextTable:
         if kind != "number":
             odd = [word for word, number in zip(words, is_number, strict=True) if not number]
             if odd and all(map(NUMBER_WITH_COMMA.fullmatch, odd)):
-                self._refuse(
+                raise DataError(
                     f"column {name!r} holds numbers with a comma, such as {odd[0]!r}. If it is the decimal mark, say "
                     'decimal=",". Remove what separates thousands from the file. To keep the cells as written, say '
                     f"nominal=[{name!r}].",
-                    int(strays[0]),
+                    path=self.path,
+                    line=self._line(int(strays[0])),
                 )
             is_code = any(CODE.match(word) for word, number in zip(plain, is_number, strict=True) if number)
             if is_code or len(strays) > (0 if kind == "label" else (1 - MOSTLY_NUMBERS) * (codes >= 0).sum()):
