@@ -42,8 +42,8 @@ def binary(seed, n_rows=12, n_labels=4):
 
 
 @settings(max_examples=50)
-@given(seed=st.integers(0, 2**32 - 1), weighted=st.booleans(), zero_division=st.sampled_from([0.0, 1.0]))
-def test_binary_labels_agree_with_scikit_learn(seed, weighted, zero_division):
+@given(seed=st.integers(0, 2**32 - 1), weighted=st.booleans())
+def test_binary_labels_agree_with_scikit_learn(seed, weighted):
     Y_true, Y_pred, weight = binary(seed)
     options = {"sample_weight": weight if weighted else None}
     exact = sklearn.metrics.accuracy_score(Y_true, Y_pred, **options)
@@ -53,9 +53,9 @@ def test_binary_labels_agree_with_scikit_learn(seed, weighted, zero_division):
     for average, theirs in AVERAGES.items():
         for ours, their_function in ((f1_score, "f1_score"), (jaccard_score, "jaccard_score")):
             expected = getattr(sklearn.metrics, their_function)(
-                Y_true, Y_pred, average=theirs, zero_division=zero_division, **options
+                Y_true, Y_pred, average=theirs, zero_division=1.0, **options
             )
-            result = ours(Y_true, Y_pred, average=average, zero_division=zero_division, **options)
+            result = ours(Y_true, Y_pred, average=average, **options)
             assert result == pytest.approx(expected), (their_function, average)
 
 
@@ -103,8 +103,8 @@ def test_classes_of_any_kind_agree_with_loops(seed, n_rows, unknown_share, kind)
         assert ours(given_true, given_pred, **options) == pytest.approx(theirs(Y_true, Y_pred, weight))
     for average in AVERAGES:
         for ours, measure in ((f1_score, reference.f1), (jaccard_score, reference.jaccard)):
-            expected = reference.set_score(measure, average, Y_true, Y_pred, weight, NEGATIVE, 0.5)
-            result = ours(given_true, given_pred, average=average, negative=negative, zero_division=0.5, **options)
+            expected = reference.set_score(measure, average, Y_true, Y_pred, weight, NEGATIVE)
+            result = ours(given_true, given_pred, average=average, negative=negative, **options)
             assert result == pytest.approx(expected), (ours.__name__, average)
 
 
@@ -129,16 +129,17 @@ def test_unknown_labels_are_left_out():
 
 
 def test_default_negative_classes():
-    assert f1_score([[1], [1]], [[1], [1]], zero_division=0.0) == 1.0  # a lone 1 is relevant
-    assert f1_score([[0], [0]], [[0], [0]], zero_division=0.25) == 0.25  # a lone 0 is not
-    assert f1_score([[-1], [1]], [[-1], [1]], zero_division=0.25) == 0.625
+    # A lone 1 is relevant, so the one that is shared makes up for the miss; a lone 0 is not.
+    assert f1_score([[1, 1]] * 2, [[1, 0]] * 2) == pytest.approx(2 / 3)
+    assert f1_score([[0, 1]] * 2, [[0, 0]] * 2) == 0.0
+    assert f1_score([[-1], [1]], [[1], [1]]) == 0.5
     # One class for all labels: labels that have not seen it have only relevant classes.
-    assert f1_score([["a", "none"]], [["a", "none"]], negative="none", zero_division=0.0) == 1.0
+    assert f1_score([["a", "none"]], [["b", "none"]], negative="none") == 0.0
 
 
 def test_a_label_that_is_never_known_does_not_count():
-    Y_true, Y_pred = [[1, None], [0, None]], [[1, 1], [0, 0]]
-    assert f1_score(Y_true, Y_pred, average="macro", zero_division=0.0) == 1.0
+    Y_true, Y_pred = [[1, None], [0, None]], [[0, 1], [1, 0]]
+    assert f1_score(Y_true, Y_pred, average="macro") == 0.0
 
 
 def test_joint_log_loss():
@@ -255,7 +256,6 @@ def test_scorers_take_negative_classes_from_the_estimator():
     # Only class "a" is in these rows; the estimator knows that it is the first of two, hence negative.
     Y, both = np.array([["a"], ["a"]]), np.array([["a"], ["b"]])
     model = SimpleNamespace(loss=SimpleNamespace(), classes_=[np.array(["a", "b"])], predict=lambda X: Y)
-    assert f1_score(Y, Y, average="micro", zero_division=0.0) == 1.0
     for negative, expected in (("b", 2 / 3), (None, 0.0)):
         model.loss.negative = negative
         assert SCORERS["f1_micro"](model, Y, both) == pytest.approx(expected)

@@ -48,8 +48,8 @@ class Cells(NamedTuple):
                 side[self.known[:, j], j] = own != negatives[j]
         return true * self.equal, true, predicted
 
-    def average(self, shared: np.ndarray, total: np.ndarray, average: str, zero_division: float) -> float:
-        """Return the ratio of two sums over cells, taken by row, by label or over everything."""
+    def average(self, shared: np.ndarray, total: np.ndarray, average: str) -> float:
+        """Return the ratio of two sums over cells, taken by row, by label or over everything; 1 for zero over zero."""
         if average not in AVERAGES:
             allowed = ", ".join(map(repr, AVERAGES))
             raise ValueError(f"{average=} is not known{nearest(str(average), AVERAGES) or '.'} Allowed: {allowed}.")
@@ -60,7 +60,7 @@ class Cells(NamedTuple):
             above, below, weight = self.weight @ shared, self.weight @ total, np.asarray(self.known.any(axis=0))
             if average == "micro":
                 above, below, weight = above.sum(keepdims=True), below.sum(keepdims=True), np.ones(1)
-        ratio = np.full(len(below), float(zero_division))
+        ratio = np.ones(len(below))
         np.divide(above, below, out=ratio, where=below > 0)
         return float(np.average(ratio, weights=weight))
 

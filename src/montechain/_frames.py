@@ -157,12 +157,8 @@ def in_words(library: str, dtype: Any) -> tuple[Any, ...] | None:
         words: tuple[Any, ...] = (name, tuple(dtype.categories)) if name == "Enum" else (name,)
     elif hasattr(dtype, "categories"):
         index = dtype.categories
-        words = (
-            "category",
-            tuple(index) if index.dtype.kind == "O" else index.to_numpy(),
-            str(index.dtype),
-            dtype.ordered,
-        )
+        values = tuple(index) if index.dtype.kind == "O" else index.to_numpy()
+        words = ("category", values, str(index.dtype), dtype.ordered)
     else:
         words = (str(dtype),)
     try:

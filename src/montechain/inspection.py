@@ -41,7 +41,8 @@ def inspect_model(model: Any) -> dict[str, Any]:
     """
     model = learned_classifier(model)
     check_is_fitted(model)
-    names = [str(name) for name in _label_names(model)]
+    n_labels = len(model.classes_) if isinstance(model.classes_, list) else 1
+    names = [str(name) for name in named_labels(getattr(model, "target_names_", None), n_labels)]
     of_label = []
     if hasattr(model, "chain_"):
         order = model.order_.tolist()
@@ -68,11 +69,6 @@ def _choices(model: Any) -> dict[str, str]:
         for name, value in parameters.items()
         if name not in ASIDE and value is not None
     }
-
-
-def _label_names(model: Any) -> list[Any]:
-    n_labels = len(model.classes_) if isinstance(model.classes_, list) else 1
-    return named_labels(getattr(model, "target_names_", None), n_labels)
 
 
 def _chains(model: Any) -> Iterator[tuple[float, Chain]]:

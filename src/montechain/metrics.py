@@ -62,15 +62,9 @@ def hamming_score(Y_true: Any, Y_pred: Any, *, sample_weight: Any = None) -> flo
 
 
 def f1_score(
-    Y_true: Any,
-    Y_pred: Any,
-    *,
-    average: str = "instance",
-    negative: Any = None,
-    zero_division: float = 1.0,
-    sample_weight: Any = None,
+    Y_true: Any, Y_pred: Any, *, average: str = "instance", negative: Any = None, sample_weight: Any = None
 ) -> float:
-    """Return the F1 of the relevant labels.
+    """Return the F1 of the relevant labels; 1 where nothing is relevant, neither in the truth nor in the prediction.
 
     Parameters
     ----------
@@ -83,8 +77,6 @@ def f1_score(
         The class that means "not relevant": one for all labels, or one for each. The classes of a label are those that
         occur in `Y_true` or `Y_pred`. The default is the first of two in sorted order (0, False, "no"); a single class
         is relevant unless it is 0 or False; a label with more classes needs this parameter.
-    zero_division : float
-        The F1 where nothing is relevant, neither in the truth nor in the prediction.
 
     Examples
     --------
@@ -96,17 +88,11 @@ def f1_score(
     """
     cells = compare(Y_true, Y_pred, sample_weight)
     shared, true, predicted = cells.relevant(negative)
-    return cells.average(2 * shared, true + predicted, average, zero_division)
+    return cells.average(2 * shared, true + predicted, average)
 
 
 def jaccard_score(
-    Y_true: Any,
-    Y_pred: Any,
-    *,
-    average: str = "instance",
-    negative: Any = None,
-    zero_division: float = 1.0,
-    sample_weight: Any = None,
+    Y_true: Any, Y_pred: Any, *, average: str = "instance", negative: Any = None, sample_weight: Any = None
 ) -> float:
     """Return the Jaccard index of the relevant labels: pairs (label, class) that are shared, over all of them.
 
@@ -119,7 +105,7 @@ def jaccard_score(
     """
     cells = compare(Y_true, Y_pred, sample_weight)
     shared, true, predicted = cells.relevant(negative)
-    return cells.average(shared, true + predicted - shared, average, zero_division)
+    return cells.average(shared, true + predicted - shared, average)
 
 
 def joint_log_loss(log_proba: Any, sample_weight: Any = None) -> float:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 
 from montechain.datasets.reading import read_dataset
 from montechain.errors import DataError
-from tests.datasets.arff_text import header, sparse_rows
 
 DENSE = """@relation 'songs: -C 2'
 @attribute happy {0, 1}
@@ -107,31 +103,3 @@ class TestSparse:
             read_dataset(write(SPARSE), targets=["sport"])
         assert read_dataset(write(SPARSE), targets=[], partial=True).feature_names[1] == "mood"
         assert read_dataset(write(SPARSE), nominal=["mood"]).classes[1] == ["glad", "sad", "calm"]
-
-    @given(st.data())
-    def test_against_a_dense_reading(self, tmp_path_factory, data):
-        """The columns of a sparse file, cell by cell from the definition."""
-        kinds = st.sampled_from(["numeric", ["0", "1"], ["a", "b"], ["only"]])
-        drawn = ["numeric", *data.draw(st.lists(kinds, max_size=4))]
-        attributes = [(f"x{j}", kind) for j, kind in enumerate(drawn)]
-        attributes.append(("y", ["no", "yes"]))
-        cell = st.integers(0, len(attributes) - 1).flatmap(
-            lambda j: st.tuples(
-                st.just(j),
-                st.none()
-                | (st.sampled_from([0.0, 1.5]) if attributes[j][1] == "numeric" else st.sampled_from(attributes[j][1])),
-            )
-        )
-        rows = data.draw(st.lists(st.lists(cell, max_size=6).map(dict), min_size=1, max_size=5))
-        rows.append({len(attributes) - 1: "yes"})
-        path = tmp_path_factory.mktemp("sparse") / "t.arff"
-        path.write_text(header(attributes) + sparse_rows(rows))
-        found = read_dataset(path, targets=["y"], partial=True)
-        expected = []
-        for j, (_, kind) in enumerate(attributes[:-1]):
-            codes = {0.0: 0.0, 1.5: 1.5} if kind == "numeric" else {value: code for code, value in enumerate(kind)}
-            expected.append([np.nan if row.get(j, 0) is None else codes.get(row.get(j), 0.0) for row in rows])
-        assert found.feature_names == [name for name, _ in attributes[:-1]]
-        np.testing.assert_array_equal(found.X.toarray(), np.array(expected).T)
-        labels = [row.get(len(attributes) - 1, "no") for row in rows]
-        assert [None if pd.isna(v) else v for v in found.Y["y"]] == labels

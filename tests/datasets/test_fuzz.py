@@ -12,7 +12,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from montechain.datasets import read_arff, read_dataset
+from montechain.datasets import read_dataset
+from montechain.datasets.arff import read_arff
 from montechain.datasets.dataset import read_mulan_labels
 from montechain.errors import DataError
 from mutations import mutate

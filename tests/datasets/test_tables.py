@@ -298,29 +298,3 @@ def test_what_is_no_source():
         read_table([1, 2])
     with pytest.raises(TypeError, match=r"`text='note'` is a string; give a list, as in text=\['note'\]"):
         read_table(pd.DataFrame({"note": ["x"]}), text="note")
-
-
-@pytest.mark.real_data
-def test_bridges_with_and_without_a_header(data_folder):
-    folder = data_folder / "bridges"
-    first = read_table(folder / "bridges.data.version1", format="csv")
-    second = read_table(folder / "bridges.data.version2", format="csv", header=False)
-    inputs = ["IDENTIF", "RIVER", "LOCATION", "ERECTED", "PURPOSE", "LENGTH", "LANES", "CLEAR-G"]
-    names = [*inputs, "T-OR-D", "MATERIAL", "SPAN", "REL-L", "TYPE"]
-    assert list(first.columns) == names
-    assert first.shape == second.shape == (108, 13)
-    assert [str(first[name].dtype) for name in ("ERECTED", "LENGTH", "LANES")] == ["int64", "float64", "float64"]
-    unknown = {"LOCATION": 1, "LENGTH": 27, "LANES": 16, "CLEAR-G": 2, "T-OR-D": 6, "MATERIAL": 2, "SPAN": 16}
-    assert first.isna().sum()[lambda count: count > 0].to_dict() == {**unknown, "REL-L": 5, "TYPE": 2}
-    second.columns = names
-    same = [name for name in names if name not in ("ERECTED", "LENGTH")]  # version 2 has them in classes
-    pd.testing.assert_frame_equal(first[same], second[same])
-    assert second["ERECTED"].cat.categories.tolist() == ["CRAFTS", "EMERGING", "MATURE", "MODERN"]
-    with pytest.raises(DataError, match="header=False"):
-        read_table(folder / "bridges.data.version2", format="csv")
-    with pytest.raises(DataError, match=r"'.version2' is not a known format.*format=\"csv\""):
-        read_table(folder / "bridges.data.version2")
-    data = read_dataset(first, targets=-5, drop=["IDENTIF"])
-    assert data.label_names == names[-5:]
-    assert data.X.shape == (108, 7)
-    assert [len(classes) for classes in data.classes] == [2, 3, 3, 3, 7]  # with NIL, which one bridge has

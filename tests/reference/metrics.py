@@ -30,25 +30,25 @@ def counts(cells, negative):
     return len(true & predicted), len(true), len(predicted)
 
 
-def f1(shared, true, predicted, zero_division):
-    return 2 * shared / (true + predicted) if true + predicted else zero_division
+def f1(shared, true, predicted):
+    return 2 * shared / (true + predicted) if true + predicted else 1.0
 
 
-def jaccard(shared, true, predicted, zero_division):
-    return shared / (true + predicted - shared) if true + predicted else zero_division
+def jaccard(shared, true, predicted):
+    return shared / (true + predicted - shared) if true + predicted else 1.0
 
 
-def set_score(measure, average, Y_true, Y_pred, weight, negative, zero_division):
+def set_score(measure, average, Y_true, Y_pred, weight, negative):
     rows = known_rows(Y_true, Y_pred, weight)
     if average == "instance":
-        return sum(w * measure(*counts(cells, negative), zero_division) for cells, w in rows) / sum(w for _, w in rows)
+        return sum(w * measure(*counts(cells, negative)) for cells, w in rows) / sum(w for _, w in rows)
     groups = {None: [0.0, 0.0, 0.0]} if average == "micro" else {}
     for cells, w in rows:
         for cell in cells:
             group = groups.setdefault(None if average == "micro" else cell[0], [0.0, 0.0, 0.0])
             for i, count in enumerate(counts([cell], negative)):
                 group[i] += w * count
-    return sum(measure(*group, zero_division) for group in groups.values()) / len(groups)
+    return sum(measure(*group) for group in groups.values()) / len(groups)
 
 
 def set_calibration_error(proba, correct, n_bins):

@@ -11,7 +11,14 @@ from montechain.cli import options, output
 N_TRAINING_ROWS, N_TEST_ROWS = 400, 1000
 """Of the 1797 images: enough to see how the methods differ, in a few seconds."""
 COMPARED = ("Majority", "IC", "CC", "MCC", "LP", "Boosting", "Auto")
-COLUMNS = ["method", "exact match", "Hamming score", "certified", "fit, s", "predict, s"]
+SHOWN = {
+    "exact_match": ("exact match", ".3f"),
+    "hamming_score": ("Hamming score", ".3f"),
+    "certified": ("certified", ".0%"),
+    "fit_seconds": ("fit, s", ".2f"),
+    "predict_seconds": ("predict, s", ".2f"),
+}
+"""Measures in the table, with their headings and formats."""
 CAPTION = (
     "exact match: all six facts right. Hamming score: share of single facts right. certified: no answer is more "
     "probable under the model. Majority: always the most common combination. IC: each fact by itself. CC: a chain, "
@@ -28,50 +35,33 @@ def demo(seed: options.Seed = 0) -> None:
     from sklearn.model_selection import train_test_split
 
     from montechain._threads import one_blas_thread
+    from montechain.evaluation.comparison import measure_fold
 
     digits = mc.load_digits_facts()
     rows = train_test_split(range(len(digits.Y)), train_size=N_TRAINING_ROWS, test_size=N_TEST_ROWS, random_state=seed)
-    train, test = map(digits.take, rows)
     output.print_line("Predict six facts about handwritten digits at once; the left half of each image")
     output.print_line(f"is hidden. {N_TRAINING_ROWS} images to learn from, {N_TEST_ROWS} to test on.\n")
-    mc.ChainClassifier().fit(train.X[:50], train.Y[:50])  # loads the solver, so that no method's time includes it
-    scores, decision = [], None
+    scores, model = [], None
     # The data are small: several threads would mostly wait for each other.
     with output.progress("learning", len(COMPARED)) as advance, one_blas_thread():
         for name in COMPARED:
-            row, decision = _score(name, train, test, seed)
-            scores.append(row)
+            model = mc.make_method(name, random_state=seed)
+            found = measure_fold(model, digits, rows)["values"]
+            scores.append([name, *(f"{found[measure]:{form}}" for measure, (_, form) in SHOWN.items())])
             advance(1)
-    output.print_table("Scores", COLUMNS, scores, caption=CAPTION)
-    _print_examples(decision, test)
+    output.print_table("Scores", ["method", *(heading for heading, _ in SHOWN.values())], scores, caption=CAPTION)
+    _print_examples(model, digits.take(rows[1]))
     output.print_line("With a table of your own: montechain fit FILE --targets A,B,C -o model.mchain")
     output.print_line("To try that now:")
     output.print_line("  montechain data export digits -o digits.csv")
     output.print_line(f"  montechain fit digits.csv --targets {','.join(digits.label_names)} -o digits.mchain")
 
 
-def _score(name: str, train: mc.Dataset, test: mc.Dataset, seed: int) -> tuple[list[str], Any]:
-    """Return a method's row of the table, and its decisions about the test rows."""
-    from montechain import metrics
-    from montechain.evaluation.comparison import timed
-
-    model, fit_seconds = timed(mc.make_method(name, random_state=seed).fit, train.X, train.Y)
-    decision, predict_seconds = timed(model.decide, test.X)
-    row = [
-        name,
-        f"{metrics.exact_match(test.Y, decision.labels):.3f}",
-        f"{metrics.hamming_score(test.Y, decision.labels):.3f}",
-        f"{decision.certified.mean():.0%}",
-        f"{fit_seconds:.2f}",
-        f"{predict_seconds:.2f}",
-    ]
-    return row, decision
-
-
-def _print_examples(decision: Any, test: mc.Dataset) -> None:
+def _print_examples(model: Any, test: mc.Dataset) -> None:
     """Show three test rows: a clear one, one in between, and a doubtful one."""
     import numpy as np
 
+    decision = model.decide(test.X)
     shades = " ░▒▓█" if (sys.stdout.encoding or "").lower().startswith("utf") else " .:*#"
     by_probability = np.argsort(-decision.log_proba, kind="stable")
     rows = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from contextlib import redirect_stdout
 from datetime import UTC, datetime
-from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -78,18 +77,14 @@ def fit(
 
 
 def _learn(table: Any, dataset: mc.Dataset) -> None:
-    """Fit; an order search draws its own progress bar."""
+    """Fit, and show how far it is: the steps of the default model, or the lines that an order search prints."""
     inner = table.classifier
-    on_terminal = sys.stderr.isatty() and not output.has_option("--quiet", "-q")
-    if on_terminal and isinstance(getattr(inner, "order", None), mc.OrderSearch):
-        inner.set_params(verbose=True)
-        with redirect_stdout(StringIO()):  # `verbose` also prints a line for every link
-            table.fit(dataset.X, dataset.Y)
-    else:
-        with output.progress("learning") as advance:
-            if isinstance(inner, mc.AutoChainClassifier):
-                inner.set_params(verbose=lambda step, left: advance(what=f"learning: {step}"))
-            table.fit(dataset.X, dataset.Y)
+    with output.progress("learning") as advance, redirect_stdout(sys.stderr):  # where `verbose` may print
+        if isinstance(inner, mc.AutoChainClassifier):
+            inner.set_params(verbose=lambda step, left: advance(what=f"learning: {step}"))
+        elif isinstance(getattr(inner, "order", None), mc.OrderSearch):
+            inner.set_params(verbose=sys.stderr.isatty() and not output.has_option("--quiet", "-q"))
+        table.fit(dataset.X, dataset.Y)
     for one in (inner, table.classifier_):
         if "verbose" in one.get_params(deep=False):
             one.set_params(verbose=False)

@@ -1,16 +1,8 @@
 """Data sets: reading files of the field, bundled data, and generated data with a known truth."""
 
-from montechain.datasets.arff import read_arff
 from montechain.datasets.dataset import Dataset, Split
 from montechain.datasets.files import write_table
 from montechain.datasets.generators import load_digits_facts
 from montechain.datasets.reading import read_dataset
 
-__all__ = [
-    "Dataset",
-    "Split",
-    "load_digits_facts",
-    "read_arff",
-    "read_dataset",
-    "write_table",
-]
+__all__ = ["Dataset", "Split", "load_digits_facts", "read_dataset", "write_table"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isinf, nan
@@ -59,6 +59,13 @@ class Attribute:
         """The position of each declared value."""
         return {category: code for code, category in enumerate(self.categories or ())}
 
+    @cached_property
+    def number(self) -> Callable[[str], float | None]:
+        """Return a function from a cell to its number or code; None for a cell that does not fit, 1 for any text."""
+        if self.kind == "nominal":
+            return self.codes.get
+        return _number if self.kind == "numeric" else lambda text: 1.0
+
 
 @dataclass(frozen=True)
 class ArffTable:
@@ -93,36 +100,8 @@ class Line(NamedTuple):
         raise DataError(message, path=self.path, line=self.number)
 
 
-def read_arff(path: str | Path, *, encoding: str = "utf-8") -> ArffTable:
-    r"""Read an ARFF file, dense or sparse, plain or compressed with gzip or bzip2.
-
-    Parameters
-    ----------
-    path : str or Path
-    encoding : str, default="utf-8"
-        Old files may need ``"latin-1"``.
-
-    Raises
-    ------
-    DataError
-        If the file is not ARFF, is damaged, or holds what is not supported: relational attributes and weights of rows.
-        The message names the line.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> text = "@relation weather\n@attribute warm numeric\n@attribute play {no, yes}\n@data\n21.5, yes\n?, no\n"
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "weather.arff"
-    ...     _ = path.write_text(text)
-    ...     table = read_arff(path)
-    >>> table.attributes[1]
-    Attribute(name='play', kind='nominal', categories=('no', 'yes'))
-    >>> table.data
-       warm play
-    0  21.5  yes
-    1   NaN   no
-    """
+def read_arff(path: str | Path, encoding: str = "utf-8") -> ArffTable:
+    """Read an ARFF file, dense or sparse; relational attributes and weights of rows are not supported."""
     lines = _lines(read_text(path, encoding), path)
     relation, attributes, last = _header(lines, path)
     rows = list(lines)
@@ -195,12 +174,9 @@ def _dense(lines: list[Line], attributes: list[Attribute]) -> pd.DataFrame:
         try:
             frame[attribute.name] = _column(cells, attribute)
         except (KeyError, ValueError):
-            convert = _number if attribute.categories is None else attribute.codes.__getitem__
             for cell, line in zip(cells, lines, strict=True):
-                try:
-                    _ = cell is None or convert(cell)
-                except (KeyError, ValueError):
-                    _refuse(str(cell), attribute, line)
+                if cell is not None and attribute.number(cell) is None:
+                    _refuse(cell, attribute, line)
             raise
     return pd.DataFrame(frame)
 
@@ -245,8 +221,7 @@ def _column(cells: Sequence[str | None], attribute: Attribute) -> Any:
 
 def _sparse(lines: list[Line], attributes: list[Attribute]) -> sp.csr_array:
     """Return rows that name only some cells, as ``{index value, index value}``."""
-    readers: dict[str, Any] = {"numeric": _number, "string": lambda text: 1.0, "date": lambda text: 1.0}
-    convert = [readers.get(attribute.kind, attribute.codes.__getitem__) for attribute in attributes]
+    convert = [attribute.number for attribute in attributes]
     places = {str(place): place for place in range(len(attributes))}
     indices: list[int] = []
     values: list[float] = []
@@ -262,10 +237,10 @@ def _sparse(lines: list[Line], attributes: list[Attribute]) -> sp.csr_array:
                 line.refuse(f"{shortened(index)!r} is not the index of an attribute: 0 to {len(attributes) - 1}.")
             if place <= last:
                 line.refuse("the indices of a row must increase.")
-            try:
-                values.append(nan if cell == "?" else convert[place](_unquoted(cell)))
-            except (KeyError, ValueError):
+            value = nan if cell == "?" else convert[place](_unquoted(cell))
+            if value is None:
                 _refuse(_unquoted(cell), attributes[place], line)
+            values.append(value)
             indices.append(place)
             last = place
         starts.append(len(indices))
@@ -276,10 +251,8 @@ def _sparse(lines: list[Line], attributes: list[Attribute]) -> sp.csr_array:
     return array
 
 
-def _number(text: str) -> float:
-    if NUMBER.fullmatch(text) is None or isinf(value := float(text)):
-        raise ValueError
-    return value
+def _number(text: str) -> float | None:
+    return value if NUMBER.fullmatch(text) and not isinf(value := float(text)) else None
 
 
 def _refuse(text: str, attribute: Attribute, line: Line) -> NoReturn:

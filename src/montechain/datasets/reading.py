@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,11 @@ import pandas as pd
 import scipy.sparse as sp
 
 from montechain._columns import to_words
+from montechain._frames import as_pandas, column_names, is_frame
 from montechain.datasets.arff import ArffTable, read_arff
 from montechain.datasets.dataset import Dataset, Selection, Targets
 from montechain.datasets.files import file_stem, find_format
-from montechain.datasets.tables import MISSING_VALUES, TextTable, frame_columns, read_frame
+from montechain.datasets.tables import MISSING_VALUES, TextTable, read_frame
 from montechain.errors import DataError
 
 
@@ -110,12 +111,12 @@ def read_dataset(
     path = Path(source) if isinstance(source, str | os.PathLike) else None
     selection = Selection(targets, drop, text, nominal, tags, partial, path, file_stem(path) if path else "")
     if path is None:
-        return _from_frame(frame_columns(source), selection)
+        return _from_frame(source, selection)
     found = find_format(path, format)
     if found == "arff":
-        return _from_arff(read_arff(path, encoding=encoding), selection)
+        return _from_arff(read_arff(path, encoding), selection)
     if found in ("excel", "parquet", "feather"):
-        return _from_frame(frame_columns(read_frame(path, found, header, missing_values), path), selection)
+        return _from_frame(read_frame(path, found, header, missing_values), selection)
     table = TextTable(path, found, delimiter, header, encoding, missing_values, decimal)
     labels, inputs = selection.split(table.names)
     kinds = dict.fromkeys(numeric, "number")
@@ -127,23 +128,36 @@ def read_dataset(
     return selection.dataset(frame[inputs], frame[labels], inputs, table.notes)
 
 
-def _from_frame(
-    columns: Mapping[str, Callable[[], pd.Series]], selection: Selection, relation: str | None = None
-) -> Dataset:
-    """Return the data set of columns that have types; those that are neither inputs nor labels are not looked at."""
-    labels, inputs = selection.split(list(columns), relation)
-    frame = {}
-    for name in (*inputs, *labels):
-        cells = columns[name]()
-        if name in selection.text or name in selection.tags:
-            cells = cells.astype("string")
-            cells = cells.fillna("") if name in selection.tags else cells
-        elif name in selection.nominal and not isinstance(cells.dtype, pd.CategoricalDtype):
-            codes, words = to_words(cells)
-            cells = pd.Series(pd.Categorical(np.array([*words, None], dtype=object)[codes]))
-        frame[name] = cells
-    table = pd.DataFrame(frame)
+def _from_frame(frame: Any, selection: Selection, relation: str | None = None) -> Dataset:
+    """Return the data set of a frame; its index and columns that are neither inputs nor labels are not looked at."""
+    if not is_frame(frame):
+        raise TypeError(
+            f"`source` is a {type(frame).__name__}; it must be the path of a file or a data frame (pandas, polars, "
+            "pyarrow, ...). Call collect() on a lazy frame."
+        )
+    names = [str(name) for name in column_names(frame)]
+    if not names or not len(frame):
+        raise DataError(f"the table has no {'rows' if names else 'columns'}.", path=selection.path)
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise DataError(f"the column {twice!r} occurs more than once; rename one of them.", path=selection.path)
+    own = dict(zip(names, column_names(frame), strict=True))
+    labels, inputs = selection.split(names, relation)
+    table = pd.DataFrame({name: _column(frame, own[name], selection) for name in (*inputs, *labels)})
     return selection.dataset(table[inputs], table[labels], inputs)
+
+
+def _column(frame: Any, name: Any, selection: Selection) -> pd.Series:
+    """Return one column of a frame, with its own type unless it is to be text, words or tags."""
+    try:
+        cells = as_pandas(frame, [name])[0].reset_index(drop=True)
+    except (OverflowError, ValueError, KeyError, TypeError) as error:  # lists, an unknown time zone, ...
+        raise DataError(f"column {str(name)!r} cannot be read: {error}", path=selection.path) from error
+    if str(name) in selection.text or str(name) in selection.tags:
+        return cells.astype("string").fillna("") if str(name) in selection.tags else cells.astype("string")
+    if str(name) in selection.nominal and not isinstance(cells.dtype, pd.CategoricalDtype):
+        codes, words = to_words(cells)
+        return pd.Series(pd.Categorical(np.array([*words, None], dtype=object)[codes]))
+    return cells
 
 
 def _from_arff(table: ArffTable, selection: Selection) -> Dataset:
@@ -155,7 +169,7 @@ def _from_arff(table: ArffTable, selection: Selection) -> Dataset:
     attributes = {attribute.name: attribute for attribute in table.attributes}
     names, data = list(attributes), table.data
     if isinstance(data, pd.DataFrame):
-        return _from_frame(frame_columns(data, selection.path), selection, table.relation)
+        return _from_frame(data, selection, table.relation)
     labels, inputs = selection.split(names, table.relation)
     numbers = {name for name in names if attributes[name].kind != "nominal"}
     if not {*selection.text}.isdisjoint(names) or not {*selection.nominal}.isdisjoint(numbers):

@@ -1,4 +1,4 @@
-"""Tables of text, and the columns of other files and of data frames.
+"""Tables of text, and the frames of other files.
 
 A CSV or TSV file is read as text, and each column goes once through the typing pass, which finds numbers, dates, words
 or text. Notes say, in plain sentences, what was found that you may want to know about.
@@ -9,20 +9,19 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from pandas.api import types
 
 from montechain._columns import DATE, MOSTLY_NUMBERS, describe_strays
-from montechain._frames import as_pandas, column_names, is_frame
 from montechain.datasets.files import read_bytes, read_text, require_library
 from montechain.errors import DataError
 
@@ -190,7 +189,7 @@ class TextTable:
                 return truths.to_numpy(np.float64 if truths.isna().any() else bool, na_value=np.nan)
             if all(map(DATE.match, words)):
                 if kind == "label":
-                    self._refuse(DATES_AS_LABELS.format(name=name, word=words[0]))
+                    raise DataError(DATES_AS_LABELS.format(name=name, word=words[0]), path=self.path)
                 self.notes.append(f"column {name!r} looks like dates, such as {words[0]!r}.")
                 kind = "text"  # `TableEncoder` makes dates of it, always in the format of the training rows
         if kind == "text":
@@ -207,10 +206,6 @@ class TextTable:
         place, distinct = pd.factorize(np.array([*known, None], dtype=object))  # strings may now be equal
         return place[codes], distinct.tolist()
 
-    def _refuse(self, message: str, row: int | None = None) -> NoReturn:
-        """Raise an error that names the file and, if it is known, the line."""
-        raise DataError(message, path=self.path, line=None if row is None else self._line(row))
-
     def _numbers(self, words: list[str], codes: np.ndarray, name: str, kind: str) -> Any:
         """Return numbers if all cells but a few strays are such; None for a column of something else."""
         # Point and comma change places, so that 1.5 is not a number where 1,5 is one.
@@ -220,11 +215,12 @@ class TextTable:
         if kind != "number":
             odd = [word for word, number in zip(words, is_number, strict=True) if not number]
             if odd and all(map(NUMBER_WITH_COMMA.fullmatch, odd)):
-                self._refuse(
+                raise DataError(
                     f"column {name!r} holds numbers with a comma, such as {odd[0]!r}. If it is the decimal mark, say "
                     'decimal=",". Remove what separates thousands from the file. To keep the cells as written, say '
                     f"nominal=[{name!r}].",
-                    int(strays[0]),
+                    path=self.path,
+                    line=self._line(int(strays[0])),
                 )
             is_code = any(CODE.match(word) for word, number in zip(plain, is_number, strict=True) if number)
             if is_code or len(strays) > (0 if kind == "label" else (1 - MOSTLY_NUMBERS) * (codes >= 0).sum()):
@@ -237,29 +233,6 @@ class TextTable:
                 return np.array([*map(int, plain)], dtype=np.int64)[codes]
         values = [float(word) if number else np.nan for word, number in zip(plain, is_number, strict=True)]
         return np.array([*values, np.nan])[codes]
-
-
-def frame_columns(frame: Any, path: Path | None = None) -> dict[str, Callable[[], pd.Series]]:
-    """Return functions that return the columns of a frame of any library, by name; its index is left out."""
-    if not is_frame(frame):
-        raise TypeError(
-            f"`source` is a {type(frame).__name__}; it must be the path of a file or a data frame (pandas, polars, "
-            "pyarrow, ...). Call collect() on a lazy frame."
-        )
-    own = column_names(frame)
-    names = [str(name) for name in own]
-    if not names or not len(frame):
-        raise DataError(f"the table has no {'rows' if names else 'columns'}.", path=path)
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise DataError(f"the column {twice!r} occurs more than once; rename one of them.", path=path)
-
-    def column(name: Any) -> pd.Series:
-        try:
-            return as_pandas(frame, [name])[0].reset_index(drop=True)
-        except (OverflowError, ValueError, KeyError, TypeError) as error:  # lists, an unknown time zone, ...
-            raise DataError(f"column {str(name)!r} cannot be read: {error}", path=path) from error
-
-    return {str(name): partial(column, name) for name in own}
 
 
 def read_frame(path: Path, format: str, header: bool | None, missing_values: Collection[str]) -> pd.DataFrame:

@@ -333,9 +333,8 @@ def _with_seed(method: Any, seed: int | None) -> Any:
 def _check_methods(methods: Any) -> dict[str, Any]:
     """Return the methods as estimators, by name."""
     if not isinstance(methods, Mapping):
-        methods = {
-            method.name: method for method in map(find_method, [methods] if isinstance(methods, str) else methods)
-        }
+        names = [methods] if isinstance(methods, str) else methods
+        methods = {method.name: method for method in map(find_method, names)}
     return {str(name): make_method(own) if isinstance(own, Method) else own for name, own in methods.items()}
 
 

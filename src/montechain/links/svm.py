@@ -32,8 +32,6 @@ OFFSET_RIDGE = 0.1
 """Penalty of the offsets of more than two classes: label powerset has almost as many of them as rows."""
 MAX_PAIRED = 64
 """Maximum number of classes for which there is a machine for each pair: the number of pairs grows with the square."""
-FINEST = 1e-6
-"""Smallest tolerance that is left to `SVC`: for smaller ones, the equations of the support vectors are solved."""
 MAX_GRAM_ROWS = 4096
 """Maximum number of rows for which all links share one precomputed Gram matrix."""
 
@@ -141,12 +139,9 @@ class SVMLink(OneByOne):
 
     def _fit_machine(self, inputs, products, is_positive, weight, name) -> tuple[np.ndarray, float]:
         """Return coefficients and intercept of the score by which one class is told from others."""
-        machine = SVC(
-            C=self.C,
-            kernel="linear" if products is None else "precomputed",
-            tol=max(self.tol, FINEST),
-            max_iter=min(int(self.max_iter) * len(weight), 2**31 - 1),
-        )
+        max_iter = min(int(self.max_iter) * len(weight), 2**31 - 1)
+        kernel = "linear" if products is None else "precomputed"
+        machine = SVC(C=self.C, kernel=kernel, tol=self.tol, max_iter=max_iter)
         with warnings.catch_warnings():  # ours says what to do
             warnings.simplefilter("ignore", ConvergenceWarning)
             machine.fit(inputs if products is None else products, is_positive, sample_weight=weight)
@@ -159,9 +154,6 @@ class SVMLink(OneByOne):
             )
         support, intercept = machine.support_, machine.intercept_[0]
         dual = (machine.dual_coef_.toarray() if sp.issparse(machine.dual_coef_) else machine.dual_coef_)[0]
-        if products is not None and self.tol < FINEST:
-            among = products[np.ix_(support, support)]
-            dual, intercept = _polished(among, is_positive[support], dual, intercept, self.C * weight[support])
         coef = inputs[support].T @ dual
         scores = inputs @ coef
         if products is not None:  # the products are those of centred rows
@@ -206,22 +198,6 @@ class _ScaledRows(NamedTuple):
             means = gram.mean(axis=0)
             gram += means.mean() - means - means[:, None]
         return cls(rows, X, shift, scale, gram)
-
-
-def _polished(gram, is_positive, dual, intercept, bounds):
-    """Return the solution for which the support vectors inside their bounds have a margin of exactly one.
-
-    If it lies outside of the bounds, the solution stays as it is.
-    """
-    free = np.abs(dual) < bounds * (1.0 - 1e-12)
-    border = np.ones((free.sum(), 1))
-    system = np.block([[gram[np.ix_(free, free)], border], [border.T, np.zeros((1, 1))]])
-    margins = np.where(is_positive, 1.0, -1.0)[free] - gram[np.ix_(free, ~free)] @ dual[~free]
-    found = np.linalg.lstsq(system, np.append(margins, -dual[~free].sum()), rcond=1e-13)[0]
-    polished = dual.copy()
-    polished[free] = found[:-1]
-    inside = (polished >= 0.0) == is_positive
-    return (polished, found[-1]) if (inside & (np.abs(polished) <= bounds)).all() else (dual, intercept)
 
 
 def fit_softmax(scores: np.ndarray, targets: np.ndarray, *, offset_ridge: float = 0.0) -> tuple[float, np.ndarray]:
