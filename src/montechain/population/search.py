@@ -8,7 +8,7 @@ listed. The lists grow until the weighted sum of these bounds cannot exceed the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
