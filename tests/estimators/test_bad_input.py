@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ ALL = {
     "TableClassifier": mc.TableClassifier(mc.ChainClassifier(random_state=0)),
 }
 ANY_TABLE = ("MajorityClassifier", "TableClassifier")
-OURS = ("montechain", "sklearn/utils", "sklearn/base")
+OURS = (str(Path(mc.__file__).parent), "sklearn/utils", "sklearn/base")
 
 
 def refused(call: Any, message: str) -> None:
