@@ -9,11 +9,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
 from functools import partial, wraps
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
-import montechain as mc
 from montechain._messages import nearest
 
 flag = partial(typer.Option, metavar="")
@@ -25,7 +25,8 @@ names = partial(typer.Option, metavar="A,B")
 TABLE_HELP = "A CSV, TSV, Excel, Parquet, Feather or ARFF file."
 TARGETS_HELP = "Columns to predict: names joined by commas, first:N, last:N, or a Mulan .xml file; ARFF may name them."
 ESTIMATOR_HELP = (
-    "What learns each target of a chain: logistic, svm, random_forest, extra_trees, hist_gradient_boosting."
+    "What learns each target of a chain: logistic, svm, random_forest, extra_trees, hist_gradient_boosting, lightgbm, "
+    "xgboost, catboost."
 )
 TAGS_HELP = "Targets whose cells hold any number of tags, as in 'rock;calm'; an empty cell has none."
 LOSS_HELP = "What to minimise: exact_match (the default), hamming, f1, jaccard."
@@ -108,6 +109,24 @@ def parse_targets(text: str | None) -> Any:
     return text if text.lower().endswith(".xml") else split_names(text)
 
 
+ESTIMATORS = {
+    "logistic": "montechain.LogisticLink",
+    "svm": "montechain.SVMLink",
+    "random_forest": "sklearn.ensemble.RandomForestClassifier",
+    "extra_trees": "sklearn.ensemble.ExtraTreesClassifier",
+    "hist_gradient_boosting": "sklearn.ensemble.HistGradientBoostingClassifier",
+    "lightgbm": "lightgbm.LGBMClassifier",
+    "xgboost": "xgboost.XGBClassifier",
+    "catboost": "catboost.CatBoostClassifier",
+}
+"""The classes that `--estimator` may name."""
+QUIET: dict[str, dict[str, Any]] = {
+    "lightgbm": {"verbose": -1},
+    "catboost": {"verbose": False, "allow_writing_files": False},
+}
+"""Parameters that keep an estimator from printing."""
+
+
 def choose_estimator(name: str | None) -> Any:
     """Return an estimator with its default parameters; None for None.
 
@@ -116,18 +135,17 @@ def choose_estimator(name: str | None) -> Any:
         ...
     ValueError: `--estimator lojistic` is not known; did you mean 'logistic'? Allowed: logistic, svm, ...
     """
-    from sklearn import ensemble
-
-    known = {
-        "logistic": mc.LogisticLink,
-        "svm": mc.SVMLink,
-        "random_forest": ensemble.RandomForestClassifier,
-        "extra_trees": ensemble.ExtraTreesClassifier,
-        "hist_gradient_boosting": ensemble.HistGradientBoostingClassifier,
-    }
-    if name is not None and name not in known:
-        raise ValueError(f"`--estimator {name}` is not known{nearest(name, known) or '.'} Allowed: {', '.join(known)}.")
-    return None if name is None else known[name]()
+    if name is None:
+        return None
+    if name not in ESTIMATORS:
+        hint = nearest(name, ESTIMATORS) or "."
+        raise ValueError(f"`--estimator {name}` is not known{hint} Allowed: {', '.join(ESTIMATORS)}.")
+    module, _, class_name = ESTIMATORS[name].rpartition(".")
+    try:
+        kind = getattr(import_module(module), class_name)
+    except ImportError:
+        raise ValueError(f"`--estimator {name}` needs {module}: pip install {module}") from None
+    return kind(**QUIET.get(name, {}))
 
 
 def parse_settings(texts: list[str]) -> dict[str, Any]:
