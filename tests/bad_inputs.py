@@ -289,6 +289,7 @@ COMMANDS: list[tuple[str, int, str]] = [
     (f"{FIT} -m CC --set beam -o x.mchain", MISUSE, "--set parents=2"),
     ("fit bridges.csv --tags spam -o x.mchain", DATA, "`--tags`: column 'spam' not found; did you mean 'span'?"),
     (f"{FIT} -e lojistic -o x.mchain", MISUSE, "'logistic'"),
+    (f"{FIT} -e lightgbm -o x.mchain", MISUSE, "hist_gradient_boosting"),
     ("predict nothing.mchain bridges.csv", MODEL, "nothing.mchain"),
     ("predict bridges.csv bridges.csv", MODEL, "bridges.csv"),
     ("predict bridges.mchain nothing.csv", DATA, "nothing.csv: there is no such file. "),

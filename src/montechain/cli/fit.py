@@ -59,7 +59,8 @@ def fit(
         choices["time_limit"] = time_limit
     # With an estimator, it is a chain of its links.
     name = method or ("Auto" if estimator is None else "Default")
-    classifier = mc.make_method(name, choose_estimator(estimator), loss=loss, random_state=seed, n_jobs=jobs, **choices)
+    links = choose_estimator(estimator, to_save=True)
+    classifier = mc.make_method(name, links, loss=loss, random_state=seed, n_jobs=jobs, **choices)
     text = split_names(columns.text)
     tags: Any = {"tags": split_names(columns.tags), "separator": columns.separator or ";"} if columns.tags else {}
     table = mc.TableClassifier(classifier, encoder=mc.TableEncoder(text=text) if text else None, **tags)

@@ -127,8 +127,8 @@ QUIET: dict[str, dict[str, Any]] = {
 """Parameters that keep an estimator from printing."""
 
 
-def choose_estimator(name: str | None) -> Any:
-    """Return an estimator with its default parameters; None for None.
+def choose_estimator(name: str | None, *, to_save: bool = False) -> Any:
+    """Return an estimator with its default parameters; None for None. Classes of other packages cannot be saved.
 
     >>> choose_estimator("lojistic")
     Traceback (most recent call last):
@@ -141,6 +141,9 @@ def choose_estimator(name: str | None) -> Any:
         hint = nearest(name, ESTIMATORS) or "."
         raise ValueError(f"`--estimator {name}` is not known{hint} Allowed: {', '.join(ESTIMATORS)}.")
     module, _, class_name = ESTIMATORS[name].rpartition(".")
+    if to_save and module == name:
+        hint = "use hist_gradient_boosting, or fit in Python; `montechain evaluate` takes it"
+        raise ValueError(f"`--estimator {name}`: a model file cannot hold classifiers of {name}: {hint}.")
     try:
         kind = getattr(import_module(module), class_name)
     except ImportError:
