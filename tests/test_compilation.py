@@ -1,4 +1,4 @@
-"""Users are told about compilation, and measured times exclude it."""
+"""Measured times exclude compilation."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import pytest
 
 from bridge_table import TARGETS, bridges
 from command import run, run_from_nothing
-from montechain import ChainClassifier
-from montechain._compilation import NOTICE, watch_compilation
+from montechain._compilation import watch_compilation
 
 
 def slow_to_compile():
@@ -31,24 +30,16 @@ def test_nested_kernels_count_once():
     assert 0 < compilation.seconds <= time.perf_counter() - started
 
 
-def test_what_is_compiled_already_is_not_announced():
-    kernel, heard = slow_to_compile(), []
-    for _ in range(2):
-        with watch_compilation(lambda: heard.append(NOTICE)) as compilation:
-            kernel(np.ones(3))
-    assert (heard, compilation.seconds) == ([NOTICE], 0)
-
-
-@pytest.mark.parametrize("verbose", [False, True])
-def test_a_verbose_fit_tells(verbose, capsys):
+def test_what_is_compiled_already_does_not_count():
     kernel = slow_to_compile()
-    with ChainClassifier(verbose=verbose)._reported("learned"):
-        kernel(np.ones(3))
-    assert (NOTICE in capsys.readouterr().out) == verbose
+    for _ in range(2):
+        with watch_compilation() as compilation:
+            kernel(np.ones(3))
+    assert compilation.seconds == 0
 
 
 @pytest.mark.slow
-def test_commands_tell_once_and_do_not_count_it_as_learning(tmp_path):
+def test_commands_do_not_count_it_as_learning(tmp_path):
     bridges(60).to_csv(tmp_path / "bridges.csv", index=False)
     options = ["--targets", TARGETS, "--drop", "id", "--method", "CC", "--force", "-o", "m.mchain"]
     cold = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
@@ -56,8 +47,5 @@ def test_commands_tell_once_and_do_not_count_it_as_learning(tmp_path):
     first = run_from_nothing("fit", "bridges.csv", *options, folder=tmp_path, **cold)
     waited = time.perf_counter() - started
     assert first.code == 0, first.err
-    assert first.err.count(NOTICE) == 1
     shown = json.loads(run("inspect m.mchain --json", folder=tmp_path).out)
     assert shown["manifest"]["about"]["fit_seconds"] < waited / 3
-    again = run_from_nothing("fit", "bridges.csv", *options, folder=tmp_path, **cold)
-    assert NOTICE not in again.err

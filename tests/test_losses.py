@@ -37,9 +37,9 @@ def make_losses(negative):
         "hamming": ("hamming", reference.hamming),
         "f1": (F1(0), lambda y, h: reference.f1(y, h, negative)),
         "jaccard": (Jaccard(0), lambda y, h: reference.jaccard(y, h, negative)),
-        "jaccard, few": (Jaccard(0, max_candidates=0), lambda y, h: reference.jaccard(y, h, negative)),
+        "jaccard, few": (Jaccard(0, max_candidates=1), lambda y, h: reference.jaccard(y, h, negative)),
         "callable": (CallableLoss(asymmetric, maximum=1.0), asymmetric),
-        "callable, few": (CallableLoss(asymmetric, maximum=1.0, max_candidates=0), asymmetric),
+        "callable, few": (CallableLoss(asymmetric, maximum=1.0, max_candidates=1), asymmetric),
     }
 
 
@@ -203,7 +203,7 @@ def test_the_order_is_undone_for_functions_and_negative_classes():
 
     order = [2, 0, 1]
     distribution = make_distribution([[((1, 0, 2), 1.0)]])  # label 2 is 7, label 0 "no", label 1 "tan"
-    check_loss(CallableLoss(spy, max_candidates=0), classes=classes, order=order).decide(distribution)
+    check_loss(CallableLoss(spy, max_candidates=1), classes=classes, order=order).decide(distribution)
     assert seen == [(("no", "tan", 7), ("no", "tan", 7))]
     loss = check_loss(F1(negative="none").set_params(negative=["yes", "tan", 3]), classes=classes, order=order)
     assert loss.negative_.tolist() == [0, 1, 2]

@@ -76,5 +76,5 @@ print(json.dumps([seconds, counts]))
     assert seconds >= 0.0
     solver = {"quasi_newton", "margins", "sparse", "elementary"}
     own = {name: count for name, count in counts.items() if name.split(".")[0] not in solver}
-    assert len(own) >= 15
+    assert len(own) >= 14
     assert {name: count for name, count in own.items() if count != 1} == {}

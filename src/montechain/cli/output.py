@@ -135,29 +135,17 @@ def print_table(
 def progress(what: str, total: int | None = None) -> Iterator[Callable[..., None]]:
     """Show a bar while something is done; yields a function ``advance(n_steps, what)`` that moves it.
 
-    Without a total, the bar only shows activity and elapsed time. A note says when kernels are being compiled.
+    Without a total, the bar only shows activity and elapsed time.
     """
-    from montechain._compilation import watch_compilation
+    if has_option("--quiet", "-q", "--json") or not sys.stderr.isatty():
+        yield lambda n_steps=0, what=what: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    with watch_compilation(_note_compilation):
-        if has_option("--quiet", "-q", "--json") or not sys.stderr.isatty():
-            yield lambda n_steps=0, what=what: None
-            return
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-        columns = [TextColumn("{task.description}"), BarColumn(), *([] if total is None else [MofNCompleteColumn()])]
-        with Progress(*columns, TimeElapsedColumn(), console=console(stderr=True), transient=True) as bar:
-            task = bar.add_task(what, total=total)
-            yield lambda n_steps=0, what=what: bar.update(task, advance=n_steps, description=what)
-
-
-@cache
-def _note_compilation() -> None:
-    """Tell the user, once, why the first run takes longer."""
-    from montechain._compilation import NOTICE
-
-    if not has_option("--json"):
-        note(f"note: {NOTICE}")
+    columns = [TextColumn("{task.description}"), BarColumn(), *([] if total is None else [MofNCompleteColumn()])]
+    with Progress(*columns, TimeElapsedColumn(), console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda n_steps=0, what=what: bar.update(task, advance=n_steps, description=what)
 
 
 def in_options(message: str) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from montechain._compilation import NOTICE, watch_compilation
 from montechain._messages import check_time_limit
 from montechain.errors import InterruptedFitWarning
 from montechain.estimators.base import JointClassifier
@@ -98,12 +97,10 @@ class AutoChainClassifier(JointClassifier):
         recipe = Recipe(X, codes, self.codec_.n_classes, seed=seed, n_jobs=self.n_jobs, **options)
         started = time.perf_counter()
         deadline = None if self.time_limit is None else started + float(self.time_limit)
-        notice = (lambda: print(f"[AutoChainClassifier] {NOTICE}")) if self.verbose is True else None
         try:
-            with watch_compilation(notice):
-                for name, step in recipe.steps(deadline):
-                    self._report(name, started, deadline)
-                    step()
+            for name, step in recipe.steps(deadline):
+                self._report(name, started, deadline)
+                step()
         except KeyboardInterrupt:
             if not recipe.parts:
                 raise

@@ -12,7 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter
 
 from montechain._compat import check_sample_weight
-from montechain._compilation import NOTICE, watch_compilation
+from montechain._compilation import watch_compilation
 from montechain.estimators.base import JointClassifier
 from montechain.estimators.checks import fit_options, route_to
 from montechain.links import EstimatorLink, LinkLearner, check_estimator
@@ -51,16 +51,12 @@ class LinkedClassifier(JointClassifier):
 
     @contextmanager
     def _reported(self, step: str) -> Iterator[None]:
-        """With `verbose`, print a line if kernels are compiled, and one with the time that the step took besides."""
-
-        def say(text: str) -> None:
-            if self.verbose:
-                print(f"[{type(self).__name__}] {text}")
-
+        """With `verbose`, print the time that a step took, without the compilation of kernels."""
         started = time.perf_counter()
-        with watch_compilation(lambda: say(NOTICE)) as compilation:
+        with watch_compilation() as compilation:
             yield
-        say(f"{step} in {time.perf_counter() - started - compilation.seconds:.1f} s")
+        if self.verbose:
+            print(f"[{type(self).__name__}] {step} in {time.perf_counter() - started - compilation.seconds:.1f} s")
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where metadata goes: see scikit-learn's guide to metadata routing."""

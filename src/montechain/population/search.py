@@ -1,8 +1,9 @@
 """The most probable label vectors of a weighted mixture of joint models, with a proof.
 
-Label-linear chains are searched together by one kernel. If there are models of another kind, each model lists its own
-most probable vectors; a vector that no model has listed is, under each of them, at most as probable as the last one
-listed. The lists grow until the weighted sum of these bounds cannot exceed the best vectors found.
+Label-linear chains are searched together by one kernel, chains with links of any kind by sweeps over the levels of
+their trees. If there are models of another kind, each model lists its own most probable vectors; a vector that no model
+has listed is, under each of them, at most as probable as the last one listed. The lists grow until the weighted sum of
+these bounds cannot exceed the best vectors found.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -18,10 +20,10 @@ from montechain._kernels.mixture import mixture
 from montechain._messages import check_positive_argument
 from montechain._rows import take_rows
 from montechain.inference.decision import TIGHT
-from montechain.inference.sweep import best_first
+from montechain.inference.sweep import Swept, best_first, sweep
 from montechain.joint import ChainModel, JointModel
 from montechain.links.linear import LinearScores, Links
-from montechain.prefix_tree import distinct, no_knowledge
+from montechain.prefix_tree import PrefixTree, distinct, no_knowledge
 from montechain.targets import CODE
 
 MAX_NODES = 20_000
@@ -47,7 +49,8 @@ def search(population: Any, X: Any, k: int, given: np.ndarray | None) -> Found:
     k = int(min(k, math.prod(population.n_classes)))
     scores = stacked_scores(population.models, X)
     if scores is None:
-        return _search_lists(population, X, k, given)
+        are_chains = all(isinstance(model, ChainModel) for model in population.models)
+        return (_search_trees if are_chains else _search_lists)(population, X, k, given)
     known = no_knowledge(population.n_labels) if given is None else given
     budget = (FIRST_NODES, population.max_nodes)
     return mixture(*scores.arrays, known, population.orders, np.log(population.weights), k, *budget)[:3]
@@ -66,6 +69,34 @@ def stacked_scores(models: tuple[JointModel, ...], X: Any) -> LinearScores | Non
     first = np.cumsum([0] + [part.base.shape[1] for part in parts[:-1]])
     links = Links(np.concatenate(effects), np.stack(score_start) + first[:, None], *map(np.stack, others))
     return LinearScores(np.concatenate([part.base for part in parts], axis=1), links)
+
+
+def _search_trees(population: Any, X: Any, k: int, given: np.ndarray | None) -> Found:
+    """Search chains with links of any kind, without evaluating the same conditional twice.
+
+    A beam under each chain gives first vectors; let t be the average of the k-th best of them. A better vector has more
+    than t under some chain, so a second sweep keeps the prefixes above t, at most ``max_nodes // (L M)`` at each level.
+    What it drops is part of the bound.
+    """
+    models, log_weights = population.models, np.log(population.weights)
+    trees = [PrefixTree(model.chain, X, model.by_position(given)) for model in models]
+
+    def log_joint(rows: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+        found = [tree.log_joint(model.by_position(vectors), rows) for model, tree in zip(models, trees, strict=True)]
+        return log_sum(np.column_stack(found) + log_weights)
+
+    def best(parts: Sequence[Swept]) -> tuple[np.ndarray, np.ndarray]:
+        vectors = [part.vectors for part in parts]
+        found = [(own.rows, model.by_label(own.labels)) for model, own in zip(cycle(models), vectors, strict=False)]
+        return _k_best(found, population.n_classes, X.shape[0], k, log_joint)
+
+    beams = [sweep(tree, width=max(k, FIRST_LENGTH)) for tree in trees]
+    threshold = best(beams)[1][:, -1]
+    width = max(k, population.max_nodes // max(1, population.n_labels * len(models)))
+    swept = [sweep(tree, above=threshold, width=width) for tree in trees]
+    labels, log_proba = best([*beams, *swept])
+    unseen = np.column_stack([np.maximum(threshold, part.dropped) for part in swept])
+    return labels, log_proba, np.maximum(log_proba[:, -1], log_sum(unseen + log_weights))
 
 
 def _search_lists(population: Any, X: Any, k: int, given: np.ndarray | None) -> Found:
