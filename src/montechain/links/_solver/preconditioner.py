@@ -41,45 +41,47 @@ class Factors:
         self.gram, self.n_shared, self.penalty = gram, n_shared, penalty
         self._known: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
-    def _head(self, power: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the inverse factor of the shared columns, their coupling to the parents, and the Schur complement."""
+    def _inverse(self, power: int, order: np.ndarray) -> np.ndarray:
+        """Return the inverse factor: shared columns first, then those of parents, its rows in the given `order`."""
+        n_shared = self.n_shared
         if power not in self._known:
-            n_shared = self.n_shared
             matrix = 16.0**power * self.gram
             matrix.reshape(-1)[:: len(matrix) + 1] += self.penalty
-            inverse = inverse_factor(matrix[:n_shared, :n_shared])
-            coupling = matrix[n_shared:, :n_shared] @ inverse.T
-            self._known[power] = inverse, coupling, matrix[n_shared:, n_shared:] - coupling @ coupling.T
-        return self._known[power]
+            head = inverse_factor(matrix[:n_shared, :n_shared])
+            coupling = matrix[n_shared:, :n_shared] @ head.T
+            self._known[power] = head, coupling, matrix[n_shared:, n_shared:] - coupling @ coupling.T
+        head, coupling, complement = self._known[power]
+        own = inverse_factor(complement[np.ix_(order, order)])
+        inverse = np.zeros_like(self.gram)
+        inverse[:n_shared, :n_shared] = head
+        inverse[n_shared:, :n_shared] = -own @ coupling[order] @ head
+        inverse[n_shared:, n_shared + order] = own
+        return inverse
 
     def restricted(self, allowed: np.ndarray) -> Callable[..., None]:
         """Return a preconditioner for problems that have only the `allowed` parents, of shape (Q, P).
 
         The columns of parents are sorted by how many problems have them. Clearing those that a problem does not have,
-        half way through the triangular factors, restricts the matrix to the problem's own columns if they come first,
-        as in a chain; in general the result is definite and near enough.
+        half way through the triangular factor, restricts the matrix to the problem's own columns if they come first, as
+        in a chain; in general they are cleared at the end, too, and the result is definite and near enough.
         """
         order, n_shared = np.argsort(-allowed.sum(axis=0), kind="stable"), self.n_shared
-        known: dict[tuple[int, type], list[np.ndarray]] = {}
+        known: dict[tuple[int, type], np.ndarray] = {}
 
         def precondition(direction, level, problem, dtype):
             powers = np.rint(0.25 * np.log2(np.maximum(level, 1e-12))).astype(np.int64)
             different = set(powers.tolist())
             for power in different:
                 if (power, dtype) not in known:
-                    head, coupling, complement = self._head(power)
-                    own = np.empty_like(complement)  # rows in the sorted order, columns in the given one
-                    own[:, order] = inverse_factor(complement[np.ix_(order, order)])
-                    known[power, dtype] = [matrix.astype(dtype) for matrix in (head, coupling, own)]
-                head, coupling, own = known[power, dtype]
+                    known[power, dtype] = self._inverse(power, order).astype(dtype)
+                inverse = known[power, dtype]
                 rows = slice(None) if len(different) == 1 else np.flatnonzero(powers == power)
-                part, has = direction[rows].astype(dtype, copy=False), allowed[problem[rows]]
-                of_shared = part[:, :n_shared] @ head.T
-                of_parents = (part[:, n_shared:] - of_shared @ coupling.T) * has
-                of_parents = (of_parents @ own.T) * has[:, order]
-                of_parents = (of_parents @ own) * has
-                direction[rows, n_shared:] = of_parents
-                direction[rows, :n_shared] = (of_shared - of_parents @ coupling) @ head
+                has = allowed[problem[rows]]
+                half = direction[rows].astype(dtype, copy=False) @ inverse.T
+                half[:, n_shared:] *= has[:, order]
+                half = half @ inverse
+                half[:, n_shared:] *= has
+                direction[rows] = half
 
         return precondition
 
