@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from montechain import metrics
 from montechain._compat import check_sample_weight
 from montechain._frames import is_frame
+from montechain._lazy import block_by_block
 from montechain._messages import check_positive_argument
 from montechain._rows import map_chunks
 from montechain._savable import require
@@ -76,6 +77,10 @@ class MultiTargetClassifier(ClassifierMixin, BaseEstimator):
     def _decode(self, codes: np.ndarray, X: Any) -> Any:
         """Return codes in the user's classes and container, with the index of X."""
         return self.codec_.decode(codes, index=X.index if hasattr(X, "iloc") else None)
+
+    def _check_fitted(self) -> None:
+        if "classes_" not in vars(self):  # faster than scikit-learn's check, which then says what to do
+            check_is_fitted(self)
 
     @abstractmethod
     def predict(self, X: Any, *, given: Any = None) -> Any:
@@ -158,12 +163,14 @@ class JointClassifier(MultiTargetClassifier):
             self._learn(X, codes, seed, self._fit_options(X, sample_weight, fit_params))
         return self
 
+    @block_by_block
     def predict(self, X: Any, *, given: Any = None) -> Any:
         """Return the label vectors of least expected loss.
 
         Parameters
         ----------
         X : array, sparse container or data frame of shape (n, n_features)
+            For a Dask array or data frame, the answer is lazy as well.
         given : array or data frame of shape (n, L), optional
             Labels known beforehand, NaN or None elsewhere: the best completion is returned. A data frame may hold some
             of the targets only.
@@ -174,6 +181,7 @@ class JointClassifier(MultiTargetClassifier):
         """
         return self._decide(X, given).labels
 
+    @block_by_block
     def decide(self, X: Any, *, given: Any = None) -> Decision:
         """Return the predictions with what is proven about them; `X` and `given` are those of `predict`.
 
@@ -182,6 +190,7 @@ class JointClassifier(MultiTargetClassifier):
         """
         return self._decide(X, given, conditional=True)
 
+    @block_by_block
     def predict_proba(self, X: Any, *, given: Any = None) -> Any:
         """Return the marginal probabilities p(label | x, given) of each label; `X` and `given` are those of `predict`.
 
@@ -203,10 +212,11 @@ class JointClassifier(MultiTargetClassifier):
                 f"out of nodes. Their error is proven to be at most {worst:.2g}; `predict_marginals` returns the bound "
                 "of each row. For smaller errors, raise `max_nodes`, e.g. inference=BranchAndBound(max_nodes=200_000).",
                 EstimateWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return found.proba[0] if self.codec_.is_1d else found.proba
 
+    @block_by_block
     def predict_marginals(self, X: Any, *, given: Any = None) -> Marginals:
         """Return the marginal probabilities with what is proven about them; `X` and `given` are those of `predict`.
 
@@ -228,6 +238,7 @@ class JointClassifier(MultiTargetClassifier):
         top = self._ask(lambda model, rows, known, rng: model.top_k(rows, k, given=known), X, given, width=k)
         return replace(top, labels=self.codec_.decode_array(top.labels))
 
+    @block_by_block
     def log_joint(self, X: Any, y: Any) -> np.ndarray:
         """Return log p(y | x) of one label vector per row; of the known labels only, where some are unknown in y.
 
@@ -354,10 +365,6 @@ class JointClassifier(MultiTargetClassifier):
             # scikit-learn's own advice on NaN is long, and does not know TableClassifier.
             found = str(error).split("\n")[0] if "contains NaN" in str(error) else str(error)
             raise ValueError(f"{found}{advice(found)}") from error
-
-    def _check_fitted(self) -> None:
-        if "classes_" not in vars(self):  # faster than scikit-learn's check, which then says what to do
-            check_is_fitted(self)
 
     def _is_plain(self, X: Any) -> bool:
         """Return whether X is a matrix of as many floats as in training.

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from montechain import metrics
 from montechain._frames import as_pandas, column_names, import_library, is_frame
+from montechain._lazy import block_by_block
 from montechain._messages import nearest
 from montechain._tags import expand_tags, join_tags
 from montechain.estimators.auto import AutoChainClassifier
@@ -150,6 +151,7 @@ class TableClassifier(MultiTargetClassifier):
             self.classifier_ = classifier.fit(_acceptable(encoded, classifier), targets, **options)
         return self
 
+    @block_by_block
     def predict(self, X: Any, *, given: Any = None) -> Any:
         """Return a label vector for each row, as the classifier does. See `ChainClassifier.predict`."""
         return self._presented(self._ask("predict", X, given=given), X)
@@ -164,12 +166,14 @@ class TableClassifier(MultiTargetClassifier):
         return metrics.exact_match(*tables, sample_weight=sample_weight)
 
     @available_if(_classifier_has("decide"))
+    @block_by_block
     def decide(self, X: Any, *, given: Any = None) -> Decision:
         """Return the predictions with what is proven about them. See `ChainClassifier.decide`."""
         decision = self._ask("decide", X, given=given)
         return replace(decision, labels=self._presented(decision.labels, X))
 
     @available_if(_classifier_has("predict_proba"))
+    @block_by_block
     def predict_proba(self, X: Any, *, given: Any = None) -> Any:
         """Return the marginal probabilities of each label. See `ChainClassifier.predict_proba`."""
         marginals = self._ask("predict_proba", X, given=given)
@@ -181,6 +185,7 @@ class TableClassifier(MultiTargetClassifier):
         return [np.column_stack([1.0 - positive, positive]) for positive in marginals.T]
 
     @available_if(_classifier_has("log_joint"))
+    @block_by_block
     def log_joint(self, X: Any, y: Any) -> np.ndarray:
         """Return log p(y | x) of one label vector per row. See `ChainClassifier.log_joint`."""
         return self._ask("log_joint", X, self._expanded(y))
