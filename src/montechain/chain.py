@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from montechain._rows import take_rows
 from montechain._savable import savable
 from montechain.errors import NonFiniteError
 from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem, check_links
+from montechain.links.blocks import RowBlocks, Rows
 from montechain.links.design import as_matrix
 from montechain.links.linear import FittedLinearLink, LinearScorer, LinearScores
 from montechain.prefix_tree import ChainBase, PrefixTree, distinct, draw_classes, no_knowledge
@@ -68,9 +70,9 @@ class Chain(ChainBase):
         Parameters
         ----------
         learner : LinkLearner
-        X : array, CSR matrix or data frame of n rows
+        X : array, CSR matrix or data frame of n rows, or RowBlocks
         codes : int32 ndarray of shape (n, L)
-            One column per *label*, `UNKNOWN` where a label is not known.
+            One column per *label*, `UNKNOWN` where a label is not known. Blocks have their own.
         n_classes : sequence of int
             Number of classes of each label.
         order : sequence of int
@@ -82,8 +84,10 @@ class Chain(ChainBase):
         **options
             Passed on to `LinkLearner.fit_links`.
         """
-        filled = codes.copy()
-        incomplete = {label for label in set().union(*parents) if (codes[:, label] == UNKNOWN).any()}
+        in_blocks = isinstance(X, RowBlocks)
+        filled = None if in_blocks else codes.copy()
+        n_unknown = X.n_unknown if in_blocks else (codes == UNKNOWN).sum(axis=0)
+        incomplete = {label for label in set().union(*parents) if n_unknown[label]}
         links: list[FittedLink] = []
         waiting: list[LinkProblem] = []
         for label in order:
@@ -92,7 +96,9 @@ class Chain(ChainBase):
                 # All links up to here have complete parents and are learned together.
                 links += learner.fit_links(X, codes, filled, n_classes, waiting, **options)
                 waiting = []
-            if label in incomplete:
+            if label in incomplete and in_blocks:
+                X = _with_drawn(X, label, list(parents[label]), links[-1], seed)
+            elif label in incomplete:
                 rows = np.flatnonzero(codes[:, label] == UNKNOWN)
                 log_proba = links[-1].log_proba(take_rows(X, rows), filled[rows][:, list(parents[label])])
                 filled[rows, label] = draw_classes(log_proba, np.random.default_rng([seed, label]).random(len(rows)))
@@ -165,6 +171,27 @@ class Chain(ChainBase):
         with np.errstate(over="ignore", invalid="ignore"):
             column = int(np.argmax(np.abs(x * self.scorer.coef[:, columns[0]])))
         raise NonFiniteError(self.order[position], column, x[column])
+
+
+def _with_drawn(blocks: RowBlocks, label: int, parents: list[int], link: FittedLink, seed: int) -> RowBlocks:
+    """Return the rows with the unknown classes of a label drawn: the same ones as if they were in memory."""
+    n_each = [int(n) for n in blocks.map(_n_unknown, label)]
+    before = np.cumsum([0, *n_each])[:-1].tolist()
+    return blocks.replaced(_draw_unknown, [(label, parents, link, seed, n) for n in before])
+
+
+def _n_unknown(rows: Rows, label: int) -> int:
+    return int((rows.codes[:, label] == UNKNOWN).sum())
+
+
+def _draw_unknown(rows: Rows, label: int, parents: list[int], link: FittedLink, seed: int, n_before: int) -> Rows:
+    own, filled = np.flatnonzero(rows.codes[:, label] == UNKNOWN), rows.filled.copy()
+    if len(own):
+        log_proba = link.log_proba(take_rows(rows.X, own), filled[own][:, parents])
+        rng = np.random.default_rng([seed, label])
+        rng.bit_generator.advance(n_before)  # type: ignore[attr-defined]
+        filled[own, label] = draw_classes(log_proba, rng.random(len(own)))
+    return replace(rows, filled=filled)
 
 
 def example_tree() -> PrefixTree:

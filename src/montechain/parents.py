@@ -108,8 +108,12 @@ def mutual_information(
     array([[0.693, 0.693],
            [0.693, 0.693]])
     """
+    return information_of(pair_counts(codes, n_classes, sample_weight), n_classes)
+
+
+def pair_counts(codes: np.ndarray, n_classes: Sequence[int], sample_weight: np.ndarray | None = None) -> np.ndarray:
+    """Return the total weight of each pair of classes, a square matrix; the parameters are `mutual_information`'s."""
     n_rows, n_labels = codes.shape
-    label_of = np.repeat(np.arange(n_labels), n_classes)
     start = np.cumsum([0, *n_classes])
     first = start[:-1]
     weight = np.ones((n_rows, 1)) if sample_weight is None else np.asarray(sample_weight, np.float64)[:, None]
@@ -123,6 +127,13 @@ def mutual_information(
     of_known = of_known.T.copy()
     of_known[:, first] += known.T @ (weight * known) - np.add.reduceat(of_known, first, axis=1)
     counts[first] += of_known - np.add.reduceat(counts, first, axis=0)
+    return counts
+
+
+def information_of(counts: np.ndarray, n_classes: Sequence[int]) -> np.ndarray:
+    """Return the mutual information of each pair of labels, from the result of `pair_counts`."""
+    first = np.cumsum([0, *n_classes])[:-1]
+    label_of = np.repeat(np.arange(len(first)), n_classes)
     total = np.add.reduceat(np.add.reduceat(counts, first, axis=0), first, axis=1)[label_of][:, label_of]
     row_margin = np.add.reduceat(counts, first, axis=1)[:, label_of]
     column_margin = np.add.reduceat(counts, first, axis=0)[label_of]

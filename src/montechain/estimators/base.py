@@ -17,12 +17,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from montechain import metrics
 from montechain._compat import check_sample_weight
 from montechain._frames import is_frame
-from montechain._lazy import block_by_block
+from montechain._lazy import block_by_block, is_lazy
 from montechain._messages import check_positive_argument
 from montechain._rows import map_chunks
 from montechain._savable import require
 from montechain.distributions import Marginals
 from montechain.errors import EstimateWarning, NonFiniteError
+from montechain.estimators.blocks import read_blocks
 from montechain.estimators.checks import advice, is_finite, remembered, unchanged_on_failure
 from montechain.inference import Decision, TopK
 from montechain.joint import JointModel
@@ -66,13 +67,17 @@ class MultiTargetClassifier(ClassifierMixin, BaseEstimator):
 
     def _learn_classes(self, y: Any, n_rows: int) -> np.ndarray:
         """Learn the classes of the targets, and return the codes of y."""
-        self.codec_, codes = TargetCodec.fit_encode(y, n_rows=n_rows)
+        codec, codes = TargetCodec.fit_encode(y, n_rows=n_rows)
+        self._set_codec(codec)
+        return codes
+
+    def _set_codec(self, codec: TargetCodec) -> None:
+        self.codec_ = codec
         self.classes_ = self.codec_.classes[0] if self.codec_.is_1d else self.codec_.classes
         if self.codec_.names is None:
             self.__dict__.pop("target_names_", None)
         else:
             self.target_names_ = list(self.codec_.names)
-        return codes
 
     def _decode(self, codes: np.ndarray, X: Any) -> Any:
         """Return codes in the user's classes and container, with the index of X."""
@@ -147,6 +152,8 @@ class JointClassifier(MultiTargetClassifier):
         Parameters
         ----------
         X : array, sparse container or data frame of shape (n, n_features)
+            Chains of logistic links also learn from Dask arrays and data frames, by passes over their blocks. Then
+            `y`, and the weights if any, should be Dask collections with the same blocks.
         y : array, sparse container or data frame of shape (n, L), or array of shape (n,)
             Classes of any kind, column by column; NaN and None where a label is not known.
         sample_weight : array of shape (n,), optional
@@ -156,11 +163,19 @@ class JointClassifier(MultiTargetClassifier):
         with unchanged_on_failure(self):
             seed = self._seed()
             self._check_choices()
-            X = self._check_X(X, reset=True)
+            codes: Any
+            options: dict[str, Any]
+            if is_lazy(X):
+                refuse_fit_params(self, fit_params)
+                codes, options = read_blocks(self, X, y, sample_weight), {}
+                X = codes
+            else:
+                X = self._check_X(X, reset=True)
+                codes = self._learn_classes(y, X.shape[0])
+                options = self._fit_options(X, sample_weight, fit_params)
             self.n_samples_seen_ = X.shape[0]
-            codes = self._learn_classes(y, X.shape[0])
             self._bound_loss()
-            self._learn(X, codes, seed, self._fit_options(X, sample_weight, fit_params))
+            self._learn(X, codes, seed, options)
         return self
 
     @block_by_block

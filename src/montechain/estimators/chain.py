@@ -20,8 +20,9 @@ from montechain.estimators.checks import remembered
 from montechain.estimators.linked import LinkedClassifier
 from montechain.inference import check_inference
 from montechain.joint import ChainModel, JointModel
-from montechain.links import LinkLearner, LinkProblem
+from montechain.links import LinkLearner, LinkProblem, LogisticLink, check_estimator
 from montechain.links.base import UNKNOWN
+from montechain.links.blocks import RowBlocks
 from montechain.ordering import OrderFinder, SearchResult, check_order
 from montechain.parents import arrange
 from montechain.population import Population, check_combine
@@ -41,6 +42,19 @@ class ChainsClassifier(LinkedClassifier):
     def _check_choices(self) -> None:
         super()._check_choices()
         check_inference(self.inference)
+
+    def _check_blocks(self) -> None:
+        """Raise an error that says what to do unless this can learn from the blocks of a Dask collection."""
+        if not isinstance(check_estimator(self.estimator), LogisticLink):
+            raise TypeError(
+                f"`estimator={self.estimator!r}` learns from rows in memory. For Dask collections leave it out, or use "
+                "LogisticLink()."
+            )
+        if isinstance(self.order, OrderFinder) or getattr(self, "bootstrap", False):
+            raise TypeError(
+                "Searching for an order and bootstrapping take rows in memory. Fit to a sample first, and give the "
+                "order that it found: order=model.order_.tolist()."
+            )
 
     def _search_orders(
         self, learner: LinkLearner, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]
@@ -134,7 +148,13 @@ class ChainClassifier(ChainsClassifier):
             rng = np.random.default_rng(seed)
             order, fixed = check_order(self.order, len(n_classes), names=names, rng=rng)
         weight = options.get("sample_weight")
-        chosen, parents = arrange(self.parents, order, codes, n_classes, fixed=fixed, names=names, sample_weight=weight)
+        given: dict[str, Any] = {
+            "fixed": fixed,
+            "names": names,
+            "sample_weight": weight,
+            "information": _information(codes),
+        }
+        chosen, parents = arrange(self.parents, order, codes, n_classes, **given)
         with self._reported(f"learned {len(chosen)} links"):
             self.chain_ = Chain.learn(
                 learner, X, codes, n_classes, chosen, parents, seed=seed, names=names, n_jobs=self.n_jobs, **options
@@ -218,10 +238,12 @@ class ChainPopulationClassifier(ChainsClassifier):
         weights = checked_weights(payoffs if self.weights is None else self.weights, len(orders))
         kept = np.flatnonzero(weights).tolist()
         given: dict[str, Any] = {"fixed": fixed, "names": names, "sample_weight": options.get("sample_weight")}
+        given["information"] = _information(codes)
         arranged = [arrange(self.parents, orders[j], codes, n_classes, **given) for j in kept]
         problems = [[LinkProblem(label, parents[label]) for label in order] for order, parents in arranged]
         distinct = list(dict.fromkeys(itertools.chain(*problems)))
-        together = not self.bootstrap and bool((codes != UNKNOWN).all())
+        is_complete = not codes.n_unknown.any() if isinstance(codes, RowBlocks) else bool((codes != UNKNOWN).all())
+        together = not self.bootstrap and is_complete
         with self._reported(f"learned {len(problems)} chains"):
             shared: dict[str, Any] = {"names": names, "n_jobs": self.n_jobs}
             if together:  # links shared by several chains are learned once
@@ -262,7 +284,7 @@ class ChainPopulationClassifier(ChainsClassifier):
         self, learner: LinkLearner, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]
     ) -> tuple[Sequence[Sequence[int]], bool, np.ndarray | None]:
         """Return the orders, whether the user chose them, and their weights, if any."""
-        n_labels, names, rng = codes.shape[1], self.codec_.names, np.random.default_rng(seed)
+        n_labels, names, rng = len(self.codec_.classes), self.codec_.names, np.random.default_rng(seed)
         if isinstance(self.order, OrderFinder):
             result = self._search_orders(learner, X, codes, seed, options)
             return result.orders, False, weights_of(result)
@@ -281,6 +303,11 @@ class ChainPopulationClassifier(ChainsClassifier):
                 "[[0, 1, 2], [2, 0, 1]], or a search such as OrderSearch(keep=10)."
             )
         return [check_order(order, n_labels, names=names, rng=rng)[0] for order in self.order], True, None
+
+
+def _information(codes: Any) -> np.ndarray | None:
+    """Return the mutual information of labels in blocks; `arrange` computes that of others if it is needed."""
+    return codes.information if isinstance(codes, RowBlocks) else None
 
 
 def weights_of(result: SearchResult) -> np.ndarray:

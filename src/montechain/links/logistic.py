@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from montechain.links._solver import LogisticProblems, Solution
+from montechain.links._solver.blocks import BlockProblems
 from montechain.links.base import (
     FittedLink,
     LinkLearner,
@@ -22,6 +23,7 @@ from montechain.links.base import (
     class_weights,
     refuse_fit_params,
 )
+from montechain.links.blocks import RowBlocks
 from montechain.links.design import columns_of, effect_rows, parent_columns, ranges, split_effects
 from montechain.links.linear import FittedLinearLink, n_scores, smoothed_log_proba
 from montechain.targets import named_labels
@@ -148,14 +150,19 @@ class _Prepared:
         check_positive(learner, C=numbers.Real, tol=numbers.Real, max_iter=numbers.Integral)
         if learner.parent_C is not None:
             check_positive(learner, parent_C=numbers.Real)
-        X, n_labels, given = check_inputs(X), codes.shape[1], learner.class_weight
-        weight = check_weights(sample_weight, X)
+        n_labels, given = len(n_classes), learner.class_weight
+        if not isinstance(X, RowBlocks):
+            X = check_inputs(X)
+            weight = check_weights(sample_weight, X)
         self.learner, self.n_jobs, self.names = learner, n_jobs, named_labels(names, n_labels)
         self.n_features, self.n_classes = X.shape[1], np.array(n_classes, dtype=np.int64)
         self.tol = float(learner.tol) if X.shape[0] * X.shape[1] > SMALL else min(float(learner.tol), TIGHT)
 
-        codes = codes.T.copy()
-        self.counts = [class_counts(own, weight, k) for own, k in zip(codes, self.n_classes, strict=True)]
+        if isinstance(X, RowBlocks):
+            self.counts = X.counts
+        else:
+            codes = codes.T.copy()
+            self.counts = [class_counts(own, weight, k) for own, k in zip(codes, self.n_classes, strict=True)]
         self.occurring = [np.flatnonzero(counts > 0.0) for counts in self.counts]
         given = given if isinstance(given, list | tuple) else [given] * n_labels
         if len(given) != n_labels:
@@ -164,13 +171,16 @@ class _Prepared:
                 'single None, "balanced" or dict for all of them.'
             )
         self.class_weights = [class_weights(*own) for own in zip(given, self.counts, self.occurring, strict=True)]
-        for own, occurring in zip(codes, self.occurring, strict=True):
-            own[:] = _renumbered(own, occurring)
         # One block of columns for each label that may be a parent; each problem is allowed its own parents'.
         parents = np.array(parents, dtype=np.int64)
-        columns = parent_columns(filled[:, parents], self.n_classes[parents], dtype=bool)
         self.n_columns = np.bincount(parents[columns_of(self.n_classes[parents])[0]], minlength=n_labels)
         self.first_column = np.cumsum(self.n_columns) - self.n_columns
+        if isinstance(X, RowBlocks):
+            self.solver: Any = BlockProblems(X, parents, self.occurring, float(learner.C), learner.parent_C)
+            return
+        for own, occurring in zip(codes, self.occurring, strict=True):
+            own[:] = _renumbered(own, occurring)
+        columns = parent_columns(filled[:, parents], self.n_classes[parents], dtype=bool)
         self.solver = LogisticProblems(X, columns, codes, weight, float(learner.C), learner.parent_C)
 
     def fit_links(self, problems, *, initial=None) -> list[FittedLink]:

@@ -117,10 +117,7 @@ class Descent:
         self._keep(np.arange(start, self.n_entered))
         rows, problems = slice(self._rows[0], self._rows[-1] + 1), self.problems
         offset = problems.offset[ranges(problems.score_start[self.chosen[self._left]], self._widths)]
-        self.inputs.product((self.coefficients[rows] + offset).astype(self.dtype), self.margin[rows])
-        change = self.change[: len(offset)]
-        change[:] = 0.0  # the slopes are zero too: nothing moves, but the residuals are computed
-        gradient = self._gradient_along(change).astype(np.float64)
+        gradient = self._gradient_here(rows, offset).astype(np.float64)
         gradient[:, gradient.shape[1] - self.allowed.shape[1] :] *= self.allowed[rows]
         self.gradient[rows] = gradient + problems.penalty * self.coefficients[rows]
         self.stuck[self._left] = False
@@ -186,8 +183,7 @@ class Descent:
 
     def _advance(self, direction):
         """Move each problem along its direction, and remember the step."""
-        change = self.inputs.product(direction.astype(self.dtype, copy=False), self.change[: len(direction)])
-        gradient = self._gradient_along(change)
+        gradient = self._search(direction)
         # A problem that finds no way down tries once more with an empty memory, then it stops.
         failed = np.flatnonzero(self._step == 0.0)
         if len(failed):
@@ -203,6 +199,18 @@ class Descent:
         if len(self._wide):  # directions in single precision sum to zero only roughly
             for values in (self.coefficients, self.gradient):
                 centre(self.score_start, self._left[self._wide], values)
+
+    def _gradient_here(self, rows, offset):
+        """Return the gradient of the loss of problems that have just entered, without moving them."""
+        self.inputs.product((self.coefficients[rows] + offset).astype(self.dtype), self.margin[rows])
+        change = self.change[: len(offset)]
+        change[:] = 0.0  # the slopes are zero too: nothing moves, but the residuals are computed
+        return self._gradient_along(change)
+
+    def _search(self, direction):
+        """Set the step along the direction for each problem, and return the gradient of the loss there."""
+        change = self.inputs.product(direction.astype(self.dtype, copy=False), self.change[: len(direction)])
+        return self._gradient_along(change)
 
     def _gradient_along(self, change):
         """Search along the direction that changes the margins like this, and return the gradient of the loss."""

@@ -75,6 +75,8 @@ class LogisticProblems:
         Inverse strength of the penalty, and that for the coefficients of the parents; `C` by default.
     """
 
+    descent: type[Descent] = Descent
+
     def __init__(
         self,
         X: Any,
@@ -89,8 +91,12 @@ class LogisticProblems:
         self.counts = [class_counts(own, sample_weight, 2) for own in self.codes]
         X, self.shift, self.scale = _rescaled(X)
         self.inputs = Inputs.of(X, parent_columns)
-        of_parents = np.full(parent_columns.shape[1], 1.0 / (C if parent_C is None else parent_C))
-        self.penalty = np.concatenate([[0.0], 1.0 / C / self.scale / self.scale, of_parents])
+        self.penalty = self._penalty(C, parent_C, parent_columns.shape[1])
+
+    def _penalty(self, C: float, parent_C: float | None, n_parent_columns: int) -> np.ndarray:
+        """Return the penalty of each coefficient, for the inputs as they are stored."""
+        of_parents = np.full(n_parent_columns, 1.0 / (C if parent_C is None else parent_C))
+        return np.concatenate([[0.0], 1.0 / C / self.scale / self.scale, of_parents])
 
     @cached_property
     def factors(self) -> Factors | None:
@@ -161,9 +167,9 @@ class LogisticProblems:
             scores = ranges(problems.score_start[chosen], widths[chosen])
             single_first = tol >= SINGLE_TOL and not self.inputs.is_small and (widths[chosen] == 1).all()
             options = self.inputs, precondition, problems, chosen
-            found = Descent(*options, coefficients[scores], tol, max_iter)
+            found = self.descent(*options, coefficients[scores], tol, max_iter)
             if single_first and not np.isfinite(found.run(np.float32).coefficients).all():
-                found = Descent(*options, coefficients[scores], tol, max_iter)
+                found = self.descent(*options, coefficients[scores], tol, max_iter)
             found.run(np.float64)
             coefficients[scores], n_iter[chosen] = found.coefficients, found.n_iter
             gradient[chosen], converged[chosen] = found.norm, found.converged
@@ -216,20 +222,27 @@ class LogisticProblems:
 
 
 def _rescaled(X):
-    """Return X with columns shifted that lie far from zero, such as years, and large ones divided by powers of two.
-
-    A shift changes only the intercept, which is not penalised, but the way to the solution is shorter. Division by a
-    power of two is exact. Also return the shift and the divisor of each column.
-    """
+    """Return X with columns shifted and divided as `rescaling` has it; also the shift and the divisor of each."""
     shift, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
     if not X.shape[0] or (sp.issparse(X) and np.abs(X.data).max(initial=0.0) <= LARGE):
         return X, shift, scale
-    low, high = 0.5 * column_extremes(X)
-    if not sp.issparse(X):
-        shift = np.where(np.abs(low + high) / FAR > high - low, low + high, 0.0)
-        X = X - shift if shift.any() else X
-    largest = np.maximum(high - 0.5 * shift, 0.5 * shift - low)
-    if (largest > 0.5 * LARGE).any():
-        scale = np.where(largest > 0.5 * LARGE, np.ldexp(1.0, np.frexp(largest)[1]), 1.0)
+    shift, scale = rescaling(*column_extremes(X), sp.issparse(X))
+    X = X - shift if shift.any() else X
+    if (scale != 1.0).any():
         X = X.multiply(1.0 / scale).tocsr() if sp.issparse(X) else X / scale
     return X, shift, scale
+
+
+def rescaling(low: np.ndarray, high: np.ndarray, is_sparse: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the shift and the divisor of each column, from its smallest and its largest entry.
+
+    Columns that lie far from zero, such as years, are shifted unless they are sparse: that changes only the intercept,
+    which is not penalised, but the way to the solution is shorter. Large ones are divided by powers of two, which is
+    exact.
+    """
+    low, high, shift = 0.5 * low, 0.5 * high, np.zeros(len(low))
+    if not is_sparse:
+        shift = np.where(np.abs(low + high) / FAR > high - low, low + high, 0.0)
+    largest = np.maximum(high - 0.5 * shift, 0.5 * shift - low)
+    scale = np.where(largest > 0.5 * LARGE, np.ldexp(1.0, np.frexp(largest)[1]), 1.0)
+    return shift, scale

@@ -1,0 +1,229 @@
+"""The solver on rows that lie in blocks: an iteration takes one pass, in which every block returns its gradient.
+
+Directions, preconditioner and stopping rule are those of `Descent`. A pass costs as much as an iteration, so that the
+search along the direction accepts the first step that lowers the slope enough, as a rule the full one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from montechain._kernels.margins import ACCURACY, search_binary, search_softmax
+from montechain._threads import one_blas_thread
+from montechain.links._solver.descent import Descent
+from montechain.links._solver.inputs import SMALL_DENSE, Inputs
+from montechain.links._solver.problems import LogisticProblems, rescaling
+from montechain.links.blocks import RowBlocks, Rows
+from montechain.links.design import columns_of, parent_columns, ranges
+
+CURVATURE = 0.5
+"""Slope at which the search along a direction may stop, as a share of the initial slope."""
+MOST_TRIALS = 12
+"""Number of steps tried along a direction before it is given up."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """How a block turns into inputs [1, X, parents] and targets."""
+
+    parents: np.ndarray
+    parents_n_classes: np.ndarray
+    numbers: list[np.ndarray | None]  # for each label whose classes do not all occur, what its codes become
+    shift: np.ndarray
+    scale: np.ndarray
+
+    def columns(self, rows: Rows, dtype: Any) -> np.ndarray:
+        """Return the columns of the parents."""
+        return parent_columns(rows.filled[:, self.parents], self.parents_n_classes, dtype=dtype)
+
+    def matrix(self, X: Any) -> Any:
+        """Return the columns of X, those shifted and divided that have to be."""
+        X = X - self.shift if self.shift.any() else X
+        if (self.scale == 1.0).all():
+            return X
+        return X.multiply(1.0 / self.scale).tocsr() if sp.issparse(X) else X / self.scale
+
+    def targets(self, rows: Rows) -> np.ndarray:
+        """Return the codes, one row for each label, of the classes that occur."""
+        codes = np.ascontiguousarray(rows.codes.T)
+        for own, numbers in zip(codes, self.numbers, strict=True):
+            if numbers is not None:
+                own[:] = numbers[own]
+        return codes
+
+
+@dataclass(frozen=True)
+class Point:
+    """Problems, and the coefficients (W, F) at which their gradients are wanted, in the precision of the pass."""
+
+    coefficients: np.ndarray
+    score_start: np.ndarray
+    target_row: np.ndarray
+    class_weight: np.ndarray
+
+
+def gradient_of(rows: Rows, design: Design, point: Point) -> tuple[np.ndarray, np.ndarray]:
+    """Return the gradient (W, F) of the loss of some rows, and the total weight of p (1 - p) for each score."""
+    coefficients, n_scores = point.coefficients, len(point.coefficients)
+    widths, dtype = np.diff(point.score_start), point.coefficients.dtype
+    kinds = (search_binary, np.flatnonzero(widths == 1)), (search_softmax, np.flatnonzero(widths > 1))
+    total, information, own_information = np.zeros(coefficients.shape), np.zeros(n_scores), np.zeros(n_scores)
+    still, step = np.zeros((5, len(widths))), np.zeros(len(widths))
+    with one_blas_thread():
+        for piece in rows.pieces(n_scores):
+            X, parents, n_rows = design.matrix(piece.X), design.columns(piece, dtype), len(piece.codes)
+            if sp.issparse(X):
+                inputs = Inputs.of(X, parents)
+                margin = inputs.product(coefficients, np.empty((n_scores, n_rows), dtype=dtype))
+            else:
+                dense = np.hstack([X, parents], dtype=dtype, casting="same_kind")
+                margin = coefficients[:, 1:] @ dense.T
+                margin += coefficients[:, :1]
+            residual = np.zeros_like(margin)  # also what a step adds to the margins: nothing
+            scratch = np.empty((widths.max(), n_rows), dtype=dtype)
+            targets, weight = design.targets(piece), piece.weight.astype(dtype)
+            for search, problems in kinds:
+                if len(problems):
+                    search(
+                        problems, point.score_start, np.arange(n_scores), targets, point.target_row, weight,
+                        point.class_weight, still, ACCURACY, scratch, margin, residual, own_information, step,
+                    )  # fmt: skip
+            information += own_information
+            if sp.issparse(X):
+                total += inputs.transposed_product(residual)
+            else:
+                total[:, 0] += residual.sum(axis=1)
+                total[:, 1:] += residual @ dense
+    return total, information
+
+
+def gram_of(rows: Rows, design: Design, wants_all: bool) -> np.ndarray:
+    """Return the weighted Gram matrix of the inputs of some rows, or its diagonal only."""
+    total: Any = 0.0
+    with one_blas_thread():
+        for piece in rows.pieces(len(design.parents)):
+            inputs = Inputs.of(design.matrix(piece.X), design.columns(piece, bool))
+            total += inputs.gram(piece.weight) if wants_all else inputs.squares(piece.weight)
+    return total
+
+
+class BlockInputs:
+    """The inputs of all blocks, as far as `LogisticProblems` and `Descent` see them."""
+
+    n_rows = n_bytes = 0
+
+    def __init__(self, rows: RowBlocks, design: Design):
+        self.rows, self.design = rows, design
+        self.n_columns = 1 + rows.shape[1] + len(columns_of(design.parents_n_classes)[0])
+        self.n_values = sum(own.n_values for own in rows.summaries)
+        self.is_small = self.n_values <= SMALL_DENSE
+
+    def scores_at_once(self, dtype: Any) -> int:
+        """Return the number of scores that a pass serves at the price of one: any number."""
+        return 2**31
+
+    def gram(self, sample_weight: Any) -> np.ndarray:
+        """Return the weighted Gram matrix."""
+        return sum(self.rows.map(gram_of, self.design, True))
+
+    def squares(self, sample_weight: Any) -> np.ndarray:
+        """Return its diagonal."""
+        return sum(self.rows.map(gram_of, self.design, False))
+
+
+class BlockDescent(Descent):
+    """`Descent` whose gradients are sums over blocks."""
+
+    inputs: Any
+
+    def _gradient_here(self, rows, offset):
+        everything = np.arange(len(self._left))
+        gradient, self.information[rows] = self._pass(everything, self.coefficients[rows] + offset)
+        return gradient
+
+    def _pass(self, problems, coefficients):
+        """Return the gradients of the loss and the information of some of the problems under way."""
+        widths = self._widths[problems]
+        point = Point(
+            coefficients.astype(self.dtype), np.cumsum([0, *widths]), self._target_row[problems],
+            self._class_weight[problems],
+        )  # fmt: skip
+        gradients, information = zip(*self.inputs.rows.map(gradient_of, self.inputs.design, point), strict=True)
+        return np.sum(gradients, axis=0), np.sum(information, axis=0)
+
+    def _search(self, direction):
+        direction = direction.astype(np.float64)
+        place, penalty = self.coefficients[self._rows], self.problems.penalty
+        allowed = self.allowed[self._rows]
+        offset = self.problems.offset[ranges(self.problems.score_start[self.chosen[self._left]], self._widths)]
+        gradient = self.gradient[self._rows] - penalty * place
+        first_slope = self._ahead[0]
+        pending, trial = np.flatnonzero(first_slope < 0.0), np.ones(len(first_slope))
+        low, high = np.zeros(len(trial)), np.full(len(trial), np.inf)
+        low_slope, high_slope = first_slope.copy(), np.full(len(trial), np.inf)
+        self._step[:] = 0.0
+        for _ in range(MOST_TRIALS):
+            if not len(pending):
+                break
+            scores = ranges(self._score_start[pending], self._widths[pending])
+            of_score = np.repeat(trial[pending], self._widths[pending])[:, None]
+            moved = place[scores] + of_score * direction[scores]
+            found, information = self._pass(pending, moved + offset[scores])
+            found[:, found.shape[1] - allowed.shape[1] :] *= allowed[scores]
+            starts = np.cumsum(self._widths[pending]) - self._widths[pending]
+            slope = np.add.reduceat(((found + penalty * moved) * direction[scores]).sum(axis=1), starts)
+            accepted = np.abs(slope) <= CURVATURE * np.abs(first_slope[pending])
+            kept = np.repeat(accepted, self._widths[pending])
+            gradient[scores[kept]], self.information[self._rows[scores[kept]]] = found[kept], information[kept]
+            self._step[pending[accepted]] = trial[pending[accepted]]
+            pending, slope = pending[~accepted], slope[~accepted]
+            for q, own in zip(pending, slope, strict=True):
+                # Where the straight line through two slopes is zero, well inside the bracket.
+                if not own > 0.0:
+                    ahead = own - low_slope[q]
+                    wanted = trial[q] - own * (trial[q] - low[q]) / ahead if ahead > 0.0 else np.inf
+                    low[q], low_slope[q] = trial[q], own
+                    if high[q] == np.inf:
+                        trial[q] = min(max(wanted, 2.0 * trial[q]), 10.0 * trial[q])
+                        continue
+                else:
+                    high[q], high_slope[q] = trial[q], own
+                share = low_slope[q] / (low_slope[q] - high_slope[q])
+                trial[q] = low[q] + (high[q] - low[q]) * min(max(share, 0.1), 0.9)
+        return gradient
+
+
+class BlockProblems(LogisticProblems):
+    """`LogisticProblems` on rows in blocks; `parents` are the labels that may be parents.
+
+    `occurring` holds, for each label, the classes that occur.
+    """
+
+    descent = BlockDescent
+
+    def __init__(self, rows: RowBlocks, parents: np.ndarray, occurring: list[np.ndarray], C: float, parent_C: Any):
+        extremes = np.array([own.extremes for own in rows.summaries])
+        n_classes = np.array(rows.n_classes)
+        numbers: list[np.ndarray | None] = [None] * len(occurring)
+        for label, own in enumerate(occurring):
+            if len(own) < n_classes[label]:
+                numbers[label] = of_codes = np.full(n_classes[label] + 1, -1, dtype=np.int32)  # the last is for -1
+                of_codes[own] = np.arange(len(own))
+        is_sparse = rows.summaries[0].is_sparse
+        rescaled = rescaling(extremes[:, 0].min(axis=0), extremes[:, 1].max(axis=0), is_sparse)
+        self.shift, self.scale = rescaled
+        self.inputs: Any = BlockInputs(rows, Design(parents, n_classes[parents], numbers, *rescaled))
+        self.n_shared = 1 + rows.shape[1]
+        # What belongs to rows stays in the blocks; only totals are needed here.
+        self.sample_weight = np.array([sum(own.weight for own in rows.summaries)])
+        self.codes = np.empty((len(occurring), 0), dtype=np.int32)
+        self.counts = [own[kept] for own, kept in zip(rows.counts, occurring, strict=True)]
+        self.penalty = self._penalty(C, parent_C, self.inputs.n_columns - self.n_shared)
+
+    def _blocks(self, counts, n_scores):
+        """Return all problems together: a pass serves all of them."""
+        return [np.argsort([-own.min() for own in counts], kind="stable")]
