@@ -1,4 +1,4 @@
-"""Our own threads: how many to use, and how to keep BLAS threads from competing with them."""
+"""Work in parallel: in our own threads, without BLAS threads that compete with them, or where joblib is told to."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ from contextvars import copy_context
 from numbers import Integral
 from threading import Lock, local
 from typing import Any, TypeVar
+from weakref import finalize
 
-from joblib import effective_n_jobs
+from joblib import Parallel, cpu_count, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+
+LARGE = 2**16
+"""Number of bytes from which inputs are sent to a cluster once, not with every task."""
 
 _here = local()
 
@@ -35,7 +40,16 @@ def count_threads(n_jobs: int | None) -> int:
             f"`n_jobs={n_jobs!r}` must be a whole number other than 0, or None: n_jobs=2 for two threads, n_jobs=-1 "
             "for as many as there are cores."
         )
-    return 1 if n_jobs == 1 or hasattr(_here, "works") else effective_n_jobs(n_jobs)
+    if n_jobs == 1 or hasattr(_here, "works"):
+        return 1
+    # The cores of a cluster are not those of this machine.
+    return min(effective_n_jobs(n_jobs), cpu_count()) if _works_elsewhere() else effective_n_jobs(n_jobs)
+
+
+def _works_elsewhere() -> bool:
+    """Return whether ``joblib.parallel_config`` has chosen a backend that works in other processes or machines."""
+    backend, _ = get_active_backend(prefer="threads")
+    return not getattr(backend, "uses_threads", False)
 
 
 def run_in_threads(function: Callable[[Task], Result], tasks: Iterable[Task], n_jobs: int | None) -> list[Result]:
@@ -62,6 +76,52 @@ def run_in_threads(function: Callable[[Task], Result], tasks: Iterable[Task], n_
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def run_tasks(
+    function: Callable[..., Result], tasks: Iterable[Any], n_jobs: int | None, *shared: Any, in_threads: bool = True
+) -> list[Result]:
+    """Return ``function(task, *shared)`` for all tasks, in their order: for tasks that are worth a journey.
+
+    They run in threads, or one after the other if they have threads of their own (`in_threads=False`). If
+    ``joblib.parallel_config`` has chosen a backend that works elsewhere, such as "dask", they go there, and `shared`
+    goes to each worker once, however many tasks and calls there are.
+
+    Examples
+    --------
+    >>> run_tasks(pow, [1, 2, 3], 2, 2)
+    [1, 4, 9]
+    """
+    waiting = list(tasks)
+    stays = len(waiting) < 2 or hasattr(_here, "works") or n_jobs == 1 or not _works_elsewhere()
+    if stays or effective_n_jobs(n_jobs) == 1:
+        if in_threads:
+            return run_in_threads(lambda task: function(task, *shared), waiting, n_jobs)
+        return [function(task, *shared) for task in waiting]
+    _scatter(get_active_backend()[0], shared)
+    return Parallel(n_jobs=n_jobs, batch_size=1)(delayed(_run_elsewhere)(function, task, *shared) for task in waiting)
+
+
+def _run_elsewhere(function: Callable[..., Result], *arguments: Any) -> Result:
+    """Run a task in a worker of joblib, without threads of its own."""
+    _here.works = True
+    try:
+        with one_blas_thread():
+            return function(*arguments)
+    finally:
+        del _here.works
+
+
+def _scatter(backend: Any, shared: Iterable[Any]) -> None:
+    """Send large inputs to a Dask cluster, unless they are there. joblib does so, too, but again in each call."""
+    known = getattr(backend, "data_futures", None)
+    if known is None:
+        return
+    for own in shared:
+        n_bytes = getattr(own, "nbytes", 0) or getattr(getattr(own, "data", None), "nbytes", 0)
+        if n_bytes > LARGE and id(own) not in known:
+            known[id(own)] = backend.client.scatter(own, hash=False)
+            finalize(own, known.pop, id(own), None)
 
 
 def _begin_thread() -> None:

@@ -85,7 +85,7 @@ class Chain(ChainBase):
             Passed on to `LinkLearner.fit_links`.
         """
         in_blocks = isinstance(X, RowBlocks)
-        filled = None if in_blocks else codes.copy()
+        filled = codes if in_blocks else codes.copy()
         n_unknown = X.n_unknown if in_blocks else (codes == UNKNOWN).sum(axis=0)
         incomplete = {label for label in set().union(*parents) if n_unknown[label]}
         links: list[FittedLink] = []

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from montechain._messages import check_choice, check_positive_integer
 from montechain._rows import take_rows
-from montechain._threads import one_blas_thread, run_in_threads
+from montechain._threads import one_blas_thread, run_tasks
 from montechain.label_forest import LabelForest, label_logits
 from montechain.seen_vectors import count_vectors
 from montechain.targets import UNKNOWN, TargetCodec
@@ -215,18 +215,10 @@ class CrossFittedFeatures(_LabelFeatures):
             list(KFold(min(self.cv, n_rows), shuffle=True, random_state=seed).split(codes)) if is_number else self.cv
         )
 
-        def fit_one(task: tuple[int, np.ndarray]) -> Any:
-            label, train = task
-            own = codes[train, label]
-            if (own == own[0]).all():
-                return int(own[0])
-            options = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
-            inputs = _acceptable(self._inputs(take_rows(X, train), label), models[label])
-            return clone(models[label]).fit(inputs, own, **options)
-
-        tasks = [(label, train) for label in range(n_labels) for train, _ in folds]
+        columns = [None] * n_labels if self.columns is None else self.columns
+        tasks = [(label, train, models[label], columns[label]) for label in range(n_labels) for train, _ in folds]
         with one_blas_thread():  # boosting runs many short loops, in which OpenMP threads would mostly wait
-            fitted = run_in_threads(fit_one, tasks, self.n_jobs)
+            fitted = run_tasks(_fit_part, tasks, self.n_jobs, X, codes, sample_weight)
         self.estimators_ = [fitted[j * len(folds) : (j + 1) * len(folds)] for j in range(n_labels)]
         proba = [np.zeros((n_rows, k)) for k in self.codec_.n_classes]
         for label, models in enumerate(self.estimators_):
@@ -257,6 +249,17 @@ class CrossFittedFeatures(_LabelFeatures):
         return X if self.columns is None else X[:, self.columns[label]]
 
 
+def _fit_part(task: tuple[Any, ...], X: Any, codes: np.ndarray, sample_weight: np.ndarray | None) -> Any:
+    """Return a classifier of one label, fitted to some rows and columns; the class if there is only one."""
+    label, train, model, columns = task
+    own = codes[train, label]
+    if (own == own[0]).all():
+        return int(own[0])
+    options = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
+    rows = take_rows(X, train)
+    return clone(model).fit(_acceptable(rows if columns is None else rows[:, columns], model), own, **options)
+
+
 def _acceptable(X: Any, model: Any) -> Any:
     """Return X, as an array if the classifier does not accept sparse containers."""
     return X.toarray() if sp.issparse(X) and not get_tags(model).input_tags.sparse else X
@@ -275,7 +278,7 @@ class BoostingRace:
         Of the label in the rows held out of the `fold`.
     """
 
-    def __init__(self, X, codes, fold, n_rounds, weight, seed):
+    def __init__(self, codes, X, fold, n_rounds, weight, seed):
         self.X, self.codes, self.n_rounds, self.seed = X, codes, n_rounds, seed
         self.train, self.rows = fold
         self.weight = None if weight is None else weight[self.train]
@@ -283,8 +286,13 @@ class BoostingRace:
         self.fitted, self.log_proba = None, np.full(len(self.rows), -np.inf)
         self._try(self.columns)
 
-    def refine(self) -> None:
-        """Try without the inputs that the held-out rows do not need, and with smaller leaves."""
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without X, which does not travel."""
+        return {**self.__dict__, "X": None}
+
+    def refine(self, X: np.ndarray) -> BoostingRace:
+        """Try without the inputs that the held-out rows do not need, and with smaller leaves; return itself."""
+        self.X = X
         n_columns = len(self.columns)
         if 1 < n_columns <= MOST_INPUTS and self.fitted is not None:
             plain = self._scored(self.fitted)
@@ -292,6 +300,7 @@ class BoostingRace:
             if any(is_needed) and not all(is_needed):
                 self._try(self.columns[is_needed])
         self._try(self.columns, min_samples_leaf=SMALL_LEAF)
+        return self
 
     def _booster(self, **options: Any) -> Any:
         # Without a penalty, boosting diverges on rare classes.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import scipy.sparse as sp
 from montechain._kernels.trees import find_leaves
 from montechain._rows import row_blocks, take_rows
 from montechain._savable import require, savable
-from montechain._threads import run_in_threads
+from montechain._threads import run_tasks
 
 FEW_TREES = 16
 """Minimum number of trees, whatever the time limit."""
@@ -86,40 +87,22 @@ class LabelForest:
         label vectors. After `time_limit` seconds no more trees are grown, once there are sixteen. Thresholds are chosen
         by each of the `splitters` in turn; other parameters are those of scikit-learn's `DecisionTreeClassifier`.
         """
-        # Imported here because it is slow to load, and most classifiers do without trees.
-        from sklearn.tree import DecisionTreeClassifier
-
         dense = _single(X)
-        n_rows, n_vectors = len(dense), int(numbers.max()) + 1
+        n_rows = len(dense)
         n_drawn = min(n_rows, max_rows or n_rows)
         targets = np.ascontiguousarray(targets, dtype=np.float64)
         share = None if weight is None else weight / weight.sum()
 
-        started = time.perf_counter()
-
-        def grow_one(t: int) -> tuple[Any, ...] | None:
-            if time_limit is not None and t >= FEW_TREES and time.perf_counter() > started + time_limit:
-                return None
-            rng = np.random.default_rng([seed, t])
-            counts = np.bincount(rng.choice(n_rows, n_drawn, p=share), minlength=n_rows).astype(np.float64)
-            grower = DecisionTreeClassifier(
-                splitter=splitters[t % len(splitters)],
-                max_features=max_features,
-                random_state=int(rng.integers(2**31)),
-                **parameters,
-            )
-            rows = np.flatnonzero(counts)
-            tree = grower.fit(dense[rows], targets[rows], sample_weight=counts[rows], check_input=False).tree_
-            leaves = tree.apply(dense)
-            shares = sp.csr_array((counts[rows], (leaves[rows], numbers[rows])), shape=(tree.node_count, n_vectors))
-            shares.data /= np.repeat(shares.sum(axis=1), np.diff(shares.indptr))
-            nodes = tree.feature, tree.threshold, tree.children_left, tree.children_right
-            return shares, leaves, counts == 0.0, [np.array(own) for own in nodes]
+        grow_one = partial(
+            _grow_tree, n_drawn=n_drawn, deadline=None if time_limit is None else time.time() + time_limit, seed=seed,
+            splitters=splitters, max_features=max_features, **parameters,
+        )  # fmt: skip
 
         with warnings.catch_warnings():
             # Nearly every row may have its own label vector.
             warnings.filterwarnings("ignore", "The number of unique classes")
-            grown = [tree for tree in run_in_threads(grow_one, range(n_trees), n_jobs) if tree is not None]
+            found = run_tasks(grow_one, range(n_trees), n_jobs, dense, targets, numbers, share)
+            grown = [tree for tree in found if tree is not None]
         shares, leaves, is_out, nodes = zip(*grown, strict=True)
         first_node = np.concatenate([[0], np.cumsum([part.shape[0] for part in shares])]).astype(np.int64)
         feature, threshold, left, right = (np.concatenate(parts) for parts in zip(*nodes, strict=True))
@@ -150,6 +133,33 @@ class LabelForest:
             shape = len(n_each), self.leaf_vectors.shape[0]
             parts.append(sp.csr_array((each, leaves[rows][counts[rows]], ends), shape=shape) @ self.leaf_vectors)
         return sp.csr_array(sp.vstack(parts))
+
+
+def _grow_tree(
+    t: int, dense: np.ndarray, targets: np.ndarray, numbers: np.ndarray, share: np.ndarray | None, *, n_drawn: int,
+    deadline: float | None, seed: int, splitters: Sequence[str], **parameters: Any,
+) -> tuple[Any, ...] | None:  # fmt: skip
+    """Grow the tree of this number; None if it is too late.
+
+    Return its leaves' shares of the label vectors, the leaf of each row, which rows it has not seen, and its nodes.
+    """
+    # Imported here because it is slow to load, and most classifiers do without trees.
+    from sklearn.tree import DecisionTreeClassifier
+
+    if deadline is not None and t >= FEW_TREES and time.time() > deadline:
+        return None
+    rng = np.random.default_rng([seed, t])
+    counts = np.bincount(rng.choice(len(dense), n_drawn, p=share), minlength=len(dense)).astype(np.float64)
+    splitter, own_seed = splitters[t % len(splitters)], int(rng.integers(2**31))
+    grower = DecisionTreeClassifier(splitter=splitter, random_state=own_seed, **parameters)
+    rows = np.flatnonzero(counts)
+    tree = grower.fit(dense[rows], targets[rows], sample_weight=counts[rows], check_input=False).tree_
+    leaves = tree.apply(dense)
+    shape = tree.node_count, int(numbers.max()) + 1
+    shares = sp.csr_array((counts[rows], (leaves[rows], numbers[rows])), shape=shape)
+    shares.data /= np.repeat(shares.sum(axis=1), np.diff(shares.indptr))
+    nodes = tree.feature, tree.threshold, tree.children_left, tree.children_right
+    return shares, leaves, counts == 0.0, [np.array(own) for own in nodes]
 
 
 def label_logits(proba: list[np.ndarray], n_counts: float) -> np.ndarray:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from montechain._rows import take_rows
-from montechain._threads import one_blas_thread, run_in_threads
+from montechain._threads import one_blas_thread, run_tasks
 from montechain.assembly import (
     Block,
     HeldOutRows,
@@ -177,11 +178,10 @@ class Recipe:
         linear, (train, rows) = [self.blocks["linear"]], self.folds[0]
         train, Z = train[:: -(-len(train) // MOST_ROWS["order"])], self._matrix(linear, rows)
 
-        def likelihood(order: list[int]) -> float:
-            chain = self._chain(linear, train, order, 4.0, 4.0, True)
-            return float(chain.log_joint(Z, np.ascontiguousarray(self.codes[rows][:, order])).mean())
-
-        self.orders.sort(key=likelihood, reverse=True)
+        chains = self._chains(linear, [(train, order, 4.0, 4.0, True, 1e-4) for order in self.orders])
+        logs = [chain.log_joint(Z, np.ascontiguousarray(self.codes[rows][:, chain.order])).mean() for chain in chains]
+        ranked = sorted(zip(logs, self.orders, strict=True), key=lambda pair: float(pair[0]), reverse=True)
+        self.orders = [order for _, order in ranked]
 
     def add_forests(self, deadline: float | None) -> None:
         """Grow forests, and add chains and independent links over their log-odds."""
@@ -240,14 +240,12 @@ class Recipe:
         X = self.X.toarray() if sp.issparse(self.X) else self.X
         started = time.perf_counter()
 
-        def race(codes: np.ndarray) -> BoostingRace:
-            return BoostingRace(X, codes, self.folds[0], n_rounds, self.weight, self.seed)
-
         with one_blas_thread():
-            races = run_in_threads(race, self.codes.T, self.n_jobs)
+            given = X, self.folds[0], n_rounds, self.weight, self.seed
+            races = run_tasks(BoostingRace, self.codes.T, self.n_jobs, *given)
             if self._lose_to_forests(races) or not is_time_for((time.perf_counter() - started) * (n_folds + 2)):
                 return
-            run_in_threads(BoostingRace.refine, races, self.n_jobs)
+            races = run_tasks(BoostingRace.refine, races, self.n_jobs, X)
         boosting = CrossFittedFeatures(
             [race.booster for race in races], columns=[race.columns for race in races], cv=n_folds, n_jobs=self.n_jobs,
             random_state=self.seed,
@@ -268,18 +266,19 @@ class Recipe:
         """Learn chains over some blocks: how strong the penalty should be, held-out predictions, the final chain."""
         started = time.perf_counter()
         blocks = [self.blocks[own] for own in names]
-        C, parent_C, chain = self._penalty(blocks, has_parents)
+        C, parent_C, first = self._penalty(blocks, has_parents)
         log_proba, tables = [], []
-        for f, (train, rows) in enumerate(self.folds):
-            if f > 0:
-                chain = self._chain(blocks, train, self.order, C, parent_C, has_parents)
+        wanted = [(train, self.order, C, parent_C, has_parents, 1e-4) for train, _ in self.folds[1:]]
+        wanted.append((self.all_rows, self.order, C, parent_C, has_parents, 1e-5))
+        *others, final = self._chains(blocks, wanted)
+        for f, ((_, rows), chain) in enumerate(zip(self.folds, [first, *others], strict=True)):
             Z = self._matrix(blocks, rows)
             log_proba.append(self._log_joint(chain, Z, rows))
             if len(self.candidates) <= f:  # chosen once, by the first chain
                 self.candidates.append(shortlist(chain, Z, self.vectors, np.log(self.counts)))
             tables.append(candidate_log_proba(chain, Z, self.vectors, self.candidates[f]))
         part = Part(name, blocks, C, parent_C, has_parents, np.concatenate(log_proba), np.concatenate(tables))
-        part.chains.append(self._chain(blocks, self.all_rows, self.order, C, parent_C, has_parents, tol=1e-5))
+        part.chains.append(final)
         part.seconds = time.perf_counter() - started
         self.parts.append(part)
 
@@ -289,9 +288,9 @@ class Recipe:
             return
         for part, weight in zip(self.parts, self._weigh()[0].of_parts, strict=True):
             if weight > MUCH and part.has_parents:
-                for order in self.orders[len(part.chains) : N_ORDERS]:
-                    chain = self._chain(part.blocks, self.all_rows, order, part.C, part.parent_C, True, tol=1e-5)
-                    part.chains.append(chain)
+                orders = self.orders[len(part.chains) : N_ORDERS]
+                wanted = [(self.all_rows, order, part.C, part.parent_C, True, 1e-5) for order in orders]
+                part.chains += self._chains(part.blocks, wanted)
 
     def _penalty(self, blocks: list[Block], has_parents: bool) -> tuple[float, float, Chain]:
         """Return the strengths of the penalties that are best for the first held-out rows, and the chain."""
@@ -312,18 +311,25 @@ class Recipe:
             best = max([best, *(tried(best[1], parent_C) for parent_C in PARENT_CS)], key=lambda own: own[0])
         return best[1:]
 
-    def _chain(self, blocks, rows, order, C, parent_C, has_parents, tol=1e-4) -> Chain:
-        parents = [tuple(order[: order.index(label)]) if has_parents else () for label in range(self.n_labels)]
-        learner = LogisticLink(C, tol=tol, max_iter=300, parent_C=parent_C, centre=self._centre(blocks))
-        rows = rows if len(rows) <= MOST_ROWS["chain"] else rows[:: -(-len(rows) // MOST_ROWS["chain"])]
-        options = {} if self.weight is None else {"sample_weight": self.weight[rows]}
-        with warnings.catch_warnings():
-            # The best penalty is searched for, so that a rough solution does no harm.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return Chain.learn(
-                learner, self._matrix(blocks, rows), self.codes[rows], self.n_classes, order, parents,
-                seed=self.seed, n_jobs=self.n_jobs, **options,
-            )  # fmt: skip
+    def _chain(self, blocks, rows, order, C, parent_C, has_parents) -> Chain:
+        return self._chains(blocks, [(rows, order, C, parent_C, has_parents, 1e-4)])[0]
+
+    def _chains(self, blocks: list[Block], wanted: list[tuple[Any, ...]]) -> list[Chain]:
+        """Return chains over some blocks; for each, its rows, order, penalties, whether it has parents, tolerance."""
+        centre, values, tasks = self._centre(blocks), [block.values for block in blocks], []
+        for rows, order, C, parent_C, has_parents, tol in wanted:
+            parents = [tuple(order[: order.index(label)]) if has_parents else () for label in range(self.n_labels)]
+            learner = LogisticLink(C, tol=tol, max_iter=300, parent_C=parent_C, centre=centre)
+            rows = rows if len(rows) <= MOST_ROWS["chain"] else rows[:: -(-len(rows) // MOST_ROWS["chain"])]
+            tasks.append((learner, rows, order, parents))
+        about = {
+            "n_classes": self.n_classes,
+            "seed": self.seed,
+            "n_jobs": self.n_jobs,
+            "dense": not sp.issparse(self.X),
+        }
+        learn = partial(_learn_chain, **about)
+        return run_tasks(learn, tasks, self.n_jobs, self.codes, self.weight, *values, in_threads=False)
 
     def _centre(self, blocks: list[Block]) -> list[np.ndarray] | None:
         """Return a coefficient of one for the label's own log-odds, shared by the classifiers that have some."""
@@ -361,6 +367,17 @@ class Recipe:
             rows = HeldOutRows(self.held_out, candidates, self.target, self.vectors, self.counts, self.kept, weight)
             self._weighed = weigh(self.parts, list(self.blocks.values()), rows, seed=self.seed), rows
         return self._weighed
+
+
+def _learn_chain(task, codes, weight, *values, n_classes, seed, n_jobs, dense) -> Chain:
+    """Return a chain over feature maps side by side."""
+    learner, rows, order, parents = task
+    Z = side_by_side([take_rows(own, rows) for own in values], dense=dense)
+    options = {} if weight is None else {"sample_weight": weight[rows]}
+    with warnings.catch_warnings():
+        # The best penalty is searched for, so that a rough solution does no harm.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return Chain.learn(learner, Z, codes[rows], n_classes, order, parents, seed=seed, n_jobs=n_jobs, **options)
 
 
 def _folds(numbers: np.ndarray, n_folds: int) -> list[tuple[np.ndarray, np.ndarray]]:

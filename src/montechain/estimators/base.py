@@ -164,11 +164,9 @@ class JointClassifier(MultiTargetClassifier):
             seed = self._seed()
             self._check_choices()
             codes: Any
-            options: dict[str, Any]
             if is_lazy(X):
                 refuse_fit_params(self, fit_params)
-                codes, options = read_blocks(self, X, y, sample_weight), {}
-                X = codes
+                X, codes, options = read_blocks(self, X, y, sample_weight)
             else:
                 X = self._check_X(X, reset=True)
                 codes = self._learn_classes(y, X.shape[0])

@@ -12,8 +12,8 @@ from montechain.links.blocks import RowBlocks, Rows
 from montechain.targets import CODE, TargetCodec, as_columns, factorise
 
 
-def read_blocks(model: Any, X: Any, y: Any, sample_weight: Any) -> RowBlocks:
-    """Return the training rows in blocks, and set what the model knows about its inputs and classes."""
+def read_blocks(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[RowBlocks, RowBlocks, dict[str, Any]]:
+    """Learn inputs and classes from Dask collections. Return their rows as X and as codes, and no further options."""
     if not hasattr(model, "_check_blocks"):
         raise TypeError(
             f"{type(model).__name__} learns from rows in memory, not from Dask collections: use ChainClassifier(), or "
@@ -30,7 +30,8 @@ def read_blocks(model: Any, X: Any, y: Any, sample_weight: Any) -> RowBlocks:
     distinct = dask.delayed(_classes_of, pure=False)
     model._set_codec(_joined(dask.compute(*map(distinct, labels))))
     shared, read = dask.delayed(model, traverse=False), dask.delayed(_read, pure=False)
-    return RowBlocks([read(shared, *own) for own in zip(blocks, labels, weights, strict=True)], model.codec_.n_classes)
+    rows = RowBlocks([read(shared, *own) for own in zip(blocks, labels, weights, strict=True)], model.codec_.n_classes)
+    return rows, rows, {}
 
 
 def _classes_of(y: Any) -> tuple[list[np.ndarray], dict[str, Any]]:

@@ -102,10 +102,12 @@ class OneByOne(LinkLearner):
     def fit_links(self, X, codes, filled, n_classes, problems, *, n_jobs=None, names=None, **options):  # noqa: D102
         names, n_classes = named_labels(names, codes.shape[1]), [int(k) for k in n_classes]
         fit_link = self._link_fitter(X, codes, filled, n_classes, names, **options)
-        return Parallel(n_jobs=n_jobs, prefer=self._prefer)(delayed(fit_link)(problem) for problem in problems)
+        # Arguments by themselves, because joblib sends large ones to the workers of a cluster once.
+        fit, shared = fit_link.func, fit_link.args
+        return Parallel(n_jobs=n_jobs, prefer=self._prefer)(delayed(fit)(*shared, problem) for problem in problems)
 
     @abstractmethod
-    def _link_fitter(self, X, codes, filled, n_classes, names, **options) -> Callable[[LinkProblem], FittedLink]:
+    def _link_fitter(self, X, codes, filled, n_classes, names, **options) -> partial[FittedLink]:
         """Return a function that learns one link; whatever all links share is prepared here."""
 
 

@@ -38,7 +38,7 @@ class Design:
 
     def columns(self, rows: Rows, dtype: Any) -> np.ndarray:
         """Return the columns of the parents."""
-        return parent_columns(rows.filled[:, self.parents], self.parents_n_classes, dtype=dtype)
+        return parent_columns(rows.filled[:, self.parents], self.parents_n_classes.tolist(), dtype=dtype)
 
     def matrix(self, X: Any) -> Any:
         """Return the columns of X, those shifted and divided that have to be."""
@@ -118,7 +118,7 @@ class BlockInputs:
 
     def __init__(self, rows: RowBlocks, design: Design):
         self.rows, self.design = rows, design
-        self.n_columns = 1 + rows.shape[1] + len(columns_of(design.parents_n_classes)[0])
+        self.n_columns = 1 + rows.shape[1] + len(columns_of(design.parents_n_classes.tolist())[0])
         self.n_values = sum(own.n_values for own in rows.summaries)
         self.is_small = self.n_values <= SMALL_DENSE
 
@@ -136,65 +136,79 @@ class BlockInputs:
 
 
 class BlockDescent(Descent):
-    """`Descent` whose gradients are sums over blocks."""
+    """`Descent` whose gradients are sums over blocks.
+
+    In each pass every problem tries one step along its direction. One that has to try another stays where it is, so
+    that its next direction is the same.
+    """
 
     inputs: Any
 
+    def run(self, dtype: Any) -> Descent:
+        n_problems = len(self.chosen)
+        self.trial, self.n_trials = np.ones(n_problems), np.zeros(n_problems, dtype=np.int64)
+        self.low, self.high = np.zeros(n_problems), np.full(n_problems, np.inf)  # the bracket of the step
+        self.low_slope, self.high_slope = np.empty((2, n_problems))
+        return super().run(dtype)
+
     def _gradient_here(self, rows, offset):
-        everything = np.arange(len(self._left))
-        gradient, self.information[rows] = self._pass(everything, self.coefficients[rows] + offset)
+        gradient, self.information[rows] = self._pass(np.arange(len(self._left)), self.coefficients[rows] + offset)
         return gradient
 
     def _pass(self, problems, coefficients):
         """Return the gradients of the loss and the information of some of the problems under way."""
-        widths = self._widths[problems]
         point = Point(
-            coefficients.astype(self.dtype), np.cumsum([0, *widths]), self._target_row[problems],
+            coefficients.astype(self.dtype), np.cumsum([0, *self._widths[problems]]), self._target_row[problems],
             self._class_weight[problems],
         )  # fmt: skip
         gradients, information = zip(*self.inputs.rows.map(gradient_of, self.inputs.design, point), strict=True)
         return np.sum(gradients, axis=0), np.sum(information, axis=0)
 
     def _search(self, direction):
-        direction = direction.astype(np.float64)
-        place, penalty = self.coefficients[self._rows], self.problems.penalty
-        allowed = self.allowed[self._rows]
-        offset = self.problems.offset[ranges(self.problems.score_start[self.chosen[self._left]], self._widths)]
+        direction, penalty = direction.astype(np.float64), self.problems.penalty
+        place, first_slope, self._step[:] = self.coefficients[self._rows], self._ahead[0], 0.0
         gradient = self.gradient[self._rows] - penalty * place
-        first_slope = self._ahead[0]
-        pending, trial = np.flatnonzero(first_slope < 0.0), np.ones(len(first_slope))
-        low, high = np.zeros(len(trial)), np.full(len(trial), np.inf)
-        low_slope, high_slope = first_slope.copy(), np.full(len(trial), np.inf)
-        self._step[:] = 0.0
-        for _ in range(MOST_TRIALS):
-            if not len(pending):
-                break
-            scores = ranges(self._score_start[pending], self._widths[pending])
-            of_score = np.repeat(trial[pending], self._widths[pending])[:, None]
-            moved = place[scores] + of_score * direction[scores]
-            found, information = self._pass(pending, moved + offset[scores])
-            found[:, found.shape[1] - allowed.shape[1] :] *= allowed[scores]
-            starts = np.cumsum(self._widths[pending]) - self._widths[pending]
-            slope = np.add.reduceat(((found + penalty * moved) * direction[scores]).sum(axis=1), starts)
-            accepted = np.abs(slope) <= CURVATURE * np.abs(first_slope[pending])
-            kept = np.repeat(accepted, self._widths[pending])
-            gradient[scores[kept]], self.information[self._rows[scores[kept]]] = found[kept], information[kept]
-            self._step[pending[accepted]] = trial[pending[accepted]]
-            pending, slope = pending[~accepted], slope[~accepted]
-            for q, own in zip(pending, slope, strict=True):
-                # Where the straight line through two slopes is zero, well inside the bracket.
-                if not own > 0.0:
-                    ahead = own - low_slope[q]
-                    wanted = trial[q] - own * (trial[q] - low[q]) / ahead if ahead > 0.0 else np.inf
-                    low[q], low_slope[q] = trial[q], own
-                    if high[q] == np.inf:
-                        trial[q] = min(max(wanted, 2.0 * trial[q]), 10.0 * trial[q])
-                        continue
-                else:
-                    high[q], high_slope[q] = trial[q], own
-                share = low_slope[q] / (low_slope[q] - high_slope[q])
-                trial[q] = low[q] + (high[q] - low[q]) * min(max(share, 0.1), 0.9)
+        going = np.flatnonzero(first_slope < 0.0)
+        if not len(going):
+            return gradient
+        left, widths = self._left[going], self._widths[going]
+        scores = ranges(self._score_start[going], widths)
+        offset = self.problems.offset[ranges(self.problems.score_start[self.chosen[left]], widths)]
+        moved = place[scores] + np.repeat(self.trial[left], widths)[:, None] * direction[scores]
+        found, information = self._pass(going, moved + offset)
+        found[:, found.shape[1] - self.allowed.shape[1] :] *= self.allowed[self._rows[scores]]
+        along = ((found + penalty * moved) * direction[scores]).sum(axis=1)
+        slope = np.add.reduceat(along, np.cumsum(widths) - widths)
+        accepted = np.abs(slope) <= CURVATURE * np.abs(first_slope[going])
+        kept = np.repeat(accepted, widths)
+        gradient[scores[kept]], self.information[self._rows[scores[kept]]] = found[kept], information[kept]
+        self._step[going[accepted]] = self.trial[left[accepted]]
+        for q, own, first in zip(left[~accepted], slope[~accepted], first_slope[going][~accepted], strict=True):
+            self._try_another(q, own, first)
+        done = left[accepted | (self.n_trials[left] >= MOST_TRIALS)]
+        self.trial[done], self.n_trials[done], self.low[done], self.high[done] = 1.0, 0, 0.0, np.inf
         return gradient
+
+    def _has_failed(self):
+        return (self._step == 0.0) & (self.n_trials[self._left] == 0)
+
+    def _try_another(self, q, slope, first_slope):
+        """Set the next step of a problem to where the straight line through two slopes is zero, inside the bracket."""
+        if self.n_trials[q] == 0:
+            self.low_slope[q] = first_slope
+        self.n_trials[q] += 1
+        trial = self.trial[q]
+        if slope > 0.0:
+            self.high[q], self.high_slope[q] = trial, slope
+        else:
+            gain = slope - self.low_slope[q]
+            wanted = trial - slope * (trial - self.low[q]) / gain if gain > 0.0 else np.inf
+            self.low[q], self.low_slope[q] = trial, slope
+            if self.high[q] == np.inf:
+                self.trial[q] = min(max(wanted, 2.0 * trial), 10.0 * trial)
+                return
+        share = self.low_slope[q] / (self.low_slope[q] - self.high_slope[q])
+        self.trial[q] = self.low[q] + (self.high[q] - self.low[q]) * min(max(share, 0.1), 0.9)
 
 
 class BlockProblems(LogisticProblems):

@@ -185,7 +185,7 @@ class Descent:
         """Move each problem along its direction, and remember the step."""
         gradient = self._search(direction)
         # A problem that finds no way down tries once more with an empty memory, then it stops.
-        failed = np.flatnonzero(self._step == 0.0)
+        failed = np.flatnonzero(self._has_failed())
         if len(failed):
             first_rows = self._rows[self._score_start[failed]]
             self.stuck[self._left[failed]] = ~self.inverse[:, first_rows].any(axis=0)
@@ -211,6 +211,10 @@ class Descent:
         """Set the step along the direction for each problem, and return the gradient of the loss there."""
         change = self.inputs.product(direction.astype(self.dtype, copy=False), self.change[: len(direction)])
         return self._gradient_along(change)
+
+    def _has_failed(self):
+        """Return which problems have found no step along their direction."""
+        return self._step == 0.0
 
     def _gradient_along(self, change):
         """Search along the direction that changes the margins like this, and return the gradient of the loss."""
