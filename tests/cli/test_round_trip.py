@@ -281,3 +281,33 @@ def test_what_a_file_says_of_itself_is_not_believed(folder, tmp_path):
         assert said in answer.out + answer.err
         assert "\x1b" not in answer.out + answer.err
         assert answer.code in (0, 4)
+
+
+def test_a_folder_of_parquet_files_is_predicted_part_by_part_and_resumed(folder):
+    new = pd.read_csv(folder / "new.csv", na_values="?")
+    (folder / "parts").mkdir()
+    for part, rows in enumerate((slice(0, 15), slice(15, 40))):
+        new[rows].to_parquet(folder / "parts" / f"part-{part}.parquet", index=False)
+    answer = run("predict bridges.mchain parts", folder=folder)
+    assert answer.code == 2
+    assert "--output predicted" in answer.err
+    assert run("predict bridges.mchain parts -o predicted", folder=folder).code == 0
+    first, second = sorted((folder / "predicted").iterdir())
+    whole = predict("new.csv", folder)
+    found = pd.concat([pd.read_parquet(first), pd.read_parquet(second)])
+    assert found["span"].astype(str).tolist() == whole["span"].tolist()
+    # What is there is kept, what is missing is made again.
+    before = first.stat().st_mtime_ns
+    second.unlink()
+    answer = run("predict bridges.mchain parts -o predicted", folder=folder)
+    assert "1 files are there already" in answer.err
+    assert second.exists()
+    assert first.stat().st_mtime_ns == before
+    (folder / "empty").mkdir()
+    assert run("predict bridges.mchain empty -o predicted", folder=folder).code == 3
+
+
+def test_a_scheduler_that_is_not_there(folder):
+    answer = run("predict bridges.mchain parts -o predicted --scheduler tcp://127.0.0.1:9", folder=folder)
+    assert answer.code == 2
+    assert "`--scheduler tcp://127.0.0.1:9` cannot be reached" in answer.err

@@ -51,6 +51,7 @@ def evaluate(
     ] = None,
     table: Annotated[Path | None, typer.Option("--output", "-o", help="Write all scores to a table.")] = None,
     seed: options.Seed = 0,
+    scheduler: options.Scheduler = None,
     reading: options.Reading,
     force: options.Force = False,
     as_json: options.Json = False,
@@ -89,7 +90,7 @@ def evaluate(
     dataset = with_tags_as_targets(read_training_table(file, columns, reading), columns)
     rows: list[pd.DataFrame] = []
     complete = True
-    with output.progress("evaluating", cv * len(compared)) as advance:
+    with options.on_cluster(scheduler), output.progress("evaluating", cv * len(compared)) as advance:
 
         def on_result(result: pd.DataFrame) -> None:
             rows.append(result)

@@ -46,6 +46,7 @@ def fit(
     seed: options.Seed = 0,
     time_limit: Annotated[float | None, typer.Option(help=TIME_HELP)] = None,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Processor cores to use; -1 for all.")] = None,
+    scheduler: options.Scheduler = None,
     reading: options.Reading,
     force: options.Force = False,
     as_json: options.Json = False,
@@ -82,7 +83,7 @@ def fit(
     tags: Any = {"tags": split_names(columns.tags), "separator": columns.separator or ";"} if columns.tags else {}
     table = mc.TableClassifier(classifier, encoder=mc.TableEncoder(text=text) if text else None, **tags)
     started = time.perf_counter()
-    with watch_compilation() as compilation:
+    with watch_compilation() as compilation, options.on_cluster(scheduler):
         _learn(table, dataset)
     seconds = time.perf_counter() - started - compilation.seconds
     about = _record(table, dataset, file, columns)

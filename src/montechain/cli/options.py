@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
 from functools import partial, wraps
 from importlib import import_module
@@ -35,6 +36,8 @@ Estimator = Annotated[str | None, typer.Option("--estimator", "-e", help=ESTIMAT
 Loss = Annotated[str | None, typer.Option("--loss", "-l", help=LOSS_HELP)]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
 Force = Annotated[bool, flag("--force", "-f", help="Replace the output file if it exists; never an input.")]
+SCHEDULER_HELP = "Address of a Dask scheduler, such as tcp://10.0.0.5:8786: its workers do what can be done apart."
+Scheduler = Annotated[str | None, typer.Option(metavar="ADDRESS", help=SCHEDULER_HELP)]
 Json = Annotated[bool, flag("--json", help="Print JSON.")]
 
 
@@ -83,6 +86,24 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return call
+
+
+@contextmanager
+def on_cluster(scheduler: str | None) -> Iterator[None]:
+    """Let the workers of a Dask scheduler do what joblib runs in parallel; without an address, nothing changes."""
+    if scheduler is None:
+        yield
+        return
+    import joblib
+
+    from montechain._lazy import import_dask
+
+    try:
+        client = import_dask("distributed").Client(scheduler, timeout=10.0)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"`--scheduler {scheduler}` cannot be reached: {error}") from error
+    with client, joblib.parallel_config(backend="dask"):
+        yield
 
 
 def split_names(text: str | None) -> list[str]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from montechain._files import protect_files
+from montechain._threads import run_tasks
 from montechain.cli import options, output
 from montechain.cli.options import split_names
 from montechain.cli.tables import Model, open_model, read_new_rows
+from montechain.errors import DataError, OutputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,19 +26,24 @@ OUTPUT_HELP = "A .csv, .tsv, .parquet, .feather or .jsonl file instead of printe
 def predict(
     *,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model written by `montechain fit`.")],
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A table with the same inputs.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A table with the same inputs, or a folder of Parquet files.")
+    ],
     result: Annotated[Path | None, typer.Option("--output", "-o", help=OUTPUT_HELP)] = None,
     top_k: Annotated[int | None, typer.Option("--top-k", "-k", min=1, help="Give the K best answers of a row.")] = None,
     proba: Annotated[bool, options.flag("--proba", "-p", help="Add the probability of every class.")] = False,
     given: Annotated[bool, options.flag("--given", "-g", help="Condition on targets that are filled in.")] = False,
     keep: Annotated[str | None, options.names("--keep", help="More columns to copy into the result.")] = None,
+    scheduler: options.Scheduler = None,
     reading: options.Reading,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
     """Predict all targets of each row of a table.
 
-    Each answer comes with its probability and whether it is proven that no other is more probable.
+    Each answer comes with its probability and whether it is proven that no other is more probable. For a folder of
+    Parquet files, --output names a folder, which gets a file for each of them. If it is interrupted, the same command
+    goes on with the files that are missing.
 
     \b
     Examples:
@@ -48,24 +56,57 @@ def predict(
 
     if top_k is not None and proba:
         raise ValueError("`--top-k` and `--proba` give different tables: use one of them.")
+    wanted: dict[str, Any] = {"top_k": top_k, "proba": proba, "given": given, "keep": split_names(keep), "reading": reading}
+    if Path(file).is_dir():
+        with options.on_cluster(scheduler):
+            _predict_folder(open_model(model), Path(file), result, force, wanted)
+        return
     if result is not None:
         check_table_path(result)
         protect_files(result, inputs=[model, file], force=force)
-    opened = open_model(model)
-    dataset, copied = read_new_rows(file, opened, reading, given=given, keep=split_names(keep))
-    knowledge = {"given": dataset.Y} if given else {}
-    with output.progress("predicting"):
-        if top_k is None:
-            table = _decisions(opened, dataset.X, copied, proba, knowledge)
-        else:
-            table = _best(opened, dataset.X, copied, top_k, knowledge)
+    table, n_rows = _predict_table(open_model(model), file, **wanted)
     if result is not None:
         write_table(table, result)
-        output.note(f"Predicted {len(dataset.Y)} rows: {result}")
+        output.note(f"Predicted {n_rows} rows: {result}")
     if as_json:
         output.print_json(table.to_dict(orient="records"))
     elif result is None:
         table.to_csv(sys.stdout, index=False)
+
+
+def _predict_table(
+    model: Model, file: str, *, top_k: int | None, proba: bool, given: bool, keep: list[str], reading: options.Reading
+) -> tuple[pd.DataFrame, int]:
+    """Return the predictions for a file, and its number of rows."""
+    dataset, copied = read_new_rows(file, model, reading, given=given, keep=keep)
+    knowledge = {"given": dataset.Y} if given else {}
+    with output.progress("predicting"):
+        if top_k is None:
+            return _decisions(model, dataset.X, copied, proba, knowledge), len(dataset.Y)
+        return _best(model, dataset.X, copied, top_k, knowledge), len(dataset.Y)
+
+
+def _predict_folder(model: Model, source: Path, result: Path | None, force: bool, wanted: dict[str, Any]) -> None:
+    """Predict the Parquet files of a folder, one by one, and write a file for each."""
+    parts = sorted(source.glob("*.parquet"))
+    if not parts:
+        raise DataError("has no file that ends in .parquet.", path=source)
+    if result is None:
+        raise ValueError(f"{source} is a folder: name one for the predictions, such as --output predicted.")
+    if result.is_file() or (result.is_dir() and result.samefile(source)):
+        raise OutputError(f"{result} cannot be written: name another folder for the predictions.")
+    result.mkdir(exist_ok=True)
+    missing = [part for part in parts if force or not (result / part.name).exists()]
+    if len(missing) < len(parts):
+        output.note(f"note: {len(parts) - len(missing)} files are there already; --force replaces them.")
+    run_tasks(partial(_predict_part, result=result, wanted=wanted), missing, None, model, in_threads=False)
+    output.note(f"Predicted {len(missing)} files: {result}")
+
+
+def _predict_part(part: Path, model: Model, *, result: Path, wanted: dict[str, Any]) -> None:
+    from montechain.datasets import write_table
+
+    write_table(_predict_table(model, str(part), **wanted)[0], result / part.name)
 
 
 def _decisions(model: Model, X: Any, copied: pd.DataFrame, proba: bool, knowledge: dict[str, Any]) -> pd.DataFrame:
