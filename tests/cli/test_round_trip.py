@@ -288,8 +288,7 @@ def test_a_folder_of_parquet_files_is_predicted_part_by_part_and_resumed(folder)
     (folder / "parts").mkdir()
     for part, rows in enumerate((slice(0, 15), slice(15, 40))):
         new[rows].to_parquet(folder / "parts" / f"part-{part}.parquet", index=False)
-    answer = run("predict bridges.mchain parts", folder=folder)
-    assert answer.code == 2
+    answer = run("predict bridges.mchain parts", folder=folder, code=2)
     assert "--output predicted" in answer.err
     assert run("predict bridges.mchain parts -o predicted", folder=folder).code == 0
     first, second = sorted((folder / "predicted").iterdir())
@@ -304,10 +303,10 @@ def test_a_folder_of_parquet_files_is_predicted_part_by_part_and_resumed(folder)
     assert second.exists()
     assert first.stat().st_mtime_ns == before
     (folder / "empty").mkdir()
-    assert run("predict bridges.mchain empty -o predicted", folder=folder).code == 3
+    assert "has no file that ends in .parquet" in run("predict bridges.mchain empty -o out", folder=folder, code=3).err
 
 
 def test_a_scheduler_that_is_not_there(folder):
-    answer = run("predict bridges.mchain parts -o predicted --scheduler tcp://127.0.0.1:9", folder=folder)
-    assert answer.code == 2
+    (folder / "some").mkdir()
+    answer = run("predict bridges.mchain some -o out --scheduler tcp://127.0.0.1:9", folder=folder, code=2)
     assert "`--scheduler tcp://127.0.0.1:9` cannot be reached" in answer.err

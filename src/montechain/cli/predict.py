@@ -56,7 +56,8 @@ def predict(
 
     if top_k is not None and proba:
         raise ValueError("`--top-k` and `--proba` give different tables: use one of them.")
-    wanted: dict[str, Any] = {"top_k": top_k, "proba": proba, "given": given, "keep": split_names(keep), "reading": reading}
+    wanted: dict[str, Any] = {"top_k": top_k, "proba": proba, "given": given}
+    wanted |= {"keep": split_names(keep), "reading": reading}
     if Path(file).is_dir():
         with options.on_cluster(scheduler):
             _predict_folder(open_model(model), Path(file), result, force, wanted)
