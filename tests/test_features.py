@@ -68,13 +68,13 @@ def test_a_race_finds_the_inputs_that_matter():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 6))
     fold = np.arange(300), np.arange(300, 400)
-    race = BoostingRace(X, (X[:, 0] * X[:, 1] > 0).astype(int), fold, 120, None, 0)
+    race = BoostingRace((X[:, 0] * X[:, 1] > 0).astype(int), X, fold, 120, None, 0)
     plain = race.log_proba.mean()
-    race.refine()
+    race.refine(X)
     assert race.columns.tolist() == [0, 1]
     assert race.log_proba.mean() > plain
-    constant = BoostingRace(X, np.zeros(400, dtype=int), fold, 120, np.ones(400), 0)
-    constant.refine()
+    constant = BoostingRace(np.zeros(400, dtype=int), X, fold, 120, np.ones(400), 0)
+    constant.refine(X)
     assert (constant.log_proba == 0.0).all()
 
 
