@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from montechain._kernels.compiling import njit
-from montechain._kernels.conditional import of_chain
-from montechain._kernels.monte_carlo import best_of_draws, new_walk, walk_down
+from montechain._kernels.compiling import ZERO, njit
+from montechain._kernels.conditional import new_path, of_chain, walk_down
+from montechain._kernels.monte_carlo import best_of_draws
 
 
 def algorithm_4(base, links, given, orders, chosen_orders, uniforms):
@@ -26,13 +26,13 @@ def algorithm_4(base, links, given, orders, chosen_orders, uniforms):
         Uniform numbers in [0, 1): draw s of step t chooses the class of position k by ``uniforms[t, s, k]``.
     """
     labels = np.empty((len(base), orders.shape[1]), dtype=np.int32)
-    known, z = np.full((2, orders.shape[1]), -1, dtype=np.int32)
-    _steps(base, links, given, orders, chosen_orders, uniforms, labels, known, z, new_walk(links))
+    known, z, vector = np.full((3, orders.shape[1]), -1, dtype=np.int32)
+    _steps(base, links, given, orders, chosen_orders, uniforms, labels, known, z, vector, new_path(links))
     return labels
 
 
 @njit
-def _steps(base, links, given, orders, chosen_orders, uniforms, labels, known, z, walk):
+def _steps(base, links, given, orders, chosen_orders, uniforms, labels, known, z, vector, path):
     for i in range(len(base)):
         for t in range(len(chosen_orders)):
             order, own = orders[chosen_orders[t]], of_chain(links, chosen_orders[t])
@@ -41,7 +41,7 @@ def _steps(base, links, given, orders, chosen_orders, uniforms, labels, known, z
                     known[k] = given[i, order[k]]
                 z[k] = labels[i, order[k]]
             if t == 0:  # the start is the greedy vector
-                walk_down(base[i], own, known, uniforms[0, 0, :0], -np.inf, z, walk)
-            best_of_draws(base[i], own, known, uniforms[t], np.inf, z, walk)
+                walk_down(base[i], own, known, uniforms[0, 0, :0], -np.inf, z, ZERO, len(order), path)
+            best_of_draws(base[i], own, known, uniforms[t], np.inf, z, vector, path)
             for k in range(len(order)):
                 labels[i, order[k]] = z[k]

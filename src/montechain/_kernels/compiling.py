@@ -7,7 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+import numpy as np
 
+ZERO = np.int64(0)
+"""Where a kernel starts to count. From a plain 0, numba would compile the functions it calls with it once more."""
 _warned = False
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from montechain._kernels.compiling import inner, njit
+from montechain._kernels.compiling import ZERO, inner, njit
 from montechain._kernels.ties import TIE
 
 
@@ -121,21 +121,50 @@ def activate(links, k, chosen, active, n_active):
     return n_active
 
 
-@njit(cache=False)
 def new_path(links):
     """Return scratch space for one prefix: its active classes, scores and log-probabilities."""
-    width = most = 1
-    for k in range(len(links.n_classes)):
-        width = max(width, links.score_start[k + 1] - links.score_start[k])
-        most = max(most, links.n_classes[k])
-    return np.empty(max(1, len(links.n_classes)), dtype=np.int64), np.empty(width), np.empty(most)
+    n_labels, n_scores = links.n_classes.shape[-1], np.diff(links.score_start).max(initial=1)
+    return np.empty(n_labels, dtype=np.int64), np.empty(n_scores), np.empty(links.n_classes.max(initial=1))
 
 
 @inner
-def most_probable_class(log_proba, n_classes, known):
-    """Return the known class if there is one, else the most probable class (the first one if tied)."""
-    if known >= 0:
-        return known
+def walk_down(base_row, links, known, uniforms, limit, labels, start, stop, path):
+    """Choose the classes of the positions from `start` to `stop`, link by link, after those that `labels` has before.
+
+    A known class is taken; others are drawn by `uniforms`, or are the most probable ones if that is empty. `known` is
+    empty if nothing is known. Once the log-probability is not above `limit`, if that is finite, the vector is given up.
+
+    Returns
+    -------
+    log_proba : float
+        Of the classes chosen, or minus infinity if the vector was given up.
+    of_known : float
+        The part of the known classes in it.
+    """
+    active, scores, log_proba = path
+    value = of_known = 0.0
+    n_active = ZERO
+    for k in range(stop):
+        if k >= start:
+            expand(base_row, links, k, active, n_active, scores, log_proba)
+            chosen = known[k] if len(known) else np.int32(-1)
+            if chosen >= 0:
+                of_known += log_proba[chosen]
+            elif len(uniforms):
+                chosen = draw_class(log_proba, links.n_classes[k], uniforms[k])
+            else:
+                chosen = most_probable_class(log_proba, links.n_classes[k])
+            value += log_proba[chosen]
+            if value <= limit and limit > -np.inf:
+                return -np.inf, of_known
+            labels[k] = chosen
+        n_active = activate(links, k, np.int64(labels[k]), active, n_active)
+    return value, of_known
+
+
+@inner
+def most_probable_class(log_proba, n_classes):
+    """Return the most probable class, the first one if tied."""
     best = log_proba[0]
     for c in range(1, n_classes):
         best = max(best, log_proba[c])

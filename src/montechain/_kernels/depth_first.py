@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from montechain._kernels.compiling import inner, njit
+from montechain._kernels.compiling import ZERO, inner, njit
 from montechain._kernels.conditional import activate, expand, most_probable_class
 from montechain._kernels.depth_first_binary import search_binary
 from montechain._kernels.joint import complete
@@ -28,11 +28,11 @@ def depth_first(base_row, links, known, max_nodes, found, found_log, scratch):
     n_classes = links.n_classes
     last = len(n_classes) - 1
     wanted = len(found)
-    n_found = 0
+    n_found = ZERO
     limit = -np.inf
     left = -np.inf
     nodes = 0
-    depth = 0
+    depth = ZERO
     partial = 0.0
     n_active_at[0] = 0
     while True:
@@ -96,7 +96,7 @@ def take_best(values, n_classes):
     if n_classes == 2:  # much quicker than the loops
         best = 1 if values[1] > values[0] + TIE else 0
     else:
-        best = most_probable_class(values, n_classes, -1)
+        best = most_probable_class(values, n_classes)
     value = values[best]
     values[best] = -np.inf
     return best, value

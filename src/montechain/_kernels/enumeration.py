@@ -14,9 +14,9 @@ import math
 
 import numpy as np
 
-from montechain._kernels.compiling import inner, njit
+from montechain._kernels.compiling import ZERO, inner, njit
 from montechain._kernels.conditional import activate, expand, new_path
-from montechain._kernels.heap import doubled
+from montechain._kernels.heap import longer
 
 BUCKETS_PER_NAT = 4
 """Open nodes wait in buckets of equal width in log-probability; within a bucket the newest comes first. This is as
@@ -24,7 +24,6 @@ good as a heap, since nothing depends on the order of nearly equal nodes, and ta
 N_BUCKETS = 8192
 
 
-@njit
 def enumerate_vectors(base, links, given, full_depth, residual, max_nodes, offset, n_samples):
     """Enumerate the label vectors of each row until at most `residual` of the agreeing mass is left.
 
@@ -57,13 +56,18 @@ def enumerate_vectors(base, links, given, full_depth, residual, max_nodes, offse
     complete, remaining : ndarrays of shape (n,)
         Logarithms of the mass of all complete and of all open prefixes.
     """
+    budget = (residual, max_nodes, offset, n_samples)
+    return _enumerate_rows(base, links, given, full_depth, *budget, new_tree(1024), new_path(links))
+
+
+@njit
+def _enumerate_rows(base, links, given, full_depth, residual, max_nodes, offset, n_samples, tree, path):
     n_rows, n_labels = len(base), len(links.n_classes)
     indptr = np.zeros(n_rows + 1, dtype=np.int64)
     labels, depth, log_mass = np.empty((64, n_labels), dtype=np.int32), np.empty(64, dtype=np.int64), np.empty(64)
     complete, remaining = np.empty(n_rows), np.empty(n_rows)
-    tree, path = new_tree(1024), new_path(links)
     nothing = np.empty(0, dtype=np.int32)
-    used = 0
+    used = ZERO
     for i in range(n_rows):
         known = given[i] if len(given) else nothing
         tree, n_stored, n_open, complete[i], remaining[i] = grow_tree(
@@ -72,7 +76,7 @@ def enumerate_vectors(base, links, given, full_depth, residual, max_nodes, offse
         needed = used + n_stored + n_samples
         if needed > len(depth):
             room = max(needed, 2 * len(depth))
-            labels, depth, log_mass = grown(labels, room), grown(depth, room), grown(log_mass, room)
+            labels, depth, log_mass = longer(labels, room), longer(depth, room), longer(log_mass, room)
         depth_of, node_mass, frontier = tree[2], tree[3], tree[6]
         for node in range(n_stored):
             if depth_of[node] == full_depth[i]:
@@ -91,14 +95,6 @@ def enumerate_vectors(base, links, given, full_depth, residual, max_nodes, offse
                 used += 1
         indptr[i + 1] = used
     return indptr, labels[:used].copy(), depth[:used].copy(), log_mass[:used].copy(), complete, remaining
-
-
-@njit(cache=False)
-def grown(array, size):
-    """Return a copy of `array` with room for `size` entries."""
-    longer = np.empty((size, *array.shape[1:]), dtype=array.dtype)
-    longer[: len(array)] = array
-    return longer
 
 
 @inner
@@ -127,7 +123,6 @@ def open_share(complete, remaining):
     return math.exp(remaining - log_add(complete, remaining)) if remaining > -np.inf else 0.0
 
 
-@njit(cache=False)
 def new_tree(size):
     """Return the arrays of a search tree: six of its nodes, one for the open ones, and the heads of the buckets.
 
@@ -195,7 +190,7 @@ def grow_tree(base_row, links, known, full_depth, residual, max_nodes, tree, pat
     if full_depth == 0:
         return tree, n_stored, 0, 0.0, -np.inf
     head[0] = 0
-    bucket = last_bucket = 0
+    bucket = last_bucket = ZERO
     size = 1
     complete = -np.inf
     until_sum = 32
@@ -214,11 +209,11 @@ def grow_tree(base_row, links, known, full_depth, residual, max_nodes, tree, pat
         head[bucket] = after[node]
         size -= 1
         nodes += 1
-        depth = depth_of[node]
-        n_active = 0
+        depth = np.int64(depth_of[node])
+        n_active = ZERO
         walk = active_from[node]
         while walk > 0:
-            n_active = activate(links, depth_of[walk] - 1, chosen[walk], active, n_active)
+            n_active = activate(links, np.int64(depth_of[walk]) - 1, np.int64(chosen[walk]), active, n_active)
             walk = active_from[parent[walk]]
         # Effects are added in the order of the positions, as everywhere else.
         for a in range(n_active // 2):
@@ -226,9 +221,10 @@ def grow_tree(base_row, links, known, full_depth, residual, max_nodes, tree, pat
         known_class = known[depth] if len(known) else -1
         expand(base_row, links, depth, active, n_active, scores, log_proba)
         if n_stored + n_classes[depth] > len(parent):
-            parent, chosen, depth_of = doubled(parent), doubled(chosen), doubled(depth_of)
-            log_mass, active_from = doubled(log_mass), doubled(active_from)
-            after, frontier = doubled(after), doubled(frontier)
+            room = 2 * len(parent)
+            parent, chosen, depth_of = longer(parent, room), longer(chosen, room), longer(depth_of, room)
+            log_mass, active_from = longer(log_mass, room), longer(active_from, room)
+            after, frontier = longer(after, room), longer(frontier, room)
         for c in range(n_classes[depth]):
             value = log_mass[node] + log_proba[c]
             if value == -np.inf or (known_class >= 0 and c != known_class):
@@ -249,6 +245,7 @@ def grow_tree(base_row, links, known, full_depth, residual, max_nodes, tree, pat
                 size += 1
             n_stored += 1
     n_open, remaining = sum_open(log_mass, after, frontier, head, bucket, last_bucket)
-    head[bucket : last_bucket + 1] = -1
+    for own in range(bucket, last_bucket + 1):
+        head[own] = -1
     tree = (parent, chosen, depth_of, log_mass, active_from, after, frontier, head)
     return tree, n_stored, n_open, complete, remaining

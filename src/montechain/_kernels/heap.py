@@ -1,4 +1,4 @@
-"""A binary heap on two arrays: the largest key first, of equal keys the lowest item."""
+"""A binary heap on two arrays, the largest key first, of equal keys the lowest item; and room for more."""
 
 from __future__ import annotations
 
@@ -49,9 +49,21 @@ def heap_pop(keys, items, size):
 
 
 @njit(cache=False)
-def doubled(array):
-    """Return a copy of `array` with twice the room along its last axis."""
-    n = array.shape[-1]
-    longer = np.empty((*array.shape[:-1], 2 * n), dtype=array.dtype)
-    longer[..., :n] = array
-    return longer
+def longer(array, size):
+    """Return a copy of `array` with room for `size` entries along its first axis."""
+    copy = np.empty((size, *array.shape[1:]), dtype=array.dtype)
+    # In a loop: to assign a part of an array takes far longer to compile.
+    values, place = array.reshape(-1), copy.reshape(-1)
+    for i in range(len(values)):
+        place[i] = values[i]
+    return copy
+
+
+@njit(cache=False)
+def doubled(heaps):
+    """Return a copy of some heaps, one in each row, with twice the room."""
+    copy = np.empty((heaps.shape[0], 2 * heaps.shape[1]), dtype=heaps.dtype)
+    for j in range(heaps.shape[0]):
+        for i in range(heaps.shape[1]):
+            copy[j, i] = heaps[j, i]
+    return copy

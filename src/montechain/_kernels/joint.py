@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from montechain._kernels.compiling import njit
-from montechain._kernels.conditional import activate, draw_class, expand, most_probable_class, new_path
+from montechain._kernels.conditional import new_path, walk_down
 
 
 def log_joint(base, links, Y):
@@ -15,7 +15,6 @@ def log_joint(base, links, Y):
     return complete(base, links, Y, rows, np.empty_like(Y), np.empty((0, n_labels)), zeros, zeros, stop)
 
 
-@njit
 def complete(base, links, given, rows, labels, uniforms, sample, start, stop):
     """Draw the classes of some positions of label vectors: see `montechain.prefix_tree.PrefixTree.complete`.
 
@@ -28,21 +27,16 @@ def complete(base, links, given, rows, labels, uniforms, sample, start, stop):
     uniforms : ndarray of shape (S, L)
         If it has no rows, the most probable classes are taken.
     """
-    active, scores, log_proba = new_path(links)
-    log_weight = np.zeros(len(rows))
-    for m in range(len(rows)):
-        i = rows[m]
-        base_row, n_active = base[i], 0
-        for k in range(stop[m]):
-            if k >= start[m]:
-                expand(base_row, links, k, active, n_active, scores, log_proba)
-                c = given[i, k] if len(given) else -1
-                if c >= 0:
-                    log_weight[m] += log_proba[c]
-                elif len(uniforms):
-                    c = draw_class(log_proba, links.n_classes[k], uniforms[sample[m], k])
-                else:
-                    c = most_probable_class(log_proba, links.n_classes[k], -1)
-                labels[m, k] = c
-            n_active = activate(links, k, labels[m, k], active, n_active)
+    log_weight = np.empty(len(rows))
+    _complete(base, links, given, rows, labels, uniforms, sample, start, stop, log_weight, new_path(links))
     return log_weight
+
+
+@njit
+def _complete(base, links, given, rows, labels, uniforms, sample, start, stop, log_weight, path):
+    nothing, no_uniforms = np.empty(0, dtype=np.int32), np.empty(0)
+    for m in range(len(rows)):
+        known = given[rows[m]] if len(given) else nothing
+        own = uniforms[sample[m]] if len(uniforms) else no_uniforms
+        base_row = base[rows[m]]
+        _, log_weight[m] = walk_down(base_row, links, known, own, -np.inf, labels[m], start[m], stop[m], path)

@@ -12,10 +12,10 @@ import math
 
 import numpy as np
 
-from montechain._kernels.compiling import inner, njit
+from montechain._kernels.compiling import ZERO, inner, njit
 from montechain._kernels.conditional import activate, expand, of_chain
 from montechain._kernels.depth_first import depth_first, insert, new_scratch
-from montechain._kernels.heap import doubled, heap_pop, heap_push
+from montechain._kernels.heap import doubled, heap_pop, heap_push, longer
 from montechain._kernels.ties import TIE
 
 
@@ -75,8 +75,9 @@ def _search_rows(base, links, given, orders, log_weights, first_nodes, max_nodes
     lead, shares = np.empty(n_chains), np.empty(n_chains)
 
     for i in range(len(base)):
-        base_row, n_found, n_stored = base[i], 0, n_chains
-        lead[:] = log_weights
+        base_row, n_found, n_stored = base[i], ZERO, n_chains
+        for j in range(n_chains):
+            lead[j] = log_weights[j]
         for j in range(n_chains):
             if len(given):
                 for d in range(n_labels):
@@ -95,12 +96,12 @@ def _search_rows(base, links, given, orders, log_weights, first_nodes, max_nodes
             lead[j] = log_weights[j] + ceiling[j]
             depth_of[j], size[j] = 0, 0
             if ceiling[j] > -np.inf:
-                heap_push(keys[j], items[j], 0, 0.0, j)
+                heap_push(keys[j], items[j], ZERO, 0.0, j)
                 size[j] = 1
-        j, threshold = 0, np.nan
+        j, threshold = ZERO, np.nan
         while n_found > 0:
             has_risen, threshold = log_proba[i, k - 1] != threshold, log_proba[i, k - 1]
-            last, j, total = j, 0, 0.0
+            last, j, total = j, ZERO, 0.0
             for m in range(n_chains):
                 if has_risen or m == last:
                     shares[m] = share(lead[m], threshold)
@@ -112,15 +113,15 @@ def _search_rows(base, links, given, orders, log_weights, first_nodes, max_nodes
             nodes[i] += 1
             partial, node = keys[j, 0], heap_pop(keys[j], items[j], size[j])
             size[j] -= 1
-            depth, start, links_j = depth_of[node], node * n_labels, of_chain(links, j)
-            n_active = 0
+            depth, start, links_j = np.int64(depth_of[node]), node * n_labels, of_chain(links, j)
+            n_active = ZERO
             for d in range(depth):
-                n_active = activate(links_j, d, prefixes[start + d], active, n_active)
+                n_active = activate(links_j, d, np.int64(prefixes[start + d]), active, n_active)
             n_children = links_j.n_classes[depth]
             known_class = known[j, depth] if len(given) else -1
             expand(base_row, links_j, depth, active, n_active, scores, children)
             if n_stored + n_children > len(depth_of):
-                depth_of, prefixes = doubled(depth_of), doubled(prefixes)
+                depth_of, prefixes = longer(depth_of, 2 * len(depth_of)), longer(prefixes, 2 * len(prefixes))
             if size[j] + n_children > keys.shape[1]:
                 keys, items = doubled(keys), doubled(items)
             # What a vector below this node can get from the other chains.
@@ -182,9 +183,9 @@ def score(base_row, links, orders, log_weights, vector, origin, origin_log, lead
         else:
             missing = 1.0 - total - by_chain[j]
             limit = threshold + math.log(missing - 0.5 * TIE) if missing > TIE else -np.inf
-            n_active, links_j = 0, of_chain(links, j)
+            n_active, links_j = ZERO, of_chain(links, j)
             for k in range(n_labels):
-                c = vector[orders[j, k]]
+                c = np.int64(vector[orders[j, k]])
                 expand(base_row, links_j, k, active, n_active, scores, out)
                 value += out[c]
                 if value <= limit:

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from montechain._kernels.compiling import inner, njit
-from montechain._kernels.conditional import activate, draw_class, expand, most_probable_class
+from montechain._kernels.compiling import ZERO, inner, njit
+from montechain._kernels.conditional import new_path, walk_down
 from montechain._kernels.depth_first import search_depth_first
 from montechain._kernels.ties import TIE
 
@@ -41,7 +41,7 @@ def monte_carlo(base, links, given, uniforms):
     labels, log_proba, upper_bound, _, complete, tied = search_depth_first(base, links, given, PATIENCE)
     if not links.is_all_binary:
         found = (labels, log_proba, upper_bound)
-        _draw_rows(base, links, given, uniforms, found, new_walk(links))
+        _draw_rows(base, links, given, uniforms, found, new_path(links))
         return found
     # The most probable vector is often the greedy one, or else among the draws: then it is the answer.
     odds = base + labels @ np.tril(links.effects, -1).T
@@ -158,81 +158,43 @@ def _draw_binary_rows(base, effects, given, rows, is_best, uniforms, labels, log
 
 
 @njit
-def _draw_rows(base, links, given, uniforms, found, walk):
+def _draw_rows(base, links, given, uniforms, found, path):
     labels, log_proba, upper_bound = found
-    known = np.full(uniforms.shape[1], np.int32(-1))
+    vector, nothing = np.empty(labels.shape[1], dtype=np.int32), np.empty(0, dtype=np.int32)
     for i in range(len(base)):
-        if len(given):
-            known = given[i]
-        walk_down(base[i], links, known, uniforms[0, :0], -np.inf, labels[i], walk)
-        log_proba[i] = best_of_draws(base[i], links, known, uniforms, upper_bound[i], labels[i], walk)
+        known = given[i] if len(given) else nothing
+        walk_down(base[i], links, known, uniforms[0, :0], -np.inf, labels[i], ZERO, len(vector), path)
+        log_proba[i] = best_of_draws(base[i], links, known, uniforms, upper_bound[i], labels[i], vector, path)
         upper_bound[i] = max(log_proba[i], upper_bound[i])
 
 
-def new_walk(links):
-    """Return scratch space for the draws of one row: a vector, its active classes, scores and log-probabilities."""
-    n_labels, n_scores = links.n_classes.shape[-1], np.diff(links.score_start).max(initial=1)
-    return (
-        np.empty(n_labels, dtype=np.int32),
-        np.empty(n_labels, dtype=np.int64),
-        np.empty(n_scores),
-        np.empty(links.n_classes.max(initial=1)),
-    )
-
-
 @inner
-def walk_down(base_row, links, known, uniforms, limit, labels, walk):
-    """Choose the classes of one vector, link by link, and return its log-probability.
-
-    A known class is taken; others are drawn by `uniforms`, or are the most probable ones if that is empty. Once the
-    log-probability is not above `limit`, if that is finite, the vector is given up: then it is minus infinity.
-    """
-    _, active, scores, log_proba = walk
-    value = 0.0
-    n_active = 0
-    for k in range(len(labels)):
-        expand(base_row, links, k, active, n_active, scores, log_proba)
-        chosen = known[k]
-        if chosen < 0 and len(uniforms):
-            chosen = draw_class(log_proba, links.n_classes[k], uniforms[k])
-        elif chosen < 0:
-            chosen = most_probable_class(log_proba, links.n_classes[k], -1)
-        value += log_proba[chosen]
-        if value <= limit and limit > -np.inf:
-            return -np.inf
-        labels[k] = chosen
-        n_active = activate(links, k, chosen, active, n_active)
-    return value
-
-
-@inner
-def best_of_draws(base_row, links, known, uniforms, upper_bound, labels, walk):
+def best_of_draws(base_row, links, known, uniforms, upper_bound, labels, vector, path):
     """Replace `labels` by the most probable draw if that is more probable; of equal draws, the first wins.
 
     Parameters
     ----------
-    known : int32 array of length L
-        The class of each position if it is known, else -1.
+    known : int32 array of length L or 0
+        Known classes, -1 elsewhere; empty if nothing is known.
     uniforms : ndarray of shape (S, L)
         Draw s chooses the class of position k by ``uniforms[s, k]``.
     upper_bound : float
         No vector has a higher log-probability: once one is found that has this one, the other draws do not matter.
     labels : int32 array of length L
         The start.
-    walk : tuple of arrays
-        See `new_walk`.
+    vector, path
+        Scratch space: as long as `labels`, and `new_path`.
 
     Returns
     -------
     float
         The log-probability of `labels`.
     """
-    vector = walk[0]
-    best = walk_down(base_row, links, labels, uniforms[0], -np.inf, labels, walk)
+    best, _ = walk_down(base_row, links, labels, uniforms[0], -np.inf, labels, ZERO, len(labels), path)
     for s in range(len(uniforms)):
         if best >= upper_bound - TIE:
             break
-        value = walk_down(base_row, links, known, uniforms[s], best + TIE, vector, walk)
+        value, _ = walk_down(base_row, links, known, uniforms[s], best + TIE, vector, ZERO, len(labels), path)
         if value > best + TIE:
             best = value
             for k in range(len(labels)):
