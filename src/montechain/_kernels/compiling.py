@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numba
@@ -22,8 +23,8 @@ def njit(function: Callable | None = None, /, **options: Any) -> Any:
     directory), kernels still work, and one warning says what to do.
     """
     if function is None:
-        return lambda own: njit(own, **options)
-    options = {"cache": True, "nogil": True, **options}
+        return partial(njit, **options)
+    options = {"cache": True, "nogil": True, "no_cfunc_wrapper": True, **options}
     try:
         kernel = numba.njit(**options)(function)
     except RuntimeError as error:
@@ -45,13 +46,13 @@ def njit(function: Callable | None = None, /, **options: Any) -> Any:
     return kernel
 
 
-def inner(function: Callable) -> Any:
+def inner(function: Callable | None = None, /, **options: Any) -> Any:
     """Compile a function that only kernels call, and that neither makes nor returns arrays.
 
     References to the arrays that it is given are not counted. In a loop over small steps, counting those of the arrays
     in a tuple, such as `Links`, takes several times as long as the steps themselves.
     """
-    return njit(function, cache=False, _nrt=False)
+    return njit(function, cache=False, _nrt=False, no_cpython_wrapper=True, **options)
 
 
 def _warn_once() -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from montechain._kernels.compiling import ZERO, inner, njit
+from montechain._kernels.compiling import ZERO, inner
 from montechain._kernels.ties import TIE
 
 
@@ -90,7 +90,7 @@ def respond(scores, n_classes, out):
             out[c] = scores[c] - shift
 
 
-@njit(cache=False, _nrt=False, forceinline=True)
+@inner(forceinline=True)
 def expand(base_row, links, k, active, n_active, scores, out):
     """Write to ``out[:n_classes[k]]`` the log-probabilities of the classes at position `k`.
 

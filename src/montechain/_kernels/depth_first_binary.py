@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from montechain._kernels import lanes
-from montechain._kernels.compiling import njit
+from montechain._kernels.compiling import inner, njit
 from montechain._kernels.ties import TIE
 
 N_LANES = lanes.N_BYTES // 8
@@ -108,7 +108,7 @@ def _search_rows(
                 nodes[i], complete[i], tied[i] = n_labels, True, line_values[1, lane] >= best * (1.0 - TIE)
 
 
-@njit(cache=False, _nrt=False, forceinline=True, error_model="numpy")
+@inner(forceinline=True, error_model="numpy")
 def greedy_of_eight(base, given, start, n_lanes, forward, eight, line_values):
     """Find the greedy vectors of up to eight rows, and write their probabilities to ``line_values[0]``."""
     n_labels = forward.shape[0]
@@ -150,7 +150,7 @@ def greedy_of_eight(base, given, start, n_lanes, forward, eight, line_values):
     lanes.store(line_values, 0, value)
 
 
-@njit(cache=False, _nrt=False, forceinline=True, error_model="numpy")
+@inner(forceinline=True, error_model="numpy")
 def improve(i, found, max_nodes, has_knowledge, forward, line_values, lane, rows, stack, numbers, best):
     """Search row `i` for a vector that is more probable than the greedy one, and write it to `found`.
 

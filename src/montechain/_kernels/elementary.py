@@ -16,7 +16,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from montechain._kernels.compiling import njit
+from montechain._kernels.compiling import inner
 
 LOG2_E = 1.4426950408889634
 # The lowest argument whose exponential is a normal number; those below count as this.
@@ -34,7 +34,7 @@ THIRD_32, FOURTH_32 = np.float32(1.6666665459e-1), np.float32(4.1665795894e-2)
 FIFTH_32, SIXTH_32, SEVENTH_32 = np.float32(8.3334519073e-3), np.float32(1.3981999507e-3), np.float32(1.9875691500e-4)
 
 
-@njit(cache=False)
+@inner
 def exp_of_negative(x):
     """Return the exponential of a number that is not positive, in the number's own precision."""
     return _exp(x)

@@ -57,26 +57,29 @@ def enumerate_vectors(base, links, given, full_depth, residual, max_nodes, offse
         Logarithms of the mass of all complete and of all open prefixes.
     """
     budget = (residual, max_nodes, offset, n_samples)
-    return _enumerate_rows(base, links, given, full_depth, *budget, new_tree(1024), new_path(links))
+    scratch = (new_tree(1024), new_path(links), np.empty(0, dtype=np.int32))
+    room = np.empty((64, len(links.n_classes)), dtype=np.int32), np.empty(64, dtype=np.int64), np.empty(64)
+    indptr, mass = np.zeros(len(base) + 1, dtype=np.int64), np.empty((2, len(base)))
+    prefixes = _enumerate_rows(base, links, given, full_depth, *budget, scratch, room, indptr, *mass)
+    return indptr, *(values[: indptr[-1]].copy() for values in prefixes), *mass
 
 
 @njit
-def _enumerate_rows(base, links, given, full_depth, residual, max_nodes, offset, n_samples, tree, path):
-    n_rows, n_labels = len(base), len(links.n_classes)
-    indptr = np.zeros(n_rows + 1, dtype=np.int64)
-    labels, depth, log_mass = np.empty((64, n_labels), dtype=np.int32), np.empty(64, dtype=np.int64), np.empty(64)
-    complete, remaining = np.empty(n_rows), np.empty(n_rows)
-    nothing = np.empty(0, dtype=np.int32)
+def _enumerate_rows(
+    base, links, given, full_depth, residual, max_nodes, offset, n_samples, scratch, room, indptr, complete, remaining
+):  # fmt: skip
+    tree, path, nothing = scratch
+    labels, depth, log_mass = room
     used = ZERO
-    for i in range(n_rows):
+    for i in range(len(base)):
         known = given[i] if len(given) else nothing
         tree, n_stored, n_open, complete[i], remaining[i] = grow_tree(
             base[i], links, known, full_depth[i], residual, max_nodes, tree, path
         )
         needed = used + n_stored + n_samples
         if needed > len(depth):
-            room = max(needed, 2 * len(depth))
-            labels, depth, log_mass = longer(labels, room), longer(depth, room), longer(log_mass, room)
+            size = max(needed, 2 * len(depth))
+            labels, depth, log_mass = longer(labels, size), longer(depth, size), longer(log_mass, size)
         depth_of, node_mass, frontier = tree[2], tree[3], tree[6]
         for node in range(n_stored):
             if depth_of[node] == full_depth[i]:
@@ -94,7 +97,7 @@ def _enumerate_rows(base, links, given, full_depth, residual, max_nodes, offset,
                 log_mass[used] = remaining[i] - math.log(n_samples)
                 used += 1
         indptr[i + 1] = used
-    return indptr, labels[:used].copy(), depth[:used].copy(), log_mass[:used].copy(), complete, remaining
+    return labels, depth, log_mass
 
 
 @inner

@@ -22,7 +22,7 @@ import math
 
 import numpy as np
 
-from montechain._kernels.compiling import njit
+from montechain._kernels.compiling import inner, njit
 from montechain._kernels.lanes import N_BYTES, add, load, multiply, multiply_add, sigmoids, store
 
 LANES = N_BYTES // 8
@@ -128,7 +128,7 @@ def _bound_rows(
                 signs[i, k] = sign[k]
 
 
-@njit(cache=False, error_model="numpy", fastmath={"contract"})
+@inner(error_model="numpy", fastmath={"contract"})
 def deviate(odds, sign, forward, largest_step, deviation, step, lowest, highest, slope):
     """Write a row in terms of deviations from its greedy vector.
 
@@ -167,7 +167,7 @@ def deviate(odds, sign, forward, largest_step, deviation, step, lowest, highest,
             step[j, k] = min(largest_step[j, k], slope[k] * abs(forward[j, k]))
 
 
-@njit(cache=False, error_model="numpy", fastmath={"reassoc", "contract"})
+@inner(error_model="numpy", fastmath={"reassoc", "contract"})
 def weigh(proba, deviation, step, own, weight):
     """Write how much the bounds widen, all labels together, per unit of mass.
 
@@ -186,7 +186,7 @@ def weigh(proba, deviation, step, own, weight):
         weight[j] = after
 
 
-@njit(cache=False, error_model="numpy", fastmath={"contract"})
+@inner(error_model="numpy", fastmath={"contract"})
 def cut_walk(
     deviation, own, weight, threshold, max_nodes, after, odds, proba, waiting, from_mass, exact, overlooked, middle, cut
 ):
@@ -270,7 +270,7 @@ def cut_walk(
     return nodes
 
 
-@njit(cache=False, error_model="numpy", fastmath={"contract"})
+@inner(error_model="numpy", fastmath={"contract"})
 def bound(deviation, step, lowest, highest, overlooked, middle, cut, up, down, up_before, down_before):
     """Bound what the walk has taken wrongly; return the largest distance between the bounds.
 

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from montechain._kernels.compiling import njit
+from montechain._kernels.compiling import inner, njit
 from montechain._kernels.elementary import exp_of_negative
 
 ACCURACY = 0.1
@@ -24,7 +24,7 @@ PIECE = 1024
 """Observations whose terms are summed in the precision of the margins."""
 
 
-@njit(cache=False, error_model="numpy")
+@inner(error_model="numpy")
 def next_step(trial, low, high, slope, curvature, first_slope, accuracy):
     """Return the next step to try and the bracket; the same step again if it will do."""
     goal = accuracy * abs(first_slope)

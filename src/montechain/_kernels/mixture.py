@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from montechain._kernels.compiling import ZERO, inner, njit
-from montechain._kernels.conditional import activate, expand, of_chain
+from montechain._kernels.conditional import activate, expand, new_path, of_chain
 from montechain._kernels.depth_first import depth_first, insert, new_scratch
 from montechain._kernels.heap import doubled, heap_pop, heap_push, longer
 from montechain._kernels.ties import TIE
@@ -49,31 +49,36 @@ def mixture(base, links, given, orders, log_weights, k, first_nodes, max_nodes):
     labels = np.full((n_rows, k, n_labels), -1, dtype=np.int32)
     log_proba = np.full((n_rows, k), -np.inf)
     found = (labels, log_proba, np.empty(n_rows), np.zeros(n_rows, dtype=np.int64))
-    _search_rows(base, links, given, orders, log_weights, first_nodes, max_nodes, found, new_scratch(links))
+    # Scratch space: for the best vectors of one chain and their search; for one prefix, and for one vector under all
+    # chains; by chain, the bound of its first search, the size of its heap, `lead` and `shares`.
+    own = np.empty((k, n_labels), dtype=np.int32), np.empty(k), new_scratch(links)
+    by_chain = np.empty((4, len(orders)))
+    prefix, vector = new_path(links), np.empty(n_labels, dtype=np.int32)
+    size = np.zeros(len(orders), dtype=np.int64)
+    known = np.empty((len(orders), n_labels if len(given) else 0), dtype=np.int32)
+    scratch = (known, own, prefix, vector, np.empty_like(prefix[2]), by_chain, size)
+    # Nodes of all streams: their depth, and the classes of their prefixes, node after node. The heap of a stream holds
+    # its open nodes by log-probability.
+    nodes = np.empty(1024, dtype=np.int32), np.empty(1024 * n_labels, dtype=np.int32)
+    heaps = np.empty((len(orders), 256)), np.empty((len(orders), 256), dtype=np.int64)
+    _search_rows(base, links, given, orders, log_weights, first_nodes, max_nodes, found, scratch, nodes, heaps)
     return found
 
 
 @njit
-def _search_rows(base, links, given, orders, log_weights, first_nodes, max_nodes, found, scratch):
+def _search_rows(
+    base, links, given, orders, log_weights, first_nodes, max_nodes, found, scratch, all_nodes, heaps
+):  # fmt: skip
     labels, log_proba, upper_bound, nodes = found
     n_chains, n_labels = orders.shape
     k = labels.shape[1]
-    known = np.empty((n_chains, n_labels if len(given) else 0), dtype=np.int32)
-    ceiling = np.empty(n_chains)
-    # Scratch space for one prefix, for the best vectors of one chain, and for one vector under all of them.
-    active, scores = np.empty_like(scratch[2]), np.empty_like(scratch[4])
-    children, out = np.empty(scratch[0].shape[1]), np.empty(scratch[0].shape[1])
-    own, own_log = np.empty((k, n_labels), dtype=np.int32), np.empty(k)
-    vector, one = np.empty(n_labels, dtype=np.int32), (np.empty(n_chains), active, scores, out)
-    # Nodes of all streams: their depth, and the classes of their prefixes, node after node. The heap of a stream holds
-    # its open nodes by log-probability.
-    depth_of, prefixes = np.empty(1024, dtype=np.int32), np.empty(1024 * n_labels, dtype=np.int32)
-    keys, items = np.empty((n_chains, 256)), np.empty((n_chains, 256), dtype=np.int64)
-    size = np.zeros(n_chains, dtype=np.int64)
+    known, (own, own_log, own_scratch), (active, scores, out), vector, children, by_chain, size = scratch
+    depth_of, prefixes = all_nodes
+    keys, items = heaps
     # Logarithm of the most that an unseen vector can get from each chain, times the weight; and that in units of the
     # probability of the last of the k best vectors.
-    lead, shares = np.empty(n_chains), np.empty(n_chains)
-
+    ceiling, lead, shares = by_chain[1], by_chain[2], by_chain[3]
+    one = (by_chain[0], active, scores, out)
     for i in range(len(base)):
         base_row, n_found, n_stored = base[i], ZERO, n_chains
         for j in range(n_chains):
@@ -83,7 +88,7 @@ def _search_rows(base, links, given, orders, log_weights, first_nodes, max_nodes
                 for d in range(n_labels):
                     known[j, d] = given[i, orders[j, d]]
             n_own, _, _, ceiling[j], _ = depth_first(
-                base_row, of_chain(links, j), known[j], first_nodes, own, own_log, scratch
+                base_row, of_chain(links, j), known[j], first_nodes, own, own_log, own_scratch
             )
             for v in range(n_own):
                 for d in range(n_labels):

@@ -8,6 +8,8 @@ precision of `data`.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from montechain._kernels.compiling import njit
@@ -17,14 +19,17 @@ TILE = 64
 """Rows that are turned from lines to columns, or back, at a time: they stay in the nearest cache."""
 
 
+def lines(n_rows: int, dtype: Any) -> np.ndarray:
+    """Return scratch space for some lines: ``lines(n_columns, dtype), lines(TILE, dtype)`` is what products take."""
+    return np.zeros((n_rows, N_BYTES // np.dtype(dtype).itemsize), dtype=dtype)
+
+
 @njit
-def sparse_product(indptr, indices, data, coefficients, first, out):
+def sparse_product(indptr, indices, data, coefficients, first, out, table, tile):
     """Add ``coefficients[:, first:] @ Z.T`` to `out` (W, n), or write it with the intercept if Z is all there is."""
-    n_rows = indptr.shape[0] - 1
+    n_rows, n_lanes = indptr.shape[0] - 1, table.shape[1]
     width, n_columns = coefficients.shape[0], coefficients.shape[1] - first
-    n_lanes, each, one = N_BYTES // data.itemsize, data.shape[0] > 1, data.dtype.type(1.0)
-    table = np.zeros((n_columns, n_lanes), dtype=data.dtype)
-    tile = np.zeros((TILE, n_lanes), dtype=data.dtype)
+    each, one = data.shape[0] > 1, data.dtype.type(1.0)
     for top_score in range(0, width, n_lanes):
         n_own = min(n_lanes, width - top_score)
         for w in range(n_own):
@@ -58,16 +63,15 @@ def sparse_product(indptr, indices, data, coefficients, first, out):
 
 
 @njit
-def sparse_transposed_product(indptr, indices, data, residual, first, out):
+def sparse_transposed_product(indptr, indices, data, residual, first, out, table, tile):
     """Write ``residual @ Z`` to the columns of `out` (W, 1 + D + F) from `first` on, and the sums to the first one."""
-    n_rows = indptr.shape[0] - 1
+    n_rows, n_lanes = indptr.shape[0] - 1, table.shape[1]
     width, n_columns = out.shape[0], out.shape[1] - first
-    n_lanes, each, one = N_BYTES // data.itemsize, data.shape[0] > 1, data.dtype.type(1.0)
-    table = np.empty((n_columns, n_lanes), dtype=data.dtype)
-    tile = np.zeros((TILE, n_lanes), dtype=data.dtype)
+    each, one = data.shape[0] > 1, data.dtype.type(1.0)
     for top_score in range(0, width, n_lanes):
         n_own = min(n_lanes, width - top_score)
-        table[:] = 0
+        for j in range(n_columns):
+            store(table, j, zeros_like(table))
         sums = zeros_like(table)
         for top in range(0, n_rows, TILE):
             n_tile = min(TILE, n_rows - top)

@@ -187,7 +187,7 @@ class Descent:
     def _advance(self, direction):
         """Move each problem along its direction, and remember the step."""
         change = self.inputs.product(direction.astype(self.dtype, copy=False), self.change[: len(direction)])
-        gradient = self._gradient_along(change)
+        gradient = self._gradient_along(change).astype(np.float64, copy=False)
         # A problem that finds no way down tries once more with an empty memory, then it stops.
         failed = np.flatnonzero(self._step == 0.0)
         if len(failed):

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from montechain._kernels.lanes import N_BYTES
-from montechain._kernels.sparse import sparse_gram, sparse_product, sparse_transposed_product
+from montechain._kernels.sparse import TILE, lines, sparse_gram, sparse_product, sparse_transposed_product
 
 SPARSE = 0.1
 """Share of nonzero entries up to which columns are stored as sparse."""
@@ -69,6 +69,9 @@ class Inputs:
         dense, (indptr, indices, data) = self._double
         return dense.astype(np.float32), (indptr, indices, data.astype(np.float32))
 
+    def _scratch(self, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+        return lines(self.n_sparse, dtype), lines(TILE, dtype)
+
     def scores_at_once(self, dtype: Any) -> int:
         """Return the number of scores that a product serves at the price of one; dense matrices take any number."""
         return self.n_columns * self.n_rows if self.n_dense else N_BYTES // np.dtype(dtype).itemsize
@@ -81,7 +84,7 @@ class Inputs:
             np.matmul(coefficients[:, 1:first], dense.T, out=out)
             out += coefficients[:, :1]
         if self.n_sparse or not self.n_dense:
-            sparse_product(*arrays, coefficients, first, out)
+            sparse_product(*arrays, coefficients, first, out, *self._scratch(out.dtype))
         return out
 
     def transposed_product(self, residual: np.ndarray) -> np.ndarray:
@@ -90,7 +93,7 @@ class Inputs:
         first = 1 + self.n_dense
         out = np.empty((len(residual), self.n_columns), dtype=residual.dtype)
         if self.n_sparse or not self.n_dense:
-            sparse_transposed_product(*arrays, residual, first, out)
+            sparse_transposed_product(*arrays, residual, first, out, *self._scratch(out.dtype))
         else:
             residual.sum(axis=1, out=out[:, 0])
         if self.n_dense:
