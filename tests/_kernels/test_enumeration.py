@@ -135,8 +135,9 @@ def test_draws_equal_those_of_the_reference(seed, parents, is_known, max_nodes, 
         new_path(links),
     )  # fmt: skip
     labels, prefixes = np.empty((1, n_labels), dtype=np.int32), []
+    write_prefix = getattr(kernels.write_prefix, "py_func", kernels.write_prefix)
     for node in grown[6][:n_open]:
-        length = kernels.write_prefix(grown, node, labels, 0)
+        length = write_prefix(grown, node, labels, 0)
         prefixes.append((tuple(labels[0, :length].tolist()), grown[3][node]))
     _, labels, depth, log_mass, *_ = kernels.enumerate_vectors(base, links, given, full, 0.0, max_nodes, offset, 7)
     drawn = np.flatnonzero(depth < n_labels)
