@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -30,6 +31,7 @@ from montechain.targets import NEW, UNKNOWN, TargetCodec
 
 BYTES_PER_LABEL = 12
 """What a label of an answer takes: its code and its class."""
+PLAIN = (np.ndarray, sp.csr_array, sp.csr_matrix)
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 CHUNK_CELLS = 2**19
 """Approximate number of cells (of x, scores, labels) predicted at a time: they fit into a cache."""
@@ -306,7 +308,7 @@ class JointClassifier(MultiTargetClassifier):
 
         n_scores = model.n_scores
         n_cells = model.n_labels * (width or model.width) + n_scores
-        if is_plain or not n_scores:
+        if isinstance(X, np.ndarray) or not n_scores:
             n_cells += X.shape[1]
         n_rows_each = CHUNK_CELLS // n_cells
         if not n_scores:
@@ -365,12 +367,12 @@ class JointClassifier(MultiTargetClassifier):
             check_is_fitted(self)
 
     def _is_plain(self, X: Any) -> bool:
-        """Return whether X is a matrix of as many floats as in training.
+        """Return whether X is a dense or CSR matrix of floats with as many columns as in training.
 
         scikit-learn's checks can take longer than a prediction, so only inputs that need them are checked that way.
         """
         return (
-            type(X) is np.ndarray
+            type(X) in PLAIN
             and X.dtype in FLOATS
             and X.ndim == 2
             and X.shape[0] > 0

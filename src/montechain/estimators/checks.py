@@ -10,6 +10,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn import get_config
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -35,8 +36,9 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
         raise
 
 
-def is_finite(X: np.ndarray) -> bool:
+def is_finite(X: Any) -> bool:
     """Return whether all cells of an array of floats are finite; False also if a sum of huge cells overflows."""
+    X = X.data if sp.issparse(X) else X
     # One pass without a mask: a sum is finite only if all of its terms are, and so is one of squares.
     with np.errstate(over="ignore", invalid="ignore"):
         if X.flags.c_contiguous:
