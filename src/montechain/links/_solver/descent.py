@@ -136,6 +136,8 @@ class Descent:
         self._target_row = self.problems.row[self.chosen[left]]
         self._class_weight = self.class_weight[left]
         self._weight = self.problems.weight[self.chosen[left]]
+        self._problem = np.repeat(self.chosen[left], self._widths)
+        self._most_moves, self._any_stuck = self.n_iter[left].max(initial=0), self.stuck[left].any()
         self._ahead = np.zeros((5, len(left)))
         self._step = np.zeros(len(left))
         self._shares = np.zeros((len(self.steps), len(left)))
@@ -146,8 +148,7 @@ class Descent:
         memory = self._score_start, self._rows, self.n_iter[self._left]
         sweep(*memory, self.steps, self.changes, self.inverse, self._shares, False, direction)
         level = self.information[self._rows] / self.total_weight
-        problem = np.repeat(self.chosen[self._left], self._widths)
-        self.precondition(direction, level, problem, self.dtype)
+        self.precondition(direction, level, self._problem, self.dtype)
         # Gradients sum to zero over the classes; directions that do so too keep the coefficients as small as can be.
         centre(self._score_start, self._wide, direction)
         sweep(*memory, self.changes, self.steps, self.inverse, self._shares, True, direction)
@@ -158,14 +159,15 @@ class Descent:
     def _leave(self):
         """Drop problems that are solved or make no more progress; return which scores stay."""
         slope, largest, _, _, twice_penalty = self._ahead
-        promised, norm, stuck = -slope / self._weight, largest / self._weight, self.stuck[self._left]
+        promised, norm = -slope / self._weight, largest / self._weight
         if not len(norm) or (
             norm.min() > self.tol
             and promised.min() > STUCK[self.dtype]
-            and self.n_iter[self._left].max() < self.max_iter
-            and not stuck.any()
+            and self._most_moves < self.max_iter
+            and not self._any_stuck
         ):
             return slice(None)  # as in most iterations
+        stuck = self.stuck[self._left]
         # A row that is almost certain has about the loss p (1 - p); others have more.
         loss = np.add.reduceat(self.information[self._rows], self._score_start[:-1])
         # The promise keeps inputs of tiny scale, and classes that can be separated, from ending at once: all of their
@@ -194,12 +196,14 @@ class Descent:
             first_rows = self._rows[self._score_start[failed]]
             self.stuck[self._left[failed]] = ~self.inverse[:, first_rows].any(axis=0)
             self.inverse[:, first_rows] = 0.0
+            self._any_stuck = self.stuck[self._left].any()
         move(
             self._score_start, self._rows, self.n_iter[self._left], self._step, direction, gradient,
             self.problems.penalty, self.allowed, self.coefficients, self.gradient, self.steps, self.changes,
             self.inverse,
         )  # fmt: skip
         self.n_iter[self._left] += 1
+        self._most_moves += 1
         if len(self._wide):  # directions in single precision sum to zero only roughly
             for values in (self.coefficients, self.gradient):
                 centre(self.score_start, self._left[self._wide], values)

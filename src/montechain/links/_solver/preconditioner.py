@@ -63,9 +63,11 @@ class Factors:
 
         The columns of parents are sorted by how many problems have them. Clearing those that a problem does not have,
         half way through the triangular factor, restricts the matrix to the problem's own columns if they come first, as
-        in a chain; in general they are cleared at the end, too, and the result is definite and near enough.
+        in a chain. Otherwise they are cleared at the end, too, and the result is definite and near enough.
         """
         order, n_shared = np.argsort(-allowed.sum(axis=0), kind="stable"), self.n_shared
+        in_order = allowed[:, order]
+        is_nested = bool((in_order[:, 1:] <= in_order[:, :-1]).all())
         known: dict[tuple[int, type], np.ndarray] = {}
 
         def precondition(direction, level, problem, dtype):
@@ -76,11 +78,11 @@ class Factors:
                     known[power, dtype] = self._inverse(power, order).astype(dtype)
                 inverse = known[power, dtype]
                 rows = slice(None) if len(different) == 1 else np.flatnonzero(powers == power)
-                has = allowed[problem[rows]]
                 half = direction[rows].astype(dtype, copy=False) @ inverse.T
-                half[:, n_shared:] *= has[:, order]
+                half[:, n_shared:] *= in_order[problem[rows]]
                 half = half @ inverse
-                half[:, n_shared:] *= has
+                if not is_nested:
+                    half[:, n_shared:] *= allowed[problem[rows]]
                 direction[rows] = half
 
         return precondition
