@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from numbers import Real
 from typing import Any
@@ -52,6 +53,7 @@ def try_candidates(
     return labels, expected_loss, tried_all
 
 
+@dataclass(eq=False, repr=False)
 class CallableLoss(Loss):
     """Any function of two label vectors.
 
@@ -83,15 +85,9 @@ class CallableLoss(Loss):
     (array([[1, 0]], dtype=int32), array([1.5]))
     """
 
-    def __init__(
-        self,
-        function: Callable[[np.ndarray, np.ndarray], float],
-        maximum: float | None = None,
-        max_candidates: int = 1024,
-    ):
-        self.function = function
-        self.maximum = maximum
-        self.max_candidates = max_candidates
+    function: Callable[[np.ndarray, np.ndarray], float]
+    maximum: float | None = None
+    max_candidates: int = 1024
 
     @property
     def worst(self) -> float:  # type: ignore[override]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,7 @@ def quantile_limits(X: np.ndarray, share: float) -> tuple[np.ndarray, np.ndarray
     return np.fmin(low, usual), np.fmax(-high, usual)
 
 
+@dataclass(eq=False, repr=False)
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Turn a table with numbers, words, dates, text and missing cells into a matrix of numbers.
 
@@ -116,17 +117,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
            [ 0. ,  1. ,  1. ,  0. ,  0. ]])
     """
 
-    def __init__(
-        self,
-        missing: str = "impute",
-        text: str | Sequence[Any] = (),
-        drop: str | Sequence[Any] = (),
-        max_categories: int = 100,
-    ):
-        self.missing = missing
-        self.text = text
-        self.drop = drop
-        self.max_categories = max_categories
+    missing: str = "impute"
+    text: str | Sequence[Any] = ()
+    drop: str | Sequence[Any] = ()
+    max_categories: int = 100
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
         """Find out what the columns of a table hold, and learn how to turn them into numbers. `y` is ignored."""

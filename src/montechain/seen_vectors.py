@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ CELLS_AT_ONCE = 2**22
 """Approximate number of codes, those of all label vectors of some rows, held in memory together."""
 
 
+@dataclass(eq=False, repr=False)
 class SeenVectors(JointModel):
     """A distribution over the label vectors seen in training; a concrete model says how probable each is (`log_proba`).
 
@@ -45,10 +47,12 @@ class SeenVectors(JointModel):
     n_classes : sequence of L ints
     """
 
-    def __init__(self, vectors: np.ndarray, counts: np.ndarray, n_classes: Sequence[int]):
-        self.vectors = vectors
-        self.counts = counts
-        self.n_classes = tuple(int(k) for k in n_classes)
+    vectors: np.ndarray
+    counts: np.ndarray
+    n_classes: Sequence[int]
+
+    def __post_init__(self) -> None:
+        self.n_classes = tuple(int(k) for k in self.n_classes)
 
     def _check_loaded(self) -> None:
         n_classes = np.array(self.n_classes)
@@ -157,15 +161,14 @@ class SeenVectors(JointModel):
         return np.where(agrees, log_proba, -np.inf)
 
 
+@dataclass(eq=False, repr=False)
 class _Evaluated(SeenVectors):
     """The probabilities of the vectors in certain rows, whatever X is."""
 
-    def __init__(self, vectors: np.ndarray, counts: np.ndarray, n_classes: Sequence[int], log_proba: np.ndarray):
-        super().__init__(vectors, counts, n_classes)
-        self._log_proba = log_proba
+    found: np.ndarray
 
     def log_proba(self, X):
-        return self._log_proba
+        return self.found
 
 
 @savable
@@ -178,12 +181,11 @@ class FrequencyModel(SeenVectors):
 
 
 @savable
+@dataclass(eq=False, repr=False)
 class PowersetModel(SeenVectors):
     """One multi-class problem in which each vector is a class: `link` is the learned p(number of the vector | x)."""
 
-    def __init__(self, vectors: np.ndarray, counts: np.ndarray, n_classes: Sequence[int], link: FittedLink):
-        super().__init__(vectors, counts, n_classes)
-        self.link = link
+    link: FittedLink
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
@@ -194,12 +196,11 @@ class PowersetModel(SeenVectors):
 
 
 @savable
+@dataclass(eq=False, repr=False)
 class ForestModel(SeenVectors):
     """The shares of the vectors in the leaves of a forest that x falls into."""
 
-    def __init__(self, vectors: np.ndarray, counts: np.ndarray, n_classes: Sequence[int], forest: LabelForest):
-        super().__init__(vectors, counts, n_classes)
-        self.forest = forest
+    forest: LabelForest
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,11 @@ import numpy as np
 from montechain._messages import check_time_limit
 from montechain.errors import InterruptedFitWarning
 from montechain.estimators.base import JointClassifier
-from montechain.joint import JointModel
 from montechain.recipe import Recipe
 from montechain.seen_vectors import informative_rows
 
 
+@dataclass(eq=False, repr=False)
 class AutoChainClassifier(JointClassifier):
     """Predict several targets at once, as well as this library can, with no tuning.
 
@@ -74,20 +75,12 @@ class AutoChainClassifier(JointClassifier):
     True
     """
 
-    def __init__(
-        self,
-        loss: Any = "exact_match",
-        *,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: Any = False,
-    ):
-        self.loss = loss
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    loss: Any = "exact_match"
+    _: KW_ONLY
+    time_limit: float | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: Any = False
 
     def _check_choices(self) -> None:
         check_time_limit(self.time_limit)
@@ -108,9 +101,6 @@ class AutoChainClassifier(JointClassifier):
             message = f"The fit was interrupted. The model is made of what had been learned by then: {learned}."
             warnings.warn(message, InterruptedFitWarning, stacklevel=3)
         self.model_, self.leaderboard_ = recipe.model()
-
-    def _model(self) -> JointModel:
-        return self.model_
 
     def _report(self, name: str, started: float, deadline: float | None) -> None:
         """Tell the user which step begins."""

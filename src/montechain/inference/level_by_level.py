@@ -49,9 +49,6 @@ class Greedy(Inference):
     ([[1, 1]], 0.49)
     """
 
-    def __init__(self) -> None:
-        pass
-
     def search(self, tree: PrefixTree, rng: np.random.Generator) -> Decision:  # noqa: D102
         if tree.scores is not None:
             # The first vector that a depth-first search completes, and what that search left open.

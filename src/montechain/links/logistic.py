@@ -6,6 +6,7 @@ import numbers
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ MAX_NAMED = 5
 """Maximum number of labels named in a warning."""
 
 
+@dataclass(eq=False, repr=False)
 class LogisticLink(LinkLearner):
     """Learn links by logistic regression with a squared penalty, all of them together.
 
@@ -82,21 +84,12 @@ class LogisticLink(LinkLearner):
            [0.207]]))
     """
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        class_weight: Any = None,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        parent_C: float | None = None,
-        centre: Sequence[np.ndarray] | None = None,
-    ):
-        self.C = C
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.parent_C = parent_C
-        self.centre = centre
+    C: float = 1.0
+    class_weight: Any = None
+    tol: float = 1e-6
+    max_iter: int = 1000
+    parent_C: float | None = None
+    centre: Sequence[np.ndarray] | None = None
 
     def for_classes(self, classes: Sequence[np.ndarray]) -> LogisticLink:
         """Return a copy whose `class_weight` refers to codes; `classes` holds the classes of each label."""

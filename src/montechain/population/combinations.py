@@ -121,9 +121,6 @@ class Vote(Combination):
            [1., 0.]])
     """
 
-    def __init__(self) -> None:
-        pass
-
     def decide(self, population, X, *, loss, given=None, rng):  # noqa: D102
         votes, upper_bound = self._votes(population, X, loss, given, rng)
         # The first class whose share is the largest, up to rounding.

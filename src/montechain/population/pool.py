@@ -11,6 +11,7 @@ with chains p_m, shares J_j of the vectors in the leaves of forests, and weights
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ MAX_ITERATIONS, EM_TOLERANCE = 2000, 1e-6
 
 
 @savable
+@dataclass(eq=False, repr=False)
 class VectorPool(SeenVectors):
     """A log-linear pool of chains and forests over the label vectors seen in training.
 
@@ -51,21 +53,10 @@ class VectorPool(SeenVectors):
         Where there are many vectors, those are scored that it finds most probable without the effects of parents.
     """
 
-    def __init__(
-        self,
-        vectors: np.ndarray,
-        counts: np.ndarray,
-        n_classes: Sequence[int],
-        sources: Sequence[Sequence[Chain]],
-        share_columns: Sequence[int],
-        weights: np.ndarray,
-        guide: Chain,
-    ):
-        super().__init__(vectors, counts, n_classes)
-        self.sources = [list(chains) for chains in sources]
-        self.share_columns = [int(start) for start in share_columns]
-        self.weights = weights
-        self.guide = guide
+    sources: list[list[Chain]]
+    share_columns: list[int]
+    weights: np.ndarray
+    guide: Chain
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
