@@ -78,3 +78,27 @@ print(json.dumps([seconds, counts]))
     own = {name: count for name, count in counts.items() if name.split(".")[0] not in solver}
     assert len(own) >= 14
     assert {name: count for name, count in own.items() if count != 1} == {}
+
+
+def test_nothing_is_compiled_twice_or_to_format_messages(tmp_path):
+    """The enumeration of vectors, from an empty cache."""
+    code = """
+import json
+import numpy as np
+from numba.core import event
+from montechain._kernels.conditional import Links, new_path
+from montechain._kernels.enumeration import enumerate_vectors
+with event.install_recorder("numba:compile") as recorder:
+    links = Links(np.zeros((2, 2)), np.arange(3), np.array([2, 2]), np.arange(3))
+    full_depth, nothing = np.full(1, 2), np.empty((0, 2), dtype=np.int32)
+    enumerate_vectors(np.zeros((1, 2)), links, nothing, full_depth, 0.01, 100, 0.5, 10)
+print(json.dumps([
+    [one.data["dispatcher"].py_func.__module__, one.data["dispatcher"].py_func.__name__, str(one.data["args"])]
+    for _, one in recorder.buffer if one.is_start
+]))
+"""
+    compiled = json.loads(run(code, NUMBA_CACHE_DIR=str(tmp_path)).stdout)
+    assert not [name for module, name, _ in compiled if "unicode" in module]
+    of_ours = [(name, kinds) for module, name, kinds in compiled if module.startswith("montechain")]
+    assert len(of_ours) > 10
+    assert not [name for name, kinds in of_ours if "Literal[int]" in kinds]
