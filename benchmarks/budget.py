@@ -9,8 +9,9 @@ import numpy as np
 
 from benchmarks.report import Measurement
 from montechain import BranchAndBound
-from montechain.chain import Chain, PrefixTree
+from montechain.chain import Chain
 from montechain.links.linear import FittedLinearLink
+from montechain.prefix_tree import PrefixTree
 
 LABELS, LABELS_ON, FEATURES, ROWS = 174, 26, 68, 10
 BUDGETS = (1_000, 5_000, 20_000)

@@ -50,7 +50,7 @@ LINK = [
     (np.nan, "positive number"),
     (np.inf, "positive"),
 ]
-SHARE = [(value, r"from 0 to 1|\[0, 1\)") for value in (-0.1, 1.1, np.nan, "small", None, True)]
+SHARE = [(value, "from 0 to (less than )?1") for value in (-0.1, 1.1, np.nan, "small", None, True)]
 ESTIMATORS = [
     ("logstic", "did you mean 'logistic'"),
     (3, "is of type int"),
@@ -102,7 +102,7 @@ PARAMETERS: dict[type, dict[str, list[tuple[Any, str]]]] = {
     },
     mc.StackedMixtureClassifier: {
         "estimators": [
-            ([], "is empty: give pairs"), (3, "list of pairs"), ([mc.ChainClassifier()], "list of pairs"),
+            ([], "at least one"), (3, "list of pairs"), ([mc.ChainClassifier()], "list of pairs"),
             ([("a", LogisticRegression())], r"Use ChainClassifier\(estimator=...\) around it"),
         ],
         "cv": [(1, "cv=5"), ("five", "cv=5"), (2.5, "cv=5"), ([], "cv=5"), (None, "cv=5")],
@@ -110,11 +110,11 @@ PARAMETERS: dict[type, dict[str, list[tuple[Any, str]]]] = {
     mc.TableClassifier: {
         "classifier": [(3, "pass an instance"), (mc.ChainClassifier, "pass an instance")],
         "encoder": [("none", "pass an instance")],
-        "tags": [(3, "a data frame"), (2.5, r"must be a name or a list"), (["z"], "a data frame")],
+        "tags": [(3, "a data frame"), (2.5, "a data frame"), (["z"], "a data frame")],
     },
     mc.TableEncoder: {
         "missing": [("drop", "'impute' and 'keep'")], "max_categories": POSITIVE,
-        "text": [("z", "its columns are"), (2.5, "a name or a list")], "drop": [(9, "not a column"), (None, "a list")],
+        "text": [("z", "Its columns are"), (2.5, "a name or a list")], "drop": [(9, "not a column"), (None, "a list")],
     },
     mc.CrossFittedFeatures: {
         "estimator": [
@@ -129,10 +129,10 @@ PARAMETERS: dict[type, dict[str, list[tuple[Any, str]]]] = {
         "time_limit": [(0, "time_limit=60"), ("long", "time_limit=60")], "split_on": [("label", "'labels'")],
     },
     mc.LogisticLink: {
-        "C": LINK, "tol": LINK, "max_iter": [(0, "whole number"), (2.5, "whole number")], "parent_C": LINK,
+        "C": LINK, "tol": LINK, "max_iter": POSITIVE, "parent_C": LINK,
         "class_weight": [("balance", "balanced"), ([None], "one entry for each label"), ({0: -1.0}, "not positive")],
     },
-    mc.SVMLink: {"C": LINK, "tol": LINK, "max_iter": [(0, "whole number")]},
+    mc.SVMLink: {"C": LINK, "tol": LINK, "max_iter": POSITIVE},
     mc.BranchAndBound: {"max_nodes": [*POSITIVE, (10**30, "max_nodes")], "residual": [*SHARE, (1.0, "0.01")]},
     mc.Beam: {"width": POSITIVE},
     mc.MonteCarlo: {"n_samples": HUGE, "decision": [("marginal", "'marginals'"), (None, "'best_sampled'")]},
@@ -143,7 +143,7 @@ PARAMETERS: dict[type, dict[str, list[tuple[Any, str]]]] = {
     mc.OrderSearch: {
         "proposal": [("swp", "did you mean 'swap'")], "payoff": [("J_EN", "did you mean"), (3, "payoff")],
         "on": [("truths", "did you mean 'truth'")], "keep": POSITIVE, "n_restarts": POSITIVE, "validation": FINDER,
-        "n_iterations": [(-1, "whole number, e.g. 50"), (2.5, "e.g. 50")], "pool": [("all", "'visited'")],
+        "n_iterations": [(-1, "positive integer or 0"), (2.5, "n_iterations=50")], "pool": [("all", "'visited'")],
         "time_limit": [(0, "time_limit=60"), ("long", "time_limit=60")],
     },
     mc.AllOrders: {"keep": POSITIVE, "validation": FINDER},
@@ -151,7 +151,7 @@ PARAMETERS: dict[type, dict[str, list[tuple[Any, str]]]] = {
     mc.Swap: {"reach": POSITIVE},
     mc.TemperedSwap: {
         "beta": [(value, "`beta=.* a positive number") for value in (0, -0.1, np.inf, np.nan, True, None, "0.03")],
-        "warmup": [(value, "`warmup=.* a number of iterations") for value in (-1, 1.5, True, None, "2")],
+        "warmup": [(value, "`warmup=.* a positive integer or 0") for value in (-1, 1.5, True, None, "2")],
     },
     mc.F1: {"negative": [([0], "there are 3 labels"), (7, "negative")]},
     mc.Jaccard: {"max_candidates": POSITIVE, "negative": [([0], "there are 3 labels")]},

@@ -6,9 +6,10 @@ import itertools
 
 import numpy as np
 
-from montechain.chain import Chain, ChainBase
+from montechain.chain import Chain
 from montechain.links.linear import FittedLinearLink, n_scores
 from montechain.losses import check_loss
+from montechain.prefix_tree import ChainBase
 
 
 def random_parents(rng, n_labels, parents="all"):

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
 from montechain.chain import Chain
-from montechain.links.base import UNKNOWN, LinkLearner
+from montechain.links.base import LinkLearner
 from montechain.links.estimator import EstimatorLink
 from montechain.links.linear import FittedLinearLink
+from montechain.targets import UNKNOWN
 from random_chains import all_vectors, as_generic, log_proba_table, random_linear_chain
 
 PARENTS = st.sampled_from(["all", "none", "tree", 1, 2])

@@ -7,8 +7,8 @@ import pytest
 
 from montechain.chain import Chain
 from montechain.links import LogisticLink
-from montechain.links.base import UNKNOWN
 from montechain.network import DependencyNetwork
+from montechain.targets import UNKNOWN
 from random_chains import all_vectors, random_given
 from random_networks import as_generic, pairwise_model, random_linear_network
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montechain.chain import ChainBase, PrefixTree, distinct
+from montechain.prefix_tree import ChainBase, PrefixTree, distinct
 
 
 class TableChain(ChainBase):

@@ -38,8 +38,7 @@ def atomic_write(path: str | Path, mode: str = "wb", **options: Any) -> Iterator
     """
     path = Path(path)
     target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise OutputError(f"{path} cannot be written: it is a folder. Name a file in it.")
+    check_output_path(path)
     if target.exists() and not target.is_file():  # a device must not be replaced by a file
         with _reporting(path), open(target, mode, **options) as stream:
             yield stream

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
@@ -23,6 +24,14 @@ ADVICE = {
     "TableClassifier(ChainClassifier()) also takes words, dates and missing cells.",
 }
 """What to do about the errors that scikit-learn, numpy and pandas raise for inputs that are not tables of numbers."""
+
+
+KINDS: dict[str, Callable[[float], bool]] = {
+    "a positive number": lambda value: 0.0 < value < math.inf,
+    "a number from 0 to 1": lambda value: 0.0 <= value <= 1.0,
+    "a number from 0 to less than 1": lambda value: 0.0 <= value < 1.0,
+}
+"""What `check_number` can ask for."""
 
 
 def nearest(given: str, allowed: Iterable[str]) -> str:
@@ -63,13 +72,22 @@ def check_choice(owner: Any, name: str, allowed: Sequence[Any]) -> None:
         raise ValueError(f"`{name}={value!r}` of {type(owner).__name__} is not known{hint} Allowed are {listed}.")
 
 
-def check_positive_integer(owner: Any, name: str, example: int) -> int:
+def check_positive_integer(owner: Any, name: str, example: int, *, or_zero: bool = False) -> int:
     """Return the parameter `name` of `owner`, or say what to type instead."""
     value = getattr(owner, name)
-    if not _is_positive_integer(value):
-        kind = type(owner).__name__
-        raise ValueError(f"`{name}={value!r}` of {kind} must be a positive integer, e.g. {kind}({name}={example}).")
+    if not _is_positive_integer(value, least=0 if or_zero else 1):
+        kind, what = type(owner).__name__, "a positive integer or 0" if or_zero else "a positive integer"
+        raise ValueError(f"`{name}={value!r}` of {kind} must be {what}, e.g. {kind}({name}={example}).")
     return int(value)
+
+
+def check_number(owner: Any, name: str, example: float, kind: str = "a positive number") -> float:
+    """Return the parameter `name` of `owner`, a number of this kind in `KINDS`, or say what to type instead."""
+    value = getattr(owner, name)
+    if not isinstance(value, Real) or isinstance(value, bool) or not KINDS[kind](float(value)):
+        own = type(owner).__name__
+        raise ValueError(f"`{name}={value!r}` of {own} must be {kind}, e.g. {own}({name}={example}).")
+    return float(value)
 
 
 def check_positive_argument(name: str, value: Any, example: str) -> int:
@@ -79,14 +97,17 @@ def check_positive_argument(name: str, value: Any, example: str) -> int:
     return int(value)
 
 
-def check_names(owner: Any, name: str) -> list[Any]:
-    """Return the names in a parameter that holds one name, or several."""
+def check_names(owner: Any, name: str, columns: Sequence[Any], table: str) -> list[Any]:
+    """Return the names in a parameter that holds one name, or several, of the columns of a table."""
     value = getattr(owner, name)
-    if isinstance(value, str | Integral):
-        return [value]
-    if not isinstance(value, Iterable):
+    names = [value] if isinstance(value, str | Integral) else value
+    if not isinstance(names, Iterable):
         raise TypeError(f"`{name}={value!r}` of {type(owner).__name__} must be a name or a list, e.g. {name}=['a'].")
-    return list(value)
+    names = list(names)
+    if absent := [own for own in names if own not in columns]:
+        hint = nearest(str(absent[0]), map(str, columns)) or f". Its columns are {', '.join(map(repr, columns[:10]))}."
+        raise ValueError(f"`{name}` names {absent[0]!r}, which is not a column of `{table}`{hint}")
+    return names
 
 
 def check_time_limit(limit: Any) -> float | None:
@@ -163,5 +184,5 @@ def with_notes(error: BaseException) -> str:
     return " ".join([str(error), *getattr(error, "__notes__", ())])
 
 
-def _is_positive_integer(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and 1 <= int(value) < 2**63
+def _is_positive_integer(value: Any, least: int = 1) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and least <= int(value) < 2**63

@@ -6,12 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from montechain._messages import check_positive_integer
+from montechain._messages import check_number, check_positive_integer
 from montechain.distributions import LabelDistribution, Loss
 from montechain.targets import TargetCodec
 
@@ -37,13 +36,14 @@ def try_candidates(
     """
     loss._check_bound()
     labels, has_vector = heaviest.any_labels(given)
-    expected_loss, tried_all = np.full(len(labels), np.nan), heaviest.is_complete(loss.n_classes_, given)
+    expected_loss, tried_all = np.full(len(labels), np.nan), np.zeros(len(labels), dtype=bool)
     for row in np.flatnonzero(has_vector):
         own = heaviest.take(slice(row, row + 1))
         known = np.full(labels.shape[1], -1) if given is None else given[row]
         choices = [np.arange(n) if c < 0 else np.array([c]) for n, c in zip(loss.n_classes_, known, strict=True)]
-        if math.prod(map(len, choices)) <= loss.max_candidates:
-            tried_all[row] = True
+        n_vectors = math.prod(map(len, choices))
+        tried_all[row] = n_vectors <= max(loss.max_candidates, len(own.labels))
+        if n_vectors <= loss.max_candidates:
             others = np.stack(np.meshgrid(*choices, indexing="ij"), axis=-1).reshape(-1, len(choices))
         else:
             others = more(own, int(row))
@@ -100,12 +100,8 @@ class CallableLoss(Loss):
         check_positive_integer(self, "max_candidates", 1024)
         if not callable(self.function):
             raise TypeError(f"`function={self.function!r}` of CallableLoss must be a function of y and y_hat.")
-        maximum = self.maximum
-        if maximum is not None and not (isinstance(maximum, Real) and 0.0 < maximum < math.inf):
-            raise ValueError(
-                f"`{maximum=}` of CallableLoss must be a positive number, the largest value that the function can "
-                "return, e.g. CallableLoss(function, maximum=1.0)."
-            )
+        if self.maximum is not None:
+            check_number(self, "maximum", 1.0)
         bound.position_ = np.argsort(np.asarray(order))
         return bound
 

@@ -13,15 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from montechain._rows import take_rows
-from montechain._savable import savable
+from montechain._savable import require, savable
 from montechain.errors import NonFiniteError
-from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem, check_links
+from montechain.links.base import FittedLink, LinkLearner, LinkProblem, check_links
 from montechain.links.design import as_matrix
 from montechain.links.linear import FittedLinearLink, LinearScorer, LinearScores
-from montechain.prefix_tree import ChainBase, PrefixTree, distinct, draw_classes, no_knowledge
-from montechain.targets import CODE
-
-__all__ = ["CODE", "Chain", "ChainBase", "PrefixTree", "distinct", "draw_classes", "example_tree", "no_knowledge"]
+from montechain.prefix_tree import ChainBase, PrefixTree, draw_classes
+from montechain.targets import UNKNOWN
 
 
 @savable
@@ -104,6 +102,15 @@ class Chain(ChainBase):
         position = {label: k for k, label in enumerate(order)}
         return cls(order, [[position[j] for j in parents[label]] for label in order], links)
 
+    @classmethod
+    def fill(
+        cls, learner: LinkLearner, X: Any, codes: np.ndarray, n_classes: Sequence[int], rng: Any, **options: Any
+    ) -> np.ndarray:
+        """Return codes with unknown labels drawn from a chain in the order of y; parameters are those of `learn`."""
+        earlier = [tuple(range(label)) for label in range(len(n_classes))]
+        chain = cls.learn(learner, X, codes, n_classes, range(len(n_classes)), earlier, **options)
+        return chain.complete(X, codes, rng)
+
     def complete(self, X: Any, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return codes (one column per label) with unknown ones drawn, each given x and the labels before it."""
         filled, rows = codes.copy(), np.flatnonzero((codes == UNKNOWN).any(axis=1))
@@ -121,15 +128,12 @@ class Chain(ChainBase):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Rebuild the chain; a ValueError says what does not fit together."""
         order, parents, links = state["order"], state["parents"], state["links"]
-        if not order or len(links) != len(order) or len(parents) != len(order):
-            raise ValueError(
-                f"there are {len(links)} links and {len(parents)} sets of parents for {len(order)} labels."
-            )
-        if sorted(order) != list(range(len(order))):
-            raise ValueError(f"the order {order} is not a permutation of the labels.")
+        counts = f"there are {len(links)} links and {len(parents)} sets of parents for {len(order)} labels."
+        require(order and len(links) == len(order) == len(parents), counts)
+        require(sorted(order) == list(range(len(order))), f"the order {order} is not a permutation of the labels.")
         for k, own in enumerate(parents):
-            if len(set(own)) != len(own) or not all(type(j) is int and 0 <= j < k for j in own):
-                raise ValueError(f"the parents {list(own)} of position {k} are not distinct earlier positions.")
+            are_earlier = len(set(own)) == len(own) and all(type(j) is int and 0 <= j < k for j in own)
+            require(are_earlier, f"the parents {list(own)} of position {k} are not distinct earlier positions.")
         check_links(links, parents)
         self.__init__(order, parents, links)  # type: ignore[misc]
 
@@ -147,18 +151,13 @@ class Chain(ChainBase):
         with np.errstate(over="ignore", invalid="ignore"):
             scores = self.scorer.scores(X)
             is_finite = math.isfinite(scores.base.sum())
-        if not is_finite:
-            self._check_scores(scores, X)
-        return scores
-
-    def _check_scores(self, scores: LinearScores, X: Any) -> None:
-        """Raise an error if a score has overflowed; intercepts may be infinite, for impossible classes."""
-        assert self.scorer is not None
-        rows, columns = np.nonzero(
-            ~np.isfinite(scores.base) & (np.isfinite(self.scorer.intercept) | np.isnan(scores.base))
-        )
+        if is_finite:
+            return scores
+        # A score that has overflowed is an error, but intercepts may be infinite, for impossible classes.
+        is_possible = np.isfinite(self.scorer.intercept) | np.isnan(scores.base)
+        rows, columns = np.nonzero(~np.isfinite(scores.base) & is_possible)
         if len(rows) == 0:
-            return
+            return scores
         position = int(np.searchsorted(scores.links.score_start, columns[0], side="right")) - 1
         x = as_matrix(take_rows(X, rows[:1]))
         x = np.ravel(x.toarray() if sp.issparse(x) else x)

@@ -103,12 +103,6 @@ class LabelDistribution:
         labels = np.zeros((self.n_rows, self.labels.shape[1])) if given is None else np.maximum(given, 0)
         return labels.astype(np.int32), np.diff(self.indptr) > 0
 
-    def is_complete(self, n_classes: np.ndarray, given: np.ndarray | None) -> np.ndarray:
-        """Return which rows hold every label vector that agrees with `given`, if each vector occurs once."""
-        free = np.ones((self.n_rows, len(n_classes)), dtype=bool) if given is None else given < 0
-        # In logarithms, because the number of vectors may exceed any integer type.
-        return np.log(np.maximum(np.diff(self.indptr), 1)) >= free @ np.log(n_classes) - 1e-9
-
     def marginals(self, n_classes: Sequence[int]) -> list[np.ndarray]:
         """Return for each position the mass of its classes, of shape (n, K), not normalised."""
         rows, codes = self.rows, np.ascontiguousarray(self.labels.T)

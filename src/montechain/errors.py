@@ -10,16 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "DataError",
-    "EstimateWarning",
-    "InterruptedFitWarning",
-    "ModelFileError",
-    "MontechainError",
-    "NonFiniteError",
-    "OutputError",
-]
-
 
 class MontechainError(Exception):
     """Base class: the message says what is wrong, where, and what to do."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from montechain.chain import Chain
-from montechain.estimators.checks import learned_classifier
+from montechain.estimators.checks import innermost
 from montechain.targets import named_labels
 
 __all__ = ["inspect_model"]
@@ -23,7 +21,7 @@ def inspect_model(model: Any) -> dict[str, Any]:
     Parameters
     ----------
     model : fitted classifier of montechain
-        Or a `TableClassifier`, a pipeline or a search with one at its end: what is within is looked at.
+        Also a `TableClassifier`, pipeline or search that ends with one.
 
     Returns
     -------
@@ -39,40 +37,31 @@ def inspect_model(model: Any) -> dict[str, Any]:
     >>> inspect_model(ChainClassifier(order=[2, 0, 1]).fit(X, Y))["orders"]
     [{'weight': 1.0, 'order': ['label_2', 'label_0', 'label_1']}]
     """
-    model = learned_classifier(model)
+    model = innermost(model)
+    while hasattr(model, "classifier_") and hasattr(model, "encoder_"):  # a `TableClassifier`
+        model = innermost(model.classifier_)
     check_is_fitted(model)
     n_labels = len(model.classes_) if isinstance(model.classes_, list) else 1
     names = [str(name) for name in named_labels(getattr(model, "target_names_", None), n_labels)]
     of_label = []
+    orders: Any = zip(getattr(model, "weights_", ()), getattr(model, "orders_", ()), strict=False)
     if hasattr(model, "chain_"):
-        order = model.order_.tolist()
+        order, orders = model.order_.tolist(), [(1.0, model.order_)]
         of_label = [(names[j], [names[k] for k in sorted(model.parents_[j], key=order.index)]) for j in order]
+    choices = model.get_params(deep=False)
+    if "estimator" in choices and choices["estimator"] is None:
+        choices["estimator"] = "logistic"
     return {
         "model": type(model).__name__,
-        "choices": _choices(model),
+        "choices": {
+            name: value if isinstance(value, str) else " ".join(repr(value).split())
+            for name, value in choices.items()
+            if name not in ASIDE and value is not None
+        },
         "orders": [
-            {"weight": weight, "order": [names[j] for j in chain.order]}
-            for weight, chain in sorted(_chains(model), key=lambda one: -one[0])
+            {"weight": float(weight), "order": [names[j] for j in order]}
+            for weight, order in sorted(orders, key=lambda one: -one[0])
         ],
         "parents": dict(of_label),
         "leaderboard": getattr(model, "leaderboard_", []),
     }
-
-
-def _choices(model: Any) -> dict[str, str]:
-    """Return the parameters that are set, as text."""
-    parameters = model.get_params(deep=False)
-    if "estimator" in parameters and parameters["estimator"] is None:
-        parameters["estimator"] = "logistic"
-    return {
-        name: value if isinstance(value, str) else " ".join(repr(value).split())
-        for name, value in parameters.items()
-        if name not in ASIDE and value is not None
-    }
-
-
-def _chains(model: Any) -> Iterator[tuple[float, Chain]]:
-    if hasattr(model, "chain_"):
-        yield 1.0, model.chain_
-    elif hasattr(model, "chains_"):
-        yield from zip(model.weights_.tolist(), model.chains_, strict=True)

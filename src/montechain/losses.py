@@ -91,9 +91,8 @@ class Hamming(Loss):
         expected_loss, regret = np.zeros((2, n_rows))
         for j, (mass, proven) in enumerate(zip(marginals.proba, marginals.lower, strict=True)):
             unresolved = marginals.unresolved[:, j]
-            code = (
-                first_largest(np.clip(mass, proven, proven + unresolved[:, None])) if labels is None else labels[:, j]
-            )
+            within = np.clip(mass, proven, proven + unresolved[:, None])
+            code = first_largest(within) if labels is None else labels[:, j]
             is_known = np.zeros(n_rows, dtype=bool) if given is None else given[:, j] >= 0
             code = code if given is None else np.where(is_known, given[:, j], code)
             decided[:, j] = code
@@ -142,17 +141,16 @@ class _SetLoss(Loss):
 class F1(_SetLoss):
     """One minus the F1 of the relevant labels of one row; the decision is exact.
 
-    A label is *relevant* if its class differs from the negative one; a predicted class is right only if it
-    equals the true one. The F1 of two empty sets is one. The expected F1 is maximised exactly for the
-    given distribution by the general F-measure maximiser, at a cost of about L² times the number of
-    different set sizes per row.
+    A label is *relevant* if its class differs from the negative one; a predicted class is right only if it equals the
+    true one. The F1 of two empty sets is one. The general F-measure maximiser finds the decision of largest expected F1
+    for the given distribution, at a cost of about L² times the number of different set sizes per row.
 
     Parameters
     ----------
     negative : scalar or sequence, optional
         The class that means "not relevant": one for all labels, or one for each. By default it is the first of two
-        classes (0, False, "no"); labels with more classes need to be told. A single class counts as relevant unless it
-        is 0 or False.
+        classes (0, False, "no"); you must name it for labels with more classes. A single class counts as relevant
+        unless it is 0 or False.
 
     References
     ----------

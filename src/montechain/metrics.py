@@ -196,21 +196,15 @@ class _Scorer:
         final, _ = _final(estimator, "predict")
         options: dict[str, Any] = {"sample_weight": sample_weight}
         if self.average is not None:
-            options |= {"average": self.average, "negative": _negative(final)}
+            negative = getattr(getattr(final, "loss", None), "negative", None)
+            if (classes := getattr(final, "classes_", None)) is not None:
+                # The estimator knows classes that these rows may lack.
+                by_label = [np.asarray(own) for own in (classes if isinstance(classes, list | tuple) else [classes])]
+                pairs = zip(by_label, resolve_negative(by_label, negative), strict=True)
+                # A label without a negative class gets an object that is equal to none of its classes.
+                negative = [own.tolist()[code] if code >= 0 else object() for own, code in pairs]
+            options |= {"average": self.average, "negative": negative}
         return self.score(Y, estimator.predict(X), **options)
-
-
-def _negative(estimator: Any) -> Any:
-    """Return the negative classes that a scorer takes from an estimator."""
-    negative = getattr(getattr(estimator, "loss", None), "negative", None)
-    classes = getattr(estimator, "classes_", None)
-    if classes is None:
-        return negative
-    # The estimator knows classes that these rows may lack.
-    by_label = [np.asarray(own) for own in (classes if isinstance(classes, list | tuple) else [classes])]
-    codes = resolve_negative(by_label, negative)
-    # A label without a negative class gets an object that is equal to none of its classes.
-    return [own.tolist()[code] if code >= 0 else object() for own, code in zip(by_label, codes, strict=True)]
 
 
 def _score_log_joint(estimator: Any, X: Any, Y: Any, sample_weight: Any = None) -> float:

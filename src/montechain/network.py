@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from montechain._kernels.gibbs import gibbs as gibbs_kernel
-from montechain._savable import savable
+from montechain._savable import require, savable
 from montechain.chain import Chain
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference import Decision
 from montechain.joint import JointModel
-from montechain.links.base import UNKNOWN, FittedLink, LinkLearner, LinkProblem, check_links
+from montechain.links.base import FittedLink, LinkLearner, LinkProblem, check_links
 from montechain.links.linear import FittedLinearLink, LinearScorer
 from montechain.losses import Hamming
 from montechain.prefix_tree import PrefixTree, draw_classes, no_knowledge
-from montechain.targets import CODE
+from montechain.targets import CODE, UNKNOWN
 
 
 @savable
@@ -82,12 +82,10 @@ class DependencyNetwork(JointModel):
         `seed`, from a chain over the labels as they stand, which is learned first for this purpose, given the known
         labels before them. Options are those of `LinkLearner.fit_links`.
         """
-        n_labels = len(n_classes)
-        filled = codes
+        n_labels, filled = len(n_classes), codes
         if (codes == UNKNOWN).any() and n_labels > 1:
-            earlier = [tuple(range(label)) for label in range(n_labels)]
-            chain = Chain.learn(learner, X, codes, n_classes, range(n_labels), earlier, seed=seed, **options)
-            filled = chain.complete(X, codes, np.random.default_rng([seed, n_labels]))
+            rng = np.random.default_rng([seed, n_labels])
+            filled = Chain.fill(learner, X, codes, n_classes, rng, seed=seed, **options)
         problems = [LinkProblem(label, _all_but(label, n_labels)) for label in range(n_labels)]
         return cls(learner.fit_links(X, codes, filled, n_classes, problems, **options))
 
@@ -98,8 +96,7 @@ class DependencyNetwork(JointModel):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Rebuild the network; a ValueError says what does not fit together."""
         links = state["links"]
-        if not links:
-            raise ValueError("a network needs at least one label.")
+        require(links, "a network needs at least one label.")
         check_links(links, [_all_but(k, len(links)) for k in range(len(links))])
         self.__init__(links)  # type: ignore[misc]
 
@@ -129,7 +126,10 @@ class DependencyNetwork(JointModel):
         known = np.full((n_rows, self.n_labels), UNKNOWN, dtype=CODE) if given is None else given
         free = [np.flatnonzero(known[:, k] == UNKNOWN) for k in range(self.n_labels)]
         # From sweep to sweep most rows meet label vectors that they have met before: a tree caches what links answered.
-        trees = [PrefixTree(self._conditional(k), X) for k in range(self.n_labels)]
+        trees, parents = [], [*([()] * (self.n_labels - 1)), range(self.n_labels - 1)]
+        for k in range(self.n_labels):
+            order = (*_all_but(k, self.n_labels), k)  # only the last link of this chain is used
+            trees.append(PrefixTree(Chain(order, parents, [self.links[j] for j in order]), X))
         state = np.maximum(known, 0).astype(CODE)
         labels = np.empty((n_rows, n_collected, self.n_labels), dtype=CODE)
         for sweep in range(n_sweeps):
@@ -180,17 +180,9 @@ class DependencyNetwork(JointModel):
 
     def log_joint(self, X, *arguments, **options):
         """Raise an error: a network has no joint probability."""
-        raise NotImplementedError(
-            "a dependency network has no joint probability; use a chain, such as ChainClassifier()."
-        )
+        raise NotImplementedError("a dependency network has no joint probability; use a chain.")
 
     log_evidence = most_probable = top_k = log_joint
-
-    def _conditional(self, label: int) -> Chain:
-        """Return a chain whose last link is that of a label, after all other labels; only that link is used."""
-        order = (*_all_but(label, self.n_labels), label)
-        parents = [*([()] * (self.n_labels - 1)), range(self.n_labels - 1)]
-        return Chain(order, parents, [self.links[j] for j in order])
 
     def _collect(self, X: Any, given: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
         # All rows share one table of draws, so that a prediction does not depend on the rows beside it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -70,7 +70,11 @@ def arrange(
         if information is None:
             information = mutual_information(codes, n_classes, sample_weight)
         if isinstance(parents, str):
-            graph = _spanning_tree(information, order[0])
+            # scipy looks for the minimum and takes zero for "no edge": so subtract from more than the largest.
+            weights = information.max() + 1.0 - information
+            np.fill_diagonal(weights, 0.0)
+            above = breadth_first_order(minimum_spanning_tree(weights), order[0], directed=False)[1]
+            graph: Graph = tuple((int(parent),) if parent >= 0 else () for parent in above)
             return _topological(graph, order), graph
         if parents < 0:
             raise ValueError(f"`parents={parents}` must not be negative: give how many earlier labels a link may see.")
@@ -84,6 +88,17 @@ def arrange(
             f"`order={list(order)}`. Put {parent} before {label}, or leave `order=None` to get a fitting order."
         )
     return fitting, graph
+
+
+def label_numbers(labels: Iterable[Any], parameter: str, n_labels: int, names: Sequence[Any] | None) -> list[int]:
+    """Return the numbers of labels that are given by number or name, which may be out of range."""
+    position = {} if names is None else {name: label for label, name in enumerate(names)}
+    numbers: list[Any] = [position.get(label, label) if isinstance(label, Hashable) else label for label in labels]
+    for label in numbers:
+        if not isinstance(label, int | np.integer) or isinstance(label, bool):
+            known = "" if names is None else f" or names out of {list(names)}"
+            raise ValueError(f"`{parameter}` holds {label!r}: allowed are the numbers 0 to {n_labels - 1}{known}.")
+    return [int(label) for label in numbers]
 
 
 def mutual_information(
@@ -146,14 +161,6 @@ def _earlier(order: Sequence[int], k: int, information: Any = None) -> Graph:
     return tuple(graph)
 
 
-def _spanning_tree(information: Any, root: int) -> Graph:
-    # scipy looks for the minimum and takes zero for "no edge": so subtract from more than the largest.
-    weights = information.max() + 1.0 - information
-    np.fill_diagonal(weights, 0.0)
-    above = breadth_first_order(minimum_spanning_tree(weights), root, directed=False)[1]
-    return tuple((int(parent),) if parent >= 0 else () for parent in above)
-
-
 def _topological(graph: Graph, order: Sequence[int]) -> tuple[int, ...]:
     """Return the labels so that parents come first, and otherwise as early as `order` has them; no cycles."""
     left, taken = list(order), dict[int, None]()
@@ -165,16 +172,6 @@ def _topological(graph: Graph, order: Sequence[int]) -> tuple[int, ...]:
 
 def _explicit(parents: Any, n_labels: int, names: Sequence[Any] | None) -> Graph:
     """Return an explicit graph, which must be acyclic, as the sorted parents of each label."""
-    position = {} if names is None else {name: label for label, name in enumerate(names)}
-
-    def label_of(label: Any) -> int:
-        if label in position:
-            return position[label]
-        if isinstance(label, int | np.integer) and not isinstance(label, bool) and 0 <= label < n_labels:
-            return int(label)
-        known = "" if names is None else f" or one of the names {list(position)}"
-        raise ValueError(f"`parents` names the label {label!r}: allowed are 0 to {n_labels - 1}{known}.")
-
     if not isinstance(parents, Mapping):
         raise TypeError(f"`parents` is of type {type(parents).__name__}. {ALLOWED}")
     graph: list[tuple[int, ...]] = [()] * n_labels
@@ -183,7 +180,10 @@ def _explicit(parents: Any, n_labels: int, names: Sequence[Any] | None) -> Graph
             raise ValueError(
                 f"`parents` gives label {label!r} the parents {above!r}: give a list, such as [{above!r}]."
             )
-        graph[label_of(label)] = tuple(sorted({label_of(parent) for parent in above}))
+        own, *others = label_numbers([label, *above], "parents", n_labels, names)
+        if out_of_range := [label for label in (own, *others) if not 0 <= label < n_labels]:
+            raise ValueError(f"`parents` names the label {out_of_range[0]}: allowed are 0 to {n_labels - 1}.")
+        graph[own] = tuple(sorted(set(others)))
     try:
         TopologicalSorter(dict(enumerate(graph))).prepare()
     except CycleError as error:

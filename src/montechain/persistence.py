@@ -275,7 +275,10 @@ class _Decoder:
 
     def add(self, kind: str, *content: Any) -> None:
         """Make the next object."""
-        values = [self._value(own) for own in content]
+        for own in content:
+            is_place = type(own) is list and len(own) == 1 and type(own[0]) is int and own[0] >= 0
+            require(is_place or type(own) in PLAIN, "a part is neither a value nor a reference to a part before it")
+        values = [self.made[own[0]] if type(own) is list else own for own in content]
         self.sizes.append(1 + sum(self.sizes[own[0]] if type(own) is list else 1 for own in content))
         require(self.sizes[-1] <= LARGEST, "parts of the model are repeated too often")
         if kind in ("list", "tuple"):
@@ -290,14 +293,6 @@ class _Decoder:
             made = getattr(self, f"make_{kind}")(*values)
         check_part(made)
         self.made.append(made)
-
-    def _value(self, value: Any) -> Any:
-        if type(value) is list:
-            (place,) = value
-            require(type(place) is int and place >= 0, "a part does not refer to one before it")
-            return self.made[place]
-        require(type(value) in PLAIN, "a part of the model is neither a value nor a reference")
-        return value
 
     make_slice, make_name = staticmethod(slice), staticmethod(NAMED.__getitem__)
     make_random = staticmethod(lambda name: RANDOM[name](0))

@@ -244,9 +244,8 @@ class PrefixTree:
             log_proba = self.chain.conditional(self.X, prefix)
         else:
             parts = row_blocks(len(rows), max(1, CELLS_AT_ONCE // max(1, self.X.shape[1])))
-            log_proba = np.concatenate(
-                [self.chain.conditional(take_rows(self.X, rows[part]), prefix[part]) for part in parts]
-            )
+            answers = [self.chain.conditional(take_rows(self.X, rows[part]), prefix[part]) for part in parts]
+            log_proba = np.concatenate(answers)
         if not (log_proba < np.inf).all():  # NaN or infinite
             raise NonFiniteError(self.chain.order[prefix.shape[1]])
         return on_grid(log_proba)

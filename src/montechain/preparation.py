@@ -190,16 +190,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         return dict(zip(wanted, as_pandas(X, list(wanted.values())), strict=True))
 
-    def _chosen(self, parameter: str, names: list[Any]) -> list[Any]:
-        """Return the columns that a parameter names."""
-        chosen = check_names(self, parameter)
-        for name in chosen:
-            if name not in names:
-                shown = f": its columns are {', '.join(map(repr, names[:10]))}."
-                hint = nearest(str(name), [str(column) for column in names]) or shown
-                raise ValueError(f"`{parameter}` names {name!r}, which is not a column of `X`{hint}")
-        return chosen
-
     # -- learning and encoding ----------------------------------------------------------------
 
     def _learn(self, X: Any) -> Any:
@@ -208,7 +198,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_positive_integer(self, "max_categories", 100)
         table = self._read(X, reset=True)
         names = column_names(X) if self._named else list(range(self.n_features_in_))
-        text, dropped = self._chosen("text", names), self._chosen("drop", names)
+        text, dropped = (check_names(self, parameter, names, "X") for parameter in ("text", "drop"))
         if both := [name for name in text if name in dropped]:
             raise ValueError(f"{both[0]!r} is in `text` and in `drop`: name it in one of them.")
         self.notes_: list[str] = []

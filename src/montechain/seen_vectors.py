@@ -49,7 +49,7 @@ class SeenVectors(JointModel):
 
     vectors: np.ndarray
     counts: np.ndarray
-    n_classes: Sequence[int]
+    n_classes: Sequence[int]  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         self.n_classes = tuple(int(k) for k in self.n_classes)
@@ -163,7 +163,7 @@ class SeenVectors(JointModel):
 
 @dataclass(eq=False, repr=False)
 class _Evaluated(SeenVectors):
-    """The probabilities of the vectors in certain rows, whatever X is."""
+    """Probabilities of the vectors that are known already, for certain rows; X is ignored."""
 
     found: np.ndarray
 
@@ -173,7 +173,7 @@ class _Evaluated(SeenVectors):
 
 @savable
 class FrequencyModel(SeenVectors):
-    """The frequencies of the vectors in training, whatever x is."""
+    """The frequencies of the vectors in training; x is ignored."""
 
     def log_proba(self, X):  # noqa: D102
         log_proba = np.log(self.counts / self.counts.sum())

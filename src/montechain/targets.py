@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from montechain import _frames
-from montechain._savable import savable
+from montechain._savable import require, savable
 from montechain._tags import all_tags, as_tags, tag_matrix, tag_rows
 
 UNKNOWN = -1
@@ -156,16 +156,6 @@ def factorise(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return _natural_array(distinct), np.fromiter(map(code_of.__getitem__, cells), dtype=CODE, count=len(cells))
 
 
-def look_up(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return the position of each value among `classes`, -1 where it is not among them."""
-    if values.dtype.kind == classes.dtype.kind and values.dtype.kind in "Mm":  # days equal seconds only in one unit
-        unit = np.promote_types(values.dtype, classes.dtype)
-        values, classes = values.astype(unit), classes.astype(unit)
-    code_of = {value: code for code, value in enumerate(classes.tolist())}
-    distinct, codes = factorise(values)
-    return np.array([code_of.get(value, UNKNOWN) for value in distinct.tolist()], dtype=CODE)[codes]
-
-
 def _natural_array(distinct: list[Any]) -> np.ndarray:
     """Return strings as a numpy string array, other values as objects."""
     # numpy's fixed-width strings drop zero characters at their end.
@@ -242,14 +232,12 @@ class TargetCodec:
     is_tags: bool = False
 
     def __post_init__(self) -> None:
-        if not self.classes or not all(isinstance(c, np.ndarray) and c.ndim == 1 and len(c) for c in self.classes):
-            raise ValueError("`classes` must be a list of one-dimensional arrays, one per label, none of them empty.")
-        for name in ("names", "dtypes"):
-            given = getattr(self, name)
-            if given is not None and not (isinstance(given, list) and len(given) == len(self.classes)):
-                raise ValueError(f"`{name}` must be a list with one entry for each of the {len(self.classes)} labels.")
-        if self.is_tags and self.names is None:
-            raise ValueError("`names` must be a list of the tags.")
+        are_arrays = all(isinstance(own, np.ndarray) and own.ndim == 1 and len(own) for own in self.classes)
+        require(self.classes and are_arrays, "`classes` must be a list of arrays of shape (K,), K > 0, one per label.")
+        for name, given in (("names", self.names), ("dtypes", self.dtypes)):
+            fits = given is None or (isinstance(given, list) and len(given) == len(self.classes))
+            require(fits, f"`{name}` must be a list with one entry for each of the {len(self.classes)} labels.")
+        require(self.names is not None or not self.is_tags, "`names` must be a list of the tags.")
         if self.library is not None:
             _frames.import_library(self.library)
         # All classes in one array, those of label j from offset j on, so that one look-up decodes a whole table.
@@ -329,7 +317,12 @@ class TargetCodec:
             if table.is_tags and partial:
                 known = known & (column == 1)
             values = column[known]
-            found = look_up(values, classes)
+            if values.dtype.kind == classes.dtype.kind and values.dtype.kind in "Mm":
+                unit = np.promote_types(values.dtype, classes.dtype)  # days equal seconds only in one unit
+                values, classes = values.astype(unit), classes.astype(unit)
+            code_of = {value: code for code, value in enumerate(classes.tolist())}
+            distinct, places = factorise(values)
+            found = np.array([code_of.get(value, UNKNOWN) for value in distinct.tolist()], dtype=CODE)[places]
             if (found == UNKNOWN).any() and not allow_new:
                 raise ValueError(
                     f"{table.describe(j)} holds {plain(values[np.argmin(found)])!r}, which is not one of its "

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montechain._kernels.algorithm_4 import algorithm_4
-from montechain.chain import no_knowledge
 from montechain.population.search import stacked_scores
+from montechain.prefix_tree import no_knowledge
 from random_chains import random_given
 from random_populations import random_population
 from reference import algorithm_4 as reference

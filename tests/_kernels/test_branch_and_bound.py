@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from montechain._kernels.branch_and_bound import bound_of_links, most_probable
 from montechain._kernels.depth_first import k_best, search_depth_first
-from montechain.chain import PrefixTree, no_knowledge
 from montechain.links.linear import FittedLinearLink, LinearScorer
+from montechain.prefix_tree import PrefixTree, no_knowledge
 from random_chains import random_case
 from reference import branch_and_bound as reference
 

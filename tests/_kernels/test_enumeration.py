@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from montechain._kernels import enumeration as kernels
 from montechain._kernels.conditional import new_path
-from montechain.chain import Chain, PrefixTree
+from montechain.chain import Chain
 from montechain.inference.enumeration import Effort, distribution, evidence
 from montechain.links.linear import FittedLinearLink
+from montechain.prefix_tree import PrefixTree
 from random_chains import as_generic, log_proba_table, random_case
 from reference import enumeration as reference
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montechain._kernels.gibbs import gibbs
-from montechain.chain import no_knowledge
+from montechain.prefix_tree import no_knowledge
 from random_chains import random_given
 from random_networks import random_linear_network
 from reference import gibbs as reference

@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montechain._kernels.marginals import bounded_marginals
-from montechain.chain import no_knowledge
 from montechain.inference import Exhaustive
 from montechain.inference.enumeration import Effort, marginals
 from montechain.links.linear import FittedLinearLink, LinearScorer
-from montechain.prefix_tree import PrefixTree
+from montechain.prefix_tree import PrefixTree, no_knowledge
 from random_chains import marginals_of, posterior, random_case, random_linear_chain
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montechain._kernels.mixture import mixture
-from montechain.chain import no_knowledge
 from montechain.population.search import stacked_scores
+from montechain.prefix_tree import no_knowledge
 from random_chains import random_given
 from random_populations import population_of, random_population
 from reference import mixture as reference

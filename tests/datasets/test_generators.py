@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from benchmarks.generated import make_known_chain
 from montechain import BranchAndBound, ChainClassifier
-from montechain.chain import Chain, PrefixTree
+from montechain.chain import Chain
 from montechain.links.linear import FittedLinearLink
+from montechain.prefix_tree import PrefixTree
 from tests.random_chains import all_vectors
 
 

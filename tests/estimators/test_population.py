@@ -23,8 +23,6 @@ from montechain import (
     Swap,
     TemperedSwap,
 )
-from montechain.estimators.chain import weights_of
-from montechain.ordering import SearchResult
 from montechain.population.population import checked_weights
 
 
@@ -105,7 +103,7 @@ def test_a_searched_population_is_weighted_by_its_payoffs(binary):
 
 def test_weights_of_payoffs_that_cannot_be_weights():
     with pytest.raises(ValueError, match="If these are the payoffs of orders, give other weights"):
-        checked_weights(weights_of(SearchResult([(0, 1)], [-0.5], logarithmic=False)), 1)
+        checked_weights([-0.5], 1)
 
 
 def test_verbose_shows_how_far_the_search_is(binary, capsys):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from montechain.chain import Chain, PrefixTree
+from montechain.chain import Chain
 from montechain.inference.branch_and_bound import BranchAndBound
 from montechain.inference.enumeration import Effort, evidence, marginals, sum_product, top_k
 from montechain.links.linear import FittedLinearLink
+from montechain.prefix_tree import PrefixTree
 from random_chains import (
     as_generic,
     bind_loss,

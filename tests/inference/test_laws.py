@@ -10,12 +10,13 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montechain.chain import Chain, PrefixTree
+from montechain.chain import Chain
 from montechain.errors import NonFiniteError
 from montechain.inference import Beam, BranchAndBound, EpsilonApproximate, Exhaustive, Greedy, MonteCarlo
 from montechain.inference.enumeration import evidence, top_k
 from montechain.links.linear import FittedLinearLink
 from montechain.losses import F1, CallableLoss, Jaccard
+from montechain.prefix_tree import PrefixTree
 from random_chains import (
     as_generic,
     bind_loss,

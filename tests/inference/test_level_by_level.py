@@ -10,9 +10,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import ClassifierChain
 
 import montechain.inference.level_by_level as module
-from montechain.chain import Chain, PrefixTree
+from montechain.chain import Chain
 from montechain.inference import Beam, EpsilonApproximate, Exhaustive, Greedy
 from montechain.links.linear import FittedLinearLink
+from montechain.prefix_tree import PrefixTree
 from random_chains import (
     as_generic,
     bind_loss,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from montechain.chain import PrefixTree
 from montechain.inference import MonteCarlo
+from montechain.prefix_tree import PrefixTree
 from random_chains import (
     as_generic,
     bind_loss,

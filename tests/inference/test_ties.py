@@ -7,12 +7,13 @@ from functools import partial
 import numpy as np
 import pytest
 
-from montechain.chain import Chain, PrefixTree
+from montechain.chain import Chain
 from montechain.inference import Exhaustive, MonteCarlo
 from montechain.inference.enumeration import top_k
 from montechain.links.linear import FittedLinearLink
 from montechain.losses import F1
 from montechain.population import Algorithm4, Mixture
+from montechain.prefix_tree import PrefixTree
 from random_chains import as_generic, bind_loss
 from random_populations import as_generic_population, population_of
 from reference import algorithm_4, monte_carlo

@@ -278,8 +278,8 @@ def test_parameters():
     for options, message in (
         ({"keep": 0}, "keep"),
         ({"n_restarts": 0}, "n_restarts"),
-        ({"n_iterations": -1}, "whole number"),
-        ({"n_iterations": 2.5}, "whole number"),
+        ({"n_iterations": -1}, "positive integer or 0"),
+        ({"n_iterations": 2.5}, "positive integer or 0"),
         ({"pool": "visitd"}, "did you mean 'visited'"),
         ({"proposal": "swop"}, "did you mean 'swap'"),
     ):

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montechain.chain import Chain, PrefixTree
+from montechain.chain import Chain
 from montechain.inference import Exhaustive, Greedy
 from montechain.inference.branch_and_bound import BranchAndBound
 from montechain.links.linear import FittedLinearLink
 from montechain.losses import check_loss
 from montechain.population import Algorithm4, Mixture, Vote
+from montechain.prefix_tree import PrefixTree
 from random_chains import bind_loss, random_given
 from random_populations import as_generic_population, population_of, random_population, seeded, with_inference
 from reference import algorithm_4 as reference

@@ -69,8 +69,7 @@ def fit(
     about |= {"method": method or "", "fit_seconds": round(seconds, 3)}
     with output.progress("saving"):
         mc.save(table, model, about=about)
-    for remark in table.notes_:
-        output.note(f"note: {remark}")
+    output.notes(table.notes_)
     if as_json:
         output.print_json({"model": str(model), **about})
     else:

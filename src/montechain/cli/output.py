@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH = 200
 """Width of a table that is not printed to a terminal."""
-SAME = "decimal delimiter drop encoding estimator format header loss nominal tags"
-OPTIONS = {name: f"--{name}" for name in [*SAME.split(), "targets", "text"]}
+SAME = "decimal delimiter drop encoding estimator format header loss nominal tags targets text time_limit"
+OPTIONS = {name: f"--{name.replace('_', '-')}" for name in SAME.split()}
 OPTIONS |= {"folds": "--cv", "n_jobs": "--jobs", "n_splits": "--cv", "random_state": "--seed"}
-OPTIONS |= {"time_limit": "--time-limit"}
 """Parameters of the library, and the options that set them."""
 NAMES = "|".join(OPTIONS)
 ASSIGNMENT = re.compile(rf"(?<![\w(.])({NAMES})=(\[[^\]]*\]|'[^']*'|\"[^\"]*\"|-?\d+|True|False)")
@@ -72,6 +71,12 @@ def note(text: str) -> None:
     """Print a remark to standard error, with options in place of Python."""
     if not has_option("--quiet", "-q"):
         console(stderr=True).print(clean(in_options(text)), markup=False, soft_wrap=True, style="dim")
+
+
+def notes(remarks: Sequence[str]) -> None:
+    """Print what was found in a table or a model, line by line."""
+    for remark in remarks:
+        note(f"note: {remark}")
 
 
 def failure(error: Exception, code: int) -> None:

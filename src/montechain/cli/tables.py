@@ -33,18 +33,13 @@ def read_training_table(source: str, columns: Columns, reading: Reading) -> mc.D
         targets = [*(targets or []), *(name for name in kinds["tags"] if name not in (targets or []))]
     with output.progress("reading"):
         dataset = mc.read_dataset(source, targets=targets, **kinds, **asdict(reading))
-    _show_notes(dataset)
+    output.notes(dataset.notes)
     if isinstance(targets, list):
         classes = dict(zip(dataset.label_names, dataset.classes, strict=True))
         dataset = replace(dataset, Y=dataset.Y[targets], classes=[classes[name] for name in targets])
     if len(dataset.Y) < 2:
         raise DataError("at least 2 rows with a known target are needed to learn from.", path=source)
     return dataset
-
-
-def _show_notes(dataset: mc.Dataset) -> None:
-    for remark in dataset.notes:
-        output.note(f"note: {remark}")
 
 
 def with_tags_as_targets(dataset: mc.Dataset, columns: Columns) -> mc.Dataset:
@@ -119,19 +114,14 @@ def open_model(path: Path) -> Model:
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {error.strerror or error}.") from error
     about = manifest.get("about") or {}
-    if not _is_sound(about):
+    try:  # this part of a file is not trusted: could `montechain fit` have written it?
+        lists = [about.get("inputs", []), about.get("dropped", []), *about.get("targets", {}).values()]
+        is_sound = all(isinstance(own, list) and all(isinstance(text, str) for text in own) for own in lists)
+    except AttributeError:
+        is_sound = False
+    if not is_sound:
         raise ModelFileError(f"{path}: its notes were not written by `montechain fit`, or were changed.")
     return Model(classifier, manifest, about)
-
-
-def _is_sound(about: Any) -> bool:
-    """Return whether `montechain fit` could have written a record, since this part of a file is not trusted."""
-    try:
-        lists = [about.get(key, []) for key in ("inputs", "dropped")]
-        lists += about.get("targets", {}).values()
-        return all(isinstance(own, list) and all(isinstance(text, str) for text in own) for own in lists)
-    except AttributeError:
-        return False
 
 
 def read_new_rows(
@@ -146,16 +136,24 @@ def read_new_rows(
     """
     import pandas as pd
 
+    # Columns are typed as they were when the model was fitted: in this file, words might be nothing but digits.
+    targets = model.target_columns if given else []
+    kinds: Any = {"text": model.inputs_of("text"), "numeric": model.inputs_of("number")}
+    kinds["nominal"] = [*model.inputs_of("nominal", "words"), *model.word_targets]
+    kinds["tags"] = [name for name in getattr(model.classifier, "tags_", {}) if name in targets]
+    typed = [*model.input_names, *targets] if model.input_names else None
     with output.progress("reading"):
-        dataset = _read_known_columns(file, model, model.target_columns if given else [], reading)
-    _show_notes(dataset)
+        dataset = mc.read_dataset(file, targets=targets, partial=True, typed=typed, **kinds, **asdict(reading))
+    output.notes(dataset.notes)
+    X, Y, there = dataset.X, dataset.Y, dataset.feature_names
+    numbers = [name for name in model.word_targets if name in Y and pd.api.types.is_numeric_dtype(Y[name])]
+    Y = Y.assign(**{name: Y[name].astype("string").astype(object) for name in numbers})
     if given and not dataset.label_names:
         raise ValueError(f"`--given`, but no target is filled in anywhere in {file}.")
-    if not given and (there := [name for name in model.target_columns if name in dataset.feature_names]):
-        listed = ", ".join(there[:5]) + (", ..." if len(there) > 5 else "")
+    if not given and (ignored := [name for name in model.target_columns if name in there]):
+        listed = ", ".join(ignored[:5]) + (", ..." if len(ignored) > 5 else "")
         output.note(f"note: the targets {listed} in {file} are ignored; --given conditions on them.")
-    frame = dataset.X if isinstance(dataset.X, pd.DataFrame) else pd.DataFrame(index=range(len(dataset.Y)))
-    frame = pd.concat([frame, dataset.Y], axis=1)
+    frame = pd.concat([X if isinstance(X, pd.DataFrame) else pd.DataFrame(index=range(len(Y))), Y], axis=1)
     for name in keep:
         if name not in frame:
             raise ValueError(f"`--keep {name}`: {file} has no such column{nearest(name, frame.columns) or '.'}")
@@ -165,27 +163,10 @@ def read_new_rows(
     copied = frame[list(dict.fromkeys([*key, *keep]))].copy()
     if not key:
         copied.insert(0, "row", range(1, len(copied) + 1), allow_duplicates=True)
-    inputs = model.input_names or [name for name in dataset.feature_names if name not in model.target_columns]
-    there = dataset.feature_names
+    inputs = model.input_names or [name for name in there if name not in model.target_columns]
     if missing := [name for name in inputs if name not in there]:
         close = nearest(missing[0], [name for name in there if name not in inputs])
         listed = ", ".join(map(repr, missing[:5])) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
         raise DataError(f"these inputs are missing: {listed}{close or '.'}", path=file)
-    X = dataset.X
     X = X[inputs] if isinstance(X, pd.DataFrame) else X[:, [there.index(name) for name in inputs]]
-    return replace(dataset, X=X, feature_names=inputs), copied
-
-
-def _read_known_columns(file: str, model: Model, targets: list[str], reading: Reading) -> mc.Dataset:
-    """Read a file, with columns typed as they were when the model was fitted."""
-    import pandas as pd
-
-    # In this file, columns of words might hold nothing but digits.
-    kinds: Any = {"text": model.inputs_of("text"), "numeric": model.inputs_of("number")}
-    kinds["nominal"] = [*model.inputs_of("nominal", "words"), *model.word_targets]
-    kinds["tags"] = [name for name in getattr(model.classifier, "tags_", {}) if name in targets]
-    typed = [*model.input_names, *targets] if model.input_names else None
-    dataset = mc.read_dataset(file, targets=targets, partial=True, typed=typed, **kinds, **asdict(reading))
-    Y = dataset.Y
-    numbers = [name for name in model.word_targets if name in Y and pd.api.types.is_numeric_dtype(Y[name])]
-    return replace(dataset, Y=Y.assign(**{name: Y[name].astype("string").astype(object) for name in numbers}))
+    return replace(dataset, X=X, Y=Y, feature_names=inputs), copied

@@ -40,7 +40,7 @@ SPARSE_CELL = re.compile(rf"[ \t]*+([^ \t,{{}}]++)[ \t]++({VALUE})[ \t]*+")
 SPARSE_ROW = re.compile(rf"\{{(?P<cells>{SPARSE_CELL.pattern}(?:,{SPARSE_CELL.pattern})*+|[ \t]*+)\}}{COMMENT}")
 REST = {"numeric": rf"([ \t]*+\[.*)?{COMMENT}", "date": rf"([ \t]++{VALUE})?{COMMENT}", "string": COMMENT}
 """What may follow the type of an attribute: a range, as in old files, or the format of a date."""
-ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
+ESCAPE = re.compile(r"\\(u([0-9a-fA-F]{4})|.)")
 CONTROL = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "a": "\a", "v": "\v"}
 NUMBER = re.compile(r"[+-]?+(?:nan|(?:\d++(?:\.\d*+)?+|\.\d++)(?:e[+-]?+\d++)?+)", re.ASCII | re.IGNORECASE)
 NOT_IN_NUMBERS = re.compile(r"[^0-9+\-.enaENA\n]")
@@ -62,9 +62,9 @@ class Attribute:
     @cached_property
     def number(self) -> Callable[[str], float | None]:
         """Return a function from a cell to its number or code; None for a cell that does not fit, 1 for any text."""
-        if self.kind == "nominal":
-            return self.codes.get
-        return _number if self.kind == "numeric" else lambda text: 1.0
+        if self.kind != "numeric":
+            return self.codes.get if self.kind == "nominal" else lambda text: 1.0
+        return lambda text: value if NUMBER.fullmatch(text) and not isinf(value := float(text)) else None
 
 
 @dataclass(frozen=True)
@@ -102,20 +102,15 @@ class Line(NamedTuple):
 
 def read_arff(path: str | Path, encoding: str = "utf-8") -> ArffTable:
     """Read an ARFF file, dense or sparse; relational attributes and weights of rows are not supported."""
-    lines = _lines(read_text(path, encoding), path)
+    numbered = enumerate(read_text(path, encoding).split("\n"), 1)
+    stripped = ((text.strip(" \t"), number) for number, text in numbered)
+    lines = (Line(text, number, path) for text, number in stripped if text and text[0] != "%")
     relation, attributes, last = _header(lines, path)
     rows = list(lines)
     if not rows:
         last.refuse("no rows follow @data.")
     read = _sparse if rows[0].text.startswith("{") else _dense
     return ArffTable(relation, attributes, read(rows, attributes))
-
-
-def _lines(text: str, path: str | Path) -> Iterator[Line]:
-    for number, line in enumerate(text.split("\n"), 1):
-        content = line.strip(" \t")
-        if content and content[0] != "%":
-            yield Line(content, number, path)
 
 
 def _header(lines: Iterator[Line], path: str | Path) -> tuple[str, list[Attribute], Line]:
@@ -251,10 +246,6 @@ def _sparse(lines: list[Line], attributes: list[Attribute]) -> sp.csr_array:
     return array
 
 
-def _number(text: str) -> float | None:
-    return value if NUMBER.fullmatch(text) and not isinf(value := float(text)) else None
-
-
 def _refuse(text: str, attribute: Attribute, line: Line) -> NoReturn:
     """Refuse a cell that does not fit its attribute."""
     if attribute.categories is None:
@@ -265,12 +256,9 @@ def _refuse(text: str, attribute: Attribute, line: Line) -> NoReturn:
 
 def _unquoted(text: str) -> str:
     """Return a token without its quotes and escapes."""
-    return ESCAPE.sub(_escaped, text[1:-1]) if text[:1] in ("'", '"') else text
-
-
-def _escaped(match: re.Match[str]) -> str:
-    code = match.group(1)
-    return chr(int(code[1:], 16)) if len(code) == 5 else CONTROL.get(code, code)
+    if text[:1] not in ("'", '"'):
+        return text
+    return ESCAPE.sub(lambda found: chr(int(found[2], 16)) if found[2] else CONTROL.get(found[1], found[1]), text[1:-1])
 
 
 def shortened(text: str) -> str:

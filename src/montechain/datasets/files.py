@@ -1,4 +1,4 @@
-"""Data files: which format they have, opening and decoding them, writing tables."""
+"""Data files: detect the format, open and decode files, write tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SUFFIXES = {
 }
 """Formats that can be read, with their file suffixes."""
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""How a cell begins that a spreadsheet runs as a formula."""
+"""First characters of cells that a spreadsheet runs as formulas."""
 COMPRESSIONS = (".gz", ".bz2")
 NEEDS = {"parquet": ("pyarrow", "parquet"), "feather": ("pyarrow", "parquet"), "excel": ("openpyxl", "excel")}
 """The library that a format needs, and the extra that installs it."""
@@ -92,16 +92,14 @@ def read_bytes(path: str | Path, most: int = -1) -> bytes:
             start = raw.peek(3)[:3]
             is_gzip, is_bzip2 = start.startswith(b"\x1f\x8b"), start == b"BZh"
             stream: Any = gzip.GzipFile(fileobj=raw) if is_gzip else bz2.BZ2File(raw) if is_bzip2 else raw
-            limit = memory_limit() // 4
-            content = stream.read(limit + 1 if most < 0 and stream is not raw else most)
-            if most < 0 and stream is not raw and len(content) > limit:
-                raise DataError(f"unpacks to more than {limit / 1e9:.3g} GB. Unpack and split it first.", path=path)
-            return content
-    except DataError:
-        raise
+            limit = memory_limit() // 4 if most < 0 and stream is not raw else None
+            content = stream.read(most if limit is None else limit + 1)
     except (EOFError, OSError, zlib.error, ValueError) as error:
         reason = "it is cut off" if isinstance(error, EOFError) else getattr(error, "strerror", None) or error
         raise DataError(f"cannot be read, or is damaged: {reason}. Fetch or copy it again.", path=path) from error
+    if limit is not None and len(content) > limit:
+        raise DataError(f"unpacks to more than {limit / 1e9:.3g} GB. Unpack and split it first.", path=path)
+    return content
 
 
 def read_text(path: str | Path, encoding: str = "utf-8") -> str:
@@ -147,7 +145,7 @@ def write_table(frame: pd.DataFrame, path: str | Path) -> None:
 
 
 def neutralise_formulas(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table whose names and words a spreadsheet does not take for formulas: ``'=1+1`` instead of ``=1+1``.
+    """Return a table whose names and words no spreadsheet mistakes for formulas: ``'=1+1`` instead of ``=1+1``.
 
     >>> neutralise_formulas(pd.DataFrame({"=a": ["@SUM(1)", "calm", -1]})).to_numpy().tolist()
     [["'@SUM(1)"], ['calm'], [-1]]

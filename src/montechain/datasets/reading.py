@@ -69,13 +69,12 @@ def read_dataset(
     format : {"arff", "csv", "tsv", "excel", "parquet", "feather"}, optional
         The format of a file whose suffix does not tell it.
     delimiter : str, optional
-        What separates the cells of a text file. Default: a tab for TSV, otherwise found from the first lines.
+        What separates the cells of a text file. Default: a tab for TSV, otherwise detected from the first lines.
     header : bool, optional
         Whether the first non-blank line names the columns. By default it does, and a line that looks like data is
         refused. Columns without a name are called ``column_0``, ``column_1`` and so on.
     missing_values : collection of str
-        Cells that mean "unknown", besides empty ones. If ``None`` or ``NA`` is a class, give the list without
-        it.
+        Cells that mean "unknown", besides empty ones. If ``None`` or ``NA`` is a class, leave it out of the list.
     encoding : str, default="utf-8"
         Of a text file. A byte order mark is ignored.
     decimal : {".", ","}, default="."
@@ -129,7 +128,7 @@ def read_dataset(
 
 
 def _from_frame(frame: Any, selection: Selection, relation: str | None = None) -> Dataset:
-    """Return the data set of a frame; its index and columns that are neither inputs nor labels are not looked at."""
+    """Return the data set of a frame; its index, and columns that are neither inputs nor labels, are ignored."""
     if not is_frame(frame):
         raise TypeError(
             f"`source` is a {type(frame).__name__}; it must be the path of a file or a data frame (pandas, polars, "

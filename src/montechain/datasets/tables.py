@@ -50,7 +50,7 @@ if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
 
 @dataclass
 class TextTable:
-    """A CSV or TSV file, whose columns have names when it is opened and types when they are read.
+    """A CSV or TSV file: column names are read when it is opened, types when columns are read.
 
     `read_dataset` describes the parameters. `notes` say, in plain sentences, what was found in the columns.
     """
@@ -79,8 +79,24 @@ class TextTable:
             raise ValueError(f"`delimiter={sign!r}` must be one character, such as delimiter=';'.")
         self.sign = sign
         line, first = next(_records(text, sign, self.path), (None, []))
-        self.names = _column_names(first, self.header, self.missing_values, self.path, line)
+        if not first:
+            raise DataError("the table is empty.", path=self.path)
+        self.names = [f"column_{position}" for position in range(len(first))]
+        if self.header is not False:
+            self._read_header([name.strip() for name in first], line)
         self.start = 0 if self.header is False else 1
+
+    def _read_header(self, first: list[str], line: int | None) -> None:
+        """Take the names of the columns from the first row, unless it looks like data."""
+        without = "If the file has no header line, say header=False."
+        for position, name in enumerate(first):
+            name = self.names[position] = name or self.names[position]
+            is_odd = name in self.missing_values or (NUMBER.fullmatch(name) and not name.isdigit())
+            if is_odd and self.header is None:
+                message = f"the first line looks like data: {name!r} is an odd name for a column. {without}"
+                raise DataError(f"{message} If it is a header, say header=True.", path=self.path, line=line)
+            if name in self.names[:position]:
+                raise DataError(f"the column {name!r} occurs more than once. {without}", path=self.path, line=line)
 
     @cached_property
     def records(self) -> list[tuple[int, list[str]]]:
@@ -90,7 +106,7 @@ class TextTable:
     def read(self, wanted: list[str], kinds: dict[str, str]) -> pd.DataFrame:
         """Return some columns with their types.
 
-        `kinds` says what is known of a column: "number", "nominal", "text", "label", which has no stray cells, or
+        `kinds` says what is known about a column: "number", "nominal", "text", "label", which has no stray cells, or
         "tags", which has no missing ones.
         """
         cells: Any = self._by_pandas([name for name, kind in kinds.items() if kind in ("nominal", "text", "tags")])
@@ -131,7 +147,7 @@ class TextTable:
     def _cell_starts(self) -> np.ndarray | None:
         """Return where each cell begins in `data`; None unless every row has a cell for each column, in proper quotes.
 
-        pandas would fill up rows that are too short, and make something of any quotes.
+        pandas would pad rows that are too short, and accept broken quotes.
         """
         self.data = b"\n" + self.text.rstrip("\n").encode() + b"\n"
         signs = np.frombuffer(self.data, np.uint8)
@@ -297,26 +313,3 @@ def _records(text: str, delimiter: str, path: str | Path, width: int = 0) -> Ite
                 line=line,
             )
         yield line, row
-
-
-def _column_names(
-    first: list[str], header: bool | None, missing: Collection[str], path: Path, line: int | None
-) -> list[str]:
-    """Return the names of the columns from the first row of a table, or refuse it if it looks like data."""
-    if not first:
-        raise DataError("the table is empty.", path=path)
-    if header is False:
-        return [f"column_{position}" for position in range(len(first))]
-    names = [name.strip() or f"column_{position}" for position, name in enumerate(first)]
-    without = "If the file has no header line, say header=False."
-    for position, name in enumerate(names):
-        if header is None and (name in missing or (NUMBER.fullmatch(name) and not name.isdigit())):
-            raise DataError(
-                f"the first line looks like data: {name!r} is an odd name for a column. {without} If it is a header, "
-                "say header=True.",
-                path=path,
-                line=line,
-            )
-        if name in names[:position]:
-            raise DataError(f"the column {name!r} occurs more than once. {without}", path=path, line=line)
-    return names

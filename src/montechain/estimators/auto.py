@@ -52,12 +52,8 @@ class AutoChainClassifier(JointClassifier):
         seconds it took. ``pandas.DataFrame(leaderboard_)`` is a table.
     model_ : MappedModel
         The mixture, over the features that the models need.
-    classes_ : list of L ndarrays, or ndarray for a one-dimensional y
-    target_names_ : list
-        Names of the labels; only if y has names.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Only if X is a data frame with names that are strings.
+    classes_, target_names_, n_features_in_, feature_names_in_
+        As in `ChainClassifier`.
 
     Notes
     -----

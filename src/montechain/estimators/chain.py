@@ -21,11 +21,11 @@ from montechain.estimators.linked import LinkedClassifier
 from montechain.inference import check_inference
 from montechain.joint import ChainModel, JointModel
 from montechain.links import LinkLearner, LinkProblem
-from montechain.links.base import UNKNOWN
 from montechain.ordering import OrderFinder, SearchResult, check_order
 from montechain.parents import arrange
 from montechain.population import Population, check_combine
 from montechain.population.population import checked_weights
+from montechain.targets import UNKNOWN
 
 
 @dataclass(eq=False, repr=False)
@@ -265,7 +265,9 @@ class ChainPopulationClassifier(ChainsClassifier):
         n_labels, names, rng = codes.shape[1], self.codec_.names, np.random.default_rng(seed)
         if isinstance(self.order, OrderFinder):
             result = self._search_orders(learner, X, codes, seed, options)
-            return result.orders, False, weights_of(result)
+            # Payoffs that are logarithms become ratios to the largest.
+            payoffs = np.asarray(result.payoffs, dtype=np.float64)
+            return result.orders, False, np.exp(payoffs - payoffs.max()) if result.logarithmic else payoffs
         if isinstance(self.order, str):
             n_chains, n_different = check_positive_integer(self, "n_chains", 10), math.factorial(min(n_labels, 20))
             orders: list[list[int]] = []
@@ -281,9 +283,3 @@ class ChainPopulationClassifier(ChainsClassifier):
                 "[[0, 1, 2], [2, 0, 1]], or a search such as OrderSearch(keep=10)."
             )
         return [check_order(order, n_labels, names=names, rng=rng)[0] for order in self.order], True, None
-
-
-def weights_of(result: SearchResult) -> np.ndarray:
-    """Return weights for the orders found: their payoffs, as ratios to the largest if those are logarithms."""
-    payoffs = np.asarray(result.payoffs, dtype=np.float64)
-    return np.exp(payoffs - payoffs.max()) if result.logarithmic else payoffs

@@ -88,16 +88,3 @@ def innermost(model: Any) -> Any:
         is_pipeline = isinstance(model, Pipeline)
         model = model.steps[-1][1] if is_pipeline else getattr(model, "best_estimator_", model.estimator)
     return model
-
-
-def learned_classifier(model: Any) -> Any:
-    """Return the classifier at the end of pipelines, searches and fitted tables."""
-    model = innermost(model)
-    while is_table(model):
-        model = innermost(model.classifier_)
-    return model
-
-
-def is_table(model: Any) -> bool:
-    """Return whether a model is a fitted `TableClassifier`, which imports this module."""
-    return hasattr(model, "classifier_") and hasattr(model, "encoder_")

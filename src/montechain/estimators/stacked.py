@@ -72,12 +72,9 @@ class StackedMixtureClassifier(JointClassifier, BaseComposition):
         return self._set_params("estimators", **parameters)
 
     def _check_choices(self) -> None:
-        if isinstance(self.estimators, Sequence) and not self.estimators:
-            raise ValueError("`estimators=[]` is empty: give pairs such as ('chain', ChainClassifier()).")
-        if not isinstance(self.estimators, Sequence) or not all(
-            isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2 for pair in self.estimators
-        ):
-            raise TypeError("`estimators` must be a list of pairs such as [('chain', ChainClassifier())].")
+        pairs = self.estimators if isinstance(self.estimators, Sequence) else ()
+        if not pairs or not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
+            raise TypeError("`estimators` must be a list of pairs, at least one: [('chain', ChainClassifier()), ...].")
         for name, model in self.estimators:
             if not isinstance(model, JointClassifier):
                 raise TypeError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import wraps
 from typing import Any
 
@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from montechain import metrics
 from montechain._frames import as_pandas, column_names, import_library, is_frame
-from montechain._messages import check_names, nearest
+from montechain._messages import check_names
 from montechain._tags import expand_tags, join_tags
 from montechain.estimators.auto import AutoChainClassifier
 from montechain.estimators.base import JointClassifier, MultiTargetClassifier
@@ -56,6 +56,7 @@ def _classifier_has(method: str) -> Any:
     return check
 
 
+@dataclass(eq=False, repr=False)
 class TableClassifier(MultiTargetClassifier):
     """Predict several targets from a table with numbers, words, dates, text and missing cells.
 
@@ -110,13 +111,11 @@ class TableClassifier(MultiTargetClassifier):
 
     random_state = None
 
-    def __init__(
-        self, classifier: Any = None, *, encoder: Any = None, tags: str | Sequence[str] = (), separator: str = ";"
-    ):
-        self.classifier = classifier
-        self.encoder = encoder
-        self.tags = tags
-        self.separator = separator
+    classifier: Any = None
+    _: KW_ONLY
+    encoder: Any = None
+    tags: str | Sequence[str] = ()
+    separator: str = ";"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> TableClassifier:
         """Learn from X and y, as `ChainClassifier.fit` does.
@@ -192,15 +191,11 @@ class TableClassifier(MultiTargetClassifier):
 
     def _learn_tags(self, y: Any) -> Any:
         """Learn the tags of the columns in `tags`, and return y with a column for each."""
-        chosen = check_names(self, "tags")
         self.tags_: dict[str, list[str]] = {}
-        if not chosen:
+        if isinstance(self.tags, list | tuple) and not self.tags:
             return y
         frame = _as_pandas(y)
-        for name in chosen:
-            if name not in frame:
-                hint = nearest(str(name), map(str, frame)) or f". Its columns are {', '.join(map(repr, frame))}."
-                raise ValueError(f"`tags` of TableClassifier names {name!r}, which is not a column of `y`{hint}")
+        chosen = check_names(self, "tags", list(frame), "y")
         if not isinstance(self.separator, str) or not self.separator:
             raise ValueError(
                 f"`separator={self.separator!r}` of TableClassifier must be a text, such as separator=';'."

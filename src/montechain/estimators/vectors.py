@@ -40,10 +40,8 @@ class SeenVectorsClassifier(JointClassifier):
     def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
         X, codes, options = informative_rows(X, codes, options)
         if (codes == UNKNOWN).any():
-            (learner, inputs), n_classes = self._completing(X, seed), self.codec_.n_classes
-            earlier = [tuple(range(label)) for label in range(len(n_classes))]
-            chain = Chain.learn(learner, inputs, codes, n_classes, range(len(n_classes)), earlier, seed=seed, **options)
-            codes = chain.complete(inputs, codes, np.random.default_rng([seed, 1]))
+            rng = np.random.default_rng([seed, 1])
+            codes = Chain.fill(*self._completing(X, seed), codes, self.codec_.n_classes, rng, seed=seed, **options)
         self.model_ = self._learn_vectors(X, codes, seed, options)
 
     def _completing(self, X: Any, seed: int) -> tuple[LinkLearner, Any]:
@@ -217,7 +215,7 @@ class ClusteringForestClassifier(SeenVectorsClassifier):
 
 @dataclass(eq=False, repr=False)
 class MajorityClassifier(SeenVectorsClassifier):
-    """Predict what is most common in training, whatever x is.
+    """Predict what is most common in training, regardless of x.
 
     A method that does not beat this one is not worth its cost. It can be hard to beat: on Solar Flare, the most common
     vector is right in 82 % of the rows, more often than any method of Read, Martino and Luengo (2014). The

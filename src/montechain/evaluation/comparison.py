@@ -147,8 +147,8 @@ def evaluate(
     """Train and test methods on every fold of a data set.
 
     The encoding of the inputs is learned from the training part of each fold. Each method predicts once per fold, and
-    all measures come from that prediction. Times do not include compilation. A method that fails or exceeds the
-    time limit gets the status DNF with the reason, and the others go on.
+    all measures come from that prediction. Times do not include compilation. A method that fails or exceeds the time
+    limit gets the status DNF with the reason, and the others continue.
 
     Parameters
     ----------
@@ -166,11 +166,11 @@ def evaluate(
         Turns the inputs into numbers; None is a `TableEncoder`. With ``"passthrough"`` methods get the inputs as
         they are.
     store : ResultStore or path, optional
-        A folder of results. Finished folds are written at once and are not computed again, so an interrupted
-        run resumes where it stopped. Results of another version of montechain are not used. A method that cannot
-        be pickled, such as one with a lambda, is always computed again.
+        A folder of results. Finished folds are written at once and not computed again, so an interrupted run resumes
+        where it stopped. Results of other versions of montechain are ignored. A method that cannot be pickled, such as
+        one with a lambda, is always computed again.
     retry : bool, default=False
-        Retry what failed before.
+        Whether to rerun what failed before.
     time_limit : float, optional
         Seconds for one method on one fold. Compiled code is interrupted only when it returns.
     n_jobs : int, optional
@@ -207,7 +207,9 @@ def evaluate(
 
 def fold_jobs(dataset: Dataset, methods: Any, *, folds: Any = 5, seed: int = 0, encoder: Any = None) -> list[Job]:
     """Return the jobs of `evaluate`, fold by fold, for `run_jobs`; parameters as there."""
-    named = _check_methods(methods)
+    if not isinstance(methods, Mapping):
+        names = [methods] if isinstance(methods, str) else methods
+        methods = {method.name: method for method in map(find_method, names)}
     if isinstance(folds, str) and folds == "official":
         if dataset.split is None:
             raise ValueError(f"the data set {dataset.name!r} was published without a split. Pass a number: folds=5.")
@@ -215,7 +217,13 @@ def fold_jobs(dataset: Dataset, methods: Any, *, folds: Any = 5, seed: int = 0, 
         splits: list[tuple[Any, Any]] = [dataset.split]
         rows = [np.arange(len(part.Y)) for part in dataset.split]
     else:
-        folds = _check_folds(folds, seed)
+        if isinstance(folds, Integral) and not isinstance(folds, bool):
+            folds = LabelStratifiedKFold(int(folds), random_state=seed)
+        if not hasattr(folds, "split") or isinstance(folds, str):
+            raise TypeError(f"`folds={folds!r}` must be a number, such as folds=5, 'official' or a splitter.")
+        if getattr(folds, "random_state", 0) is None and getattr(folds, "shuffle", True):
+            folds = copy(folds)  # without a seed of its own, a run that resumes would get other folds
+            folds.random_state = seed
         contents = fingerprint(dataset)
         splits = [(np.asarray(train), np.asarray(test)) for train, test in folds.split(dataset.X, dataset.Y)]
         rows = [part for split in splits for part in split]
@@ -223,11 +231,16 @@ def fold_jobs(dataset: Dataset, methods: Any, *, folds: Any = 5, seed: int = 0, 
     protocol = f"{_text(folds)}, rows {hashed}, encoder {'default' if encoder is None else _text(encoder)}"
     jobs = []
     for fold, parts in enumerate(splits):
-        for name, model in named.items():
-            own = _with_seed(clone(model), fold_seed(seed, contents, fold))
+        for name, method in methods.items():
+            model = make_method(method) if isinstance(method, Method) else method
+            own = clone(model)
+            # Every seed that is None is set: the estimator's own or, if it has none, those of its parts.
+            has = own.get_params(deep=True)
+            seeds = ["random_state"] if "random_state" in has else [k for k in has if k.endswith("__random_state")]
+            own.set_params(**{key: fold_seed(seed, contents, fold) for key in seeds if has[key] is None})
             if encoder != "passthrough":
                 own = TableClassifier(own, encoder=None if encoder is None else clone(encoder))
-            known = {"method": name, "fold": fold, "seed": seed, "parameters": _text(model), "protocol": protocol}
+            known = {"method": str(name), "fold": fold, "seed": seed, "parameters": _text(model), "protocol": protocol}
             run, labels = partial(measure_fold, own, dataset, parts), {"dataset": dataset.name, **known}
             jobs.append(Job({**known, "data": contents, "model": _model_hash(own)}, run, labels))
     return jobs
@@ -320,30 +333,3 @@ def fingerprint(dataset: Dataset) -> str:
             for part in (np.int64(table.indptr), np.int64(table.indices), np.float64(table.data)):
                 found.update(part.tobytes())
     return found.hexdigest()[:16]
-
-
-def _with_seed(method: Any, seed: int | None) -> Any:
-    """Set every seed that is None: the estimator's own or, if it has none, those of its parts."""
-    parameters = method.get_params(deep=True)
-    names = [name for name in parameters if name.endswith("__random_state")]
-    names = ["random_state"] if "random_state" in parameters else names
-    return method.set_params(**{name: seed for name in names if parameters[name] is None})
-
-
-def _check_methods(methods: Any) -> dict[str, Any]:
-    """Return the methods as estimators, by name."""
-    if not isinstance(methods, Mapping):
-        names = [methods] if isinstance(methods, str) else methods
-        methods = {method.name: method for method in map(find_method, names)}
-    return {str(name): make_method(own) if isinstance(own, Method) else own for name, own in methods.items()}
-
-
-def _check_folds(folds: Any, seed: int) -> Any:
-    if isinstance(folds, Integral) and not isinstance(folds, bool):
-        return LabelStratifiedKFold(int(folds), random_state=seed)
-    if not hasattr(folds, "split") or isinstance(folds, str):
-        raise TypeError(f"`folds={folds!r}` must be a number, such as folds=5, 'official' or a splitter.")
-    if getattr(folds, "random_state", 0) is None and getattr(folds, "shuffle", True):
-        folds = copy(folds)  # without a seed of its own, a run that resumes would get other folds
-        folds.random_state = seed
-    return folds

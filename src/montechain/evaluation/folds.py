@@ -52,8 +52,17 @@ class LabelStratifiedKFold(KFold):
 
         `y` is a label table of any kind, with NaN, None or NA where a label is unknown.
         """
-        pairs, n_pairs = _label_class_pairs(y)
-        n_rows = len(pairs)
+        if y is None:
+            raise ValueError("`y` is None: stratification needs the labels. Pass split(X, Y).")
+        table = as_columns(y, name="y")
+        n_rows, known = len(table.known), np.flatnonzero(table.known.any(axis=0)).tolist()
+        # Of each cell, the number of its pair (label, class).
+        pairs, n_pairs = np.full((n_rows, 1), UNKNOWN), 0
+        if known:
+            table = TargetTable([table.columns[j] for j in known], table.known[:, known], "y")
+            codec, codes = TargetCodec.fit_encode(table)
+            *starts, n_pairs = np.cumsum([0, *codec.n_classes]).tolist()
+            pairs = np.where(codes >= 0, codes + starts, UNKNOWN)
         rng = check_random_state(self.random_state)
         order, priority = rng.permutation(n_rows), rng.permutation(n_pairs)
         return assign_folds(pairs, self.n_splits, order, priority, rng.random_sample(n_rows))
@@ -106,17 +115,3 @@ def assign_folds(
     for row in order[fold[order] == UNKNOWN].tolist():
         place(row, sizes)
     return fold
-
-
-def _label_class_pairs(y: Any) -> tuple[np.ndarray, int]:
-    """Return each cell's pair (label, class) as a number, -1 where unknown, and the number of pairs."""
-    if y is None:
-        raise ValueError("`y` is None: stratification needs the labels. Pass split(X, Y).")
-    table = as_columns(y, name="y")
-    known = np.flatnonzero(table.known.any(axis=0)).tolist()
-    if not known:
-        return np.full((len(table.known), 1), UNKNOWN), 0
-    table = TargetTable([table.columns[j] for j in known], table.known[:, known], "y")
-    codec, codes = TargetCodec.fit_encode(table)
-    starts = np.concatenate([[0], np.cumsum(codec.n_classes)])
-    return np.where(codes >= 0, codes + starts[:-1], UNKNOWN), int(starts[-1])

@@ -1,4 +1,4 @@
-"""Run jobs within a time limit, and keep what has finished."""
+"""Run jobs within a time limit, and store the results of finished ones."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ def run_jobs(
 ) -> list[dict[str, Any]]:
     """Run jobs and return their outcomes; those that finished before come from the store.
 
-    A job that takes longer than `time_limit` seconds is ended. `retry` runs again what failed before. joblib runs
-    `n_jobs` of them at a time, on its current backend. `on_done` is called with the position and the
-    outcome of each job once it is stored.
+    A job that takes longer than `time_limit` seconds is stopped. `retry` reruns jobs that failed before. joblib runs
+    `n_jobs` of them at a time, on its current backend. `on_done` is called with each job's position and outcome once
+    it is stored.
 
     Returns
     -------

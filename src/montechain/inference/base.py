@@ -16,7 +16,7 @@ from montechain.prefix_tree import PrefixTree
 
 
 class Inference(BaseEstimator, ABC):
-    """A strategy: from a chain and x to label vectors.
+    """Base class of inference strategies, which find label vectors for a chain and x.
 
     A strategy says how it finds a probable vector (`search`) and, if it finds more than one, which weighted vectors a
     loss is minimised over (`weigh`). Both get a `PrefixTree`: the chain, some rows, and what is known about

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from numbers import Real
-
 import numpy as np
 
 from montechain._kernels.branch_and_bound import most_probable as most_probable_kernel
-from montechain._messages import check_positive_argument
+from montechain._messages import check_number, check_positive_integer
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference.base import Inference
 from montechain.inference.decision import Decision, TopK
@@ -133,9 +131,5 @@ class BranchAndBound(Inference):
         return labels, log_proba, np.maximum(log_proba, swept.dropped)
 
     def _check(self) -> None:
-        check_positive_argument("max_nodes", self.max_nodes, "BranchAndBound(max_nodes=20_000)")
-        if not isinstance(self.residual, Real) or isinstance(self.residual, bool) or not 0.0 <= self.residual < 1.0:
-            raise ValueError(
-                f"`residual={self.residual!r}` is not a share of probability in [0, 1). "
-                "Try `BranchAndBound(residual=0.01)`, or `residual=0` to enumerate everything."
-            )
+        check_positive_integer(self, "max_nodes", 20_000)
+        check_number(self, "residual", 0.01, "a number from 0 to less than 1")

@@ -14,7 +14,6 @@ import numpy as np
 from montechain._kernels.depth_first import k_best
 from montechain._kernels.enumeration import enumerate_vectors
 from montechain._kernels.marginals import bounded_marginals
-from montechain._messages import check_positive_argument
 from montechain._rows import join_rows
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference.decision import TIGHT, TopK
@@ -113,7 +112,10 @@ def marginals(tree: PrefixTree, effort: Effort = DEFAULT, *, rng: np.random.Gene
         lower, _ = sum_product(tree)
         estimated = np.isnan(lower).any(axis=1)
         # Where the known classes are impossible, nothing can be said about the others.
-        proba, lower = np.where(estimated[:, None], _uninformed(tree), lower), np.nan_to_num(lower)
+        known = np.full((tree.n_rows, tree.chain.n_labels), -1) if tree.given is None else tree.given
+        pairs = zip(known.T[:, :, None], tree.chain.n_classes, strict=True)
+        uninformed = np.hstack([np.where(own >= 0, own == np.arange(n), 1.0 / n) for own, n in pairs])
+        proba, lower = np.where(estimated[:, None], uninformed, lower), np.nan_to_num(lower)
         unresolved = np.repeat(estimated[:, None].astype(float), tree.chain.n_labels, axis=1)
     elif tree.scores is None or not tree.arrays[1].is_all_binary:
         return _enumerated(tree, effort, rng)
@@ -139,7 +141,6 @@ def top_k(tree: PrefixTree, k: int, *, max_nodes: int = DEFAULT.max_nodes) -> To
     Cost: depth-first branch and bound against the k-th best vector, at most `max_nodes` prefixes once k vectors are
     found; links of any kind: two sweeps of L calls.
     """
-    check_positive_argument("k", k, "k=5")
     n_labels = tree.chain.n_labels
     k = int(min(k, math.prod(tree.chain.n_classes)))
     if tree.scores is not None:
@@ -241,15 +242,6 @@ def _enumerated(tree: PrefixTree, effort: Effort, rng: np.random.Generator) -> M
     """Return the marginals of an enumeration, some rows at a time."""
     blocks = tree.blocks(ROWS_AT_ONCE, rng)
     return join_rows([distribution(block, effort, rng=rng).with_bounds(tree.chain.n_classes) for block in blocks])
-
-
-def _uninformed(tree: PrefixTree) -> np.ndarray:
-    """Return probabilities that reflect only what is known, in columns for the classes of all positions."""
-    given = np.full((tree.n_rows, tree.chain.n_labels), -1) if tree.given is None else tree.given
-    known = [given[:, [k]] for k in range(tree.chain.n_labels)]
-    return np.hstack(
-        [np.where(c >= 0, c == np.arange(n), 1.0 / n) for c, n in zip(known, tree.chain.n_classes, strict=True)]
-    )
 
 
 def is_forest(tree: PrefixTree) -> bool:

@@ -6,13 +6,12 @@ Greedy, exhaustive, beam and epsilon-approximate search differ in which prefixes
 from __future__ import annotations
 
 import math
-from numbers import Real
 
 import numpy as np
 
 from montechain._kernels.depth_first import search_depth_first
 from montechain._kernels.ties import level
-from montechain._messages import check_positive_integer
+from montechain._messages import check_number, check_positive_integer
 from montechain._rows import join_rows
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference.base import Inference
@@ -219,12 +218,8 @@ class EpsilonApproximate(Inference):
         self.epsilon = epsilon
 
     def search(self, tree: PrefixTree, rng: np.random.Generator) -> Decision:  # noqa: D102
-        if not isinstance(self.epsilon, Real) or isinstance(self.epsilon, bool) or not 0 <= self.epsilon <= 1:
-            raise ValueError(
-                f"`epsilon={self.epsilon!r}` of EpsilonApproximate must be a number from 0 to 1, "
-                "e.g. EpsilonApproximate(epsilon=0.25)."
-            )
-        log_epsilon = math.log(self.epsilon) if self.epsilon > 0 else -math.inf
+        epsilon = check_number(self, "epsilon", 0.25, "a number from 0 to 1")
+        log_epsilon = math.log(epsilon) if epsilon > 0 else -math.inf
         # Level by level, the same prefixes survive, and the best complete one is the first met best-first.
         first = sweep(tree, width=1).vectors
         # If the greedy vector is not cut, a prefix less probable than it would never be expanded.

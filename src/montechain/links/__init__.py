@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.base import is_regressor
 
-from montechain._messages import nearest
+from montechain._messages import by_name
 from montechain.links.base import FittedLink, LinkLearner, LinkProblem
 from montechain.links.estimator import EstimatorLink, FittedEstimatorLink
 from montechain.links.linear import FittedLinearLink
@@ -26,7 +26,6 @@ __all__ = [
 ]
 
 LEARNERS: dict[str, type[LinkLearner]] = {"logistic": LogisticLink, "svm": SVMLink}
-ALLOWED = "Allowed are None, 'logistic', 'svm', or a scikit-learn classifier with `predict_proba`."
 
 
 def check_estimator(estimator: Any, *, random_state: int | None = None) -> LinkLearner:
@@ -41,17 +40,11 @@ def check_estimator(estimator: Any, *, random_state: int | None = None) -> LinkL
     """
     if estimator is None:
         return LogisticLink()
-    if isinstance(estimator, LinkLearner):
-        return estimator
-    if isinstance(estimator, str):
-        if estimator in LEARNERS:
-            return LEARNERS[estimator]()
-        raise ValueError(f"`estimator={estimator!r}` is not known{nearest(estimator, LEARNERS) or '.'} {ALLOWED}")
-    if isinstance(estimator, type):
-        raise TypeError(f"`estimator` is the class {estimator.__name__}: pass an instance, {estimator.__name__}().")
+    if isinstance(estimator, LinkLearner | str | type):
+        return by_name("estimator", estimator, LinkLearner, LEARNERS, "a classifier with `predict_proba`")
     if not hasattr(estimator, "fit") or is_regressor(estimator):
         what = "is a regressor" if hasattr(estimator, "fit") else f"is of type {type(estimator).__name__}"
-        raise TypeError(f"`estimator={estimator!r}` {what}. {ALLOWED}")
+        raise TypeError(f"`estimator={estimator!r}` {what}. Give None or a classifier with `predict_proba`.")
     if not hasattr(estimator, "predict_proba"):
         raise TypeError(
             f"`estimator={estimator!r}` has no `predict_proba`, which a probabilistic chain needs. Wrap it as "

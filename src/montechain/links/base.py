@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -13,27 +12,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.parallel import Parallel, delayed
 
-from montechain._compat import check_sample_weight
 from montechain._savable import require
 from montechain.links.design import canonical
-from montechain.targets import UNKNOWN, named_labels
-
-__all__ = [
-    "UNKNOWN",
-    "FittedLink",
-    "LinkLearner",
-    "LinkProblem",
-    "OneByOne",
-    "check_inputs",
-    "check_links",
-    "check_positive",
-    "check_weights",
-    "checked_proba",
-    "class_counts",
-    "class_weights",
-    "refuse_fit_params",
-]
-
+from montechain.targets import named_labels
 
 SUM_TOLERANCE = 1e-3
 """How far the probabilities of a classifier may be from summing to one: float16 is not exact."""
@@ -133,22 +114,6 @@ def check_links(links: Sequence[Any], parents: Sequence[Sequence[int]]) -> None:
 def check_inputs(X: Any) -> Any:
     """Return X as an array of finite numbers, or as CSR with sorted indices and no duplicates."""
     return canonical(check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X"))
-
-
-def check_positive(learner: Any, **kinds: type) -> None:
-    """Raise an error that says what to type unless these parameters are positive numbers of their kinds."""
-    for name, kind in kinds.items():
-        value: Any = getattr(learner, name)
-        if not isinstance(value, kind) or isinstance(value, bool) or not 0 < value < np.inf:  # type: ignore[operator]
-            what, example = ("whole number", 1000) if kind is numbers.Integral else ("number", 1.0)
-            raise ValueError(
-                f"{name}={value!r} must be a positive {what}, for example {type(learner).__name__}({name}={example})."
-            )
-
-
-def check_weights(sample_weight: Any, X: Any) -> np.ndarray:
-    """Return the sample weights as an array, ones if there are none."""
-    return check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
 
 def checked_proba(proba: Any, estimator: Any, label: Any) -> np.ndarray:

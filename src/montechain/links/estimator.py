@@ -15,10 +15,11 @@ from montechain._frames import is_frame
 from montechain._messages import noted
 from montechain._rows import take_rows
 from montechain._savable import savable
-from montechain.links.base import UNKNOWN, FittedLink, LinkProblem, OneByOne, checked_proba
+from montechain.links.base import FittedLink, LinkProblem, OneByOne, checked_proba
 from montechain.links.design import augment, canonical, parent_columns, parent_names
 from montechain.links.folding import fold
 from montechain.links.linear import FittedLinearLink, smoothed_log_proba
+from montechain.targets import UNKNOWN
 
 
 @savable

@@ -88,12 +88,7 @@ class FittedLinearLink:
         fits = coef.ndim == 2 and coef.shape[1] == width and intercept.shape == (width,)
         require(fits and effects.shape == (sum(sizes), width), "the coefficients of a link do not match its classes")
         parent_effects = tuple(np.split(effects, np.cumsum(sizes)[:-1])) if sizes else ()
-        self.__dict__.update(
-            n_classes=int(state["n_classes"]),
-            coef=np.asarray(coef),
-            intercept=np.asarray(intercept),
-            parent_effects=parent_effects,
-        )
+        self.__init__(state["n_classes"], np.asarray(coef), np.asarray(intercept), parent_effects)  # type: ignore[misc]
 
     @property
     def parents_n_classes(self) -> tuple[int, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
@@ -12,13 +11,13 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from montechain._compat import check_sample_weight
+from montechain._messages import check_number, check_positive_integer
 from montechain.links._solver import LogisticProblems, Solution
 from montechain.links.base import (
     FittedLink,
     LinkLearner,
     check_inputs,
-    check_positive,
-    check_weights,
     class_counts,
     class_weights,
     refuse_fit_params,
@@ -138,11 +137,13 @@ class _Prepared:
         **fit_params,
     ):  # fmt: skip
         refuse_fit_params(learner, fit_params)
-        check_positive(learner, C=numbers.Real, tol=numbers.Real, max_iter=numbers.Integral)
+        check_number(learner, "C", 1.0)
+        check_number(learner, "tol", 1e-6)
         if learner.parent_C is not None:
-            check_positive(learner, parent_C=numbers.Real)
+            check_number(learner, "parent_C", 1.0)
+        check_positive_integer(learner, "max_iter", 1000)
         X, n_labels, given = check_inputs(X), codes.shape[1], learner.class_weight
-        weight = check_weights(sample_weight, X)
+        weight = check_sample_weight(sample_weight, X, dtype=np.float64)
         self.learner, self.n_jobs, self.names = learner, n_jobs, named_labels(names, n_labels)
         self.n_features, self.n_classes = X.shape[1], np.array(n_classes, dtype=np.int64)
         self.tol = float(learner.tol) if X.shape[0] * X.shape[1] > SMALL else min(float(learner.tol), TIGHT)
@@ -158,7 +159,10 @@ class _Prepared:
             )
         self.class_weights = [class_weights(*own) for own in zip(given, self.counts, self.occurring, strict=True)]
         for own, occurring in zip(codes, self.occurring, strict=True):
-            own[:] = _renumbered(own, occurring)
+            # Only classes that occur get a number; unknown codes and classes without weight are negative.
+            number = np.full(max(int(own.max()), 0) + 2, -1, dtype=np.int32)  # the last entry is for the code -1
+            number[occurring] = np.arange(len(occurring))
+            own[:] = number[own]
         # One block of columns for each label that may be a parent; each problem is allowed its own parents'.
         parents = np.array(parents, dtype=np.int64)
         columns = parent_columns(filled[:, parents], self.n_classes[parents], dtype=bool)
@@ -255,13 +259,6 @@ class _Prepared:
         return own
 
 
-def _renumbered(codes: np.ndarray, occurring: np.ndarray) -> np.ndarray:
-    """Return codes that number only the classes that occur; unknown codes and those without weight are negative."""
-    number = np.full(max(int(codes.max()), 0) + 2, -1, dtype=np.int32)  # the last entry is for the code -1
-    number[occurring] = np.arange(len(occurring))
-    return number[codes]
-
-
 def _with_absent_classes(link: FittedLinearLink, counts: np.ndarray, occurring: np.ndarray) -> FittedLinearLink:
     """Return the link with scores for all classes, not only for those that occur."""
     n_classes = len(counts)
@@ -280,9 +277,7 @@ def _with_absent_classes(link: FittedLinearLink, counts: np.ndarray, occurring: 
     # The scores of the classes that occur sum to zero, so that their exponentials sum to at least their number.
     bound = np.log(0.5 / (counts.sum() + 0.5 * n_classes))
     intercept[np.setdiff1d(np.arange(n_classes), occurring)] = np.log(len(occurring)) + bound
-    return FittedLinearLink(
-        n_classes, spread(link.coef), intercept, tuple(spread(effects) for effects in link.parent_effects)
-    )
+    return FittedLinearLink(n_classes, spread(link.coef), intercept, tuple(map(spread, link.parent_effects)))
 
 
 def _among(values: np.ndarray, classes: np.ndarray) -> np.ndarray:

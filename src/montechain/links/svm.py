@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,13 +12,13 @@ from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
+from montechain._compat import check_sample_weight
+from montechain._messages import check_number, check_positive_integer
 from montechain.links.base import (
     FittedLink,
     LinkProblem,
     OneByOne,
     check_inputs,
-    check_positive,
-    check_weights,
     class_counts,
     refuse_fit_params,
 )
@@ -88,9 +87,11 @@ class SVMLink(OneByOne):
 
     def _link_fitter(self, X, codes, filled, n_classes, names, *, sample_weight=None, **fit_params):
         refuse_fit_params(self, fit_params)
-        check_positive(self, C=numbers.Real, tol=numbers.Real, max_iter=numbers.Integral)
+        check_number(self, "C", 1.0)
+        check_number(self, "tol", 1e-3)
+        check_positive_integer(self, "max_iter", 50_000)
         X = check_inputs(X)
-        weight = check_weights(sample_weight, X)
+        weight = check_sample_weight(sample_weight, X, dtype=np.float64)
         counting = _ScaledRows.of(X, np.flatnonzero(weight > 0.0))
         return partial(self._fit_link, X, counting, codes, filled, weight, n_classes, names)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import islice
 
 from montechain.links import FittedLinearLink, FittedLink, LinkLearner, LinkProblem, LogisticLink
@@ -23,6 +23,7 @@ UNKNOWN_SIZE = 2**20
 """Bytes that a link counts for if it cannot be pickled."""
 
 
+@dataclass(eq=False)
 class LinkCache:
     """Fits links, and keeps them as long as memory allows.
 
@@ -39,25 +40,21 @@ class LinkCache:
         they are needed again.
     """
 
-    def __init__(
-        self,
-        learner: LinkLearner,
-        fit_links: Callable[..., list[FittedLink]],
-        n_labels: int,
-        *,
-        warm_start: bool = True,
-        max_bytes: int = MAX_BYTES,
-    ):
-        self.learner = learner
-        self.fit_links = fit_links
-        self.max_bytes = max_bytes / n_labels
+    learner: LinkLearner
+    fit_links: Callable[..., list[FittedLink]]
+    n_labels: int
+    _: KW_ONLY
+    warm_start: bool = True
+    max_bytes: int = MAX_BYTES
+
+    def __post_init__(self) -> None:
         self.n_fitted = 0
-        self.is_exact = not warm_start or isinstance(learner, OneByOne)
+        self.is_exact = not self.warm_start or isinstance(self.learner, OneByOne)
         """Whether a link is the same to the last bit whenever it is fitted."""
         # By label. Parents are the bits of an integer, so that two sets are compared quickly.
         self._known: list[OrderedDict[int, tuple[LinkProblem, FittedLink, int]]]
-        self._known = [OrderedDict() for _ in range(n_labels)]
-        self._n_bytes = [0] * n_labels
+        self._known = [OrderedDict() for _ in range(self.n_labels)]
+        self._n_bytes = [0] * self.n_labels
 
     def links(self, problems: Sequence[LinkProblem]) -> list[FittedLink]:
         """Return the links of these problems, fitting those that are missing."""
@@ -77,7 +74,7 @@ class LinkCache:
         for label, bits in keys:
             self._known[label].move_to_end(bits)
         for label, _ in missing:
-            while self._n_bytes[label] > self.max_bytes:
+            while self._n_bytes[label] > self.max_bytes / self.n_labels:
                 self._n_bytes[label] -= self._known[label].popitem(last=False)[1][2]
         return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import permutations
 from typing import Any
@@ -16,13 +16,12 @@ from sklearn.base import BaseEstimator
 from montechain._messages import check_positive_integer, nearest
 from montechain.links import LinkLearner
 from montechain.ordering.evaluator import Order, OrderEvaluator
+from montechain.parents import label_numbers
 
 ALLOWED = (
     "None (as the labels stand in y), 'random', a permutation of the labels such as [2, 0, 1], or a search such as "
     "OrderSearch(n_iterations=50)"
 )
-EVALUATION = ("payoff", "on", "record", "validation")
-"""Parameters that say how orders are judged; a finder may have only some of them."""
 FEW_LABELS = 8
 """Maximum number of labels whose orders are all scored."""
 
@@ -49,13 +48,7 @@ def check_order(
         raise TypeError(f"`order` is the class {order.__name__}: pass an instance, {order.__name__}().")
     if not isinstance(order, Sequence | np.ndarray):
         raise TypeError(f"`order={order!r}` is of type {type(order).__name__}. Allowed are {ALLOWED}.")
-    position = {} if names is None else {name: label for label, name in enumerate(names)}
-    labels: list[Any] = [position.get(label, label) if isinstance(label, Hashable) else label for label in order]
-    for label in labels:
-        if not isinstance(label, int | np.integer) or isinstance(label, bool):
-            known = "" if names is None else f" or names out of {list(names)}"
-            raise ValueError(f"`order` holds {label!r}: allowed are the numbers 0 to {n_labels - 1}{known}.")
-    labels, allowed = [int(label) for label in labels], set(range(n_labels))
+    labels, allowed = label_numbers(order, "order", n_labels, names), set(range(n_labels))
     faults = {
         "missing": allowed - set(labels),
         "repeated": {label for label in labels if labels.count(label) > 1},
@@ -118,7 +111,8 @@ class OrderFinder(BaseEstimator, ABC):
         self, learner: LinkLearner, X: Any, codes: np.ndarray, n_classes: Sequence[int], **options: Any
     ) -> OrderEvaluator:
         """Return an `OrderEvaluator` with the payoff and the validation rows of this finder; parameters as there."""
-        own = {name: getattr(self, name) for name in EVALUATION if hasattr(self, name)}
+        judged_by = ("payoff", "on", "record", "validation")  # a finder may have only some of them
+        own = {name: getattr(self, name) for name in judged_by if hasattr(self, name)}
         return OrderEvaluator(learner, X, codes, n_classes, **own, **options)
 
     @abstractmethod

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from montechain._messages import by_name, check_positive_integer
+from montechain._messages import by_name, check_number, check_positive_integer
 from montechain.ordering.evaluator import Order
 
 
 class Proposal(BaseEstimator, ABC):
-    """Where a search goes next from an order.
+    """Base class of proposals, which choose where a search goes next from an order.
 
     All members choose positions regardless of the labels there, and a step and its reverse are equally likely.
     """
@@ -87,13 +86,8 @@ class TemperedSwap(Proposal):
         self.warmup = warmup
 
     def propose(self, order: Order, t: int, rng: np.random.Generator) -> Order:  # noqa: D102
-        beta, warmup, n_labels = self.beta, self.warmup, len(order)
-        is_number = isinstance(beta, Real) and isinstance(warmup, Integral) and bool not in (type(beta), type(warmup))
-        if not is_number or not 0.0 < float(beta) < math.inf or warmup < 0:
-            raise ValueError(
-                f"`beta={beta!r}` and `warmup={warmup!r}` of TemperedSwap must be a positive number and a number of "
-                "iterations, e.g. TemperedSwap(beta=0.03, warmup=10)."
-            )
+        beta, n_labels = check_number(self, "beta", 0.03), len(order)
+        warmup = check_positive_integer(self, "warmup", 10, or_zero=True)
         if n_labels < 2:
             return order
         # Bounded, as 0 times infinity is not a number.

@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import count, islice
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -146,7 +145,11 @@ class OrderSearch(OrderFinder):
         `record`. `verbose` prints the progress and the best payoff, in ten lines. An interrupt (Ctrl-C) ends the search
         early, with a warning.
         """
-        proposal, n_steps, best = self._check(), self.n_restarts * (self.n_iterations + 1), -math.inf
+        check_positive_integer(self, "keep", 10)
+        check_positive_integer(self, "n_restarts", 5)
+        check_positive_integer(self, "n_iterations", 50, or_zero=True)
+        check_choice(self, "pool", ("visited", "evaluated"))
+        proposal, n_steps, best = check_proposal(self.proposal), self.n_restarts * (self.n_iterations + 1), -math.inf
         rule = {"accept_ties": self.keep > 1, "tolerance": evaluator.tolerance}
         trace: list[dict[str, Any]] = []
         deadline = time.perf_counter() + (check_time_limit(self.time_limit) or math.inf)
@@ -186,11 +189,3 @@ class OrderSearch(OrderFinder):
                 # Algorithm 2 sorts s_1, ..., s_T: the start counts if the search stayed there.
                 pool.setdefault(evaluator.distinct(row["order"]), (row["order"], row["payoff"]))
         return SearchResult.best_of(dict(pool.values()), self.keep, trace, logarithmic=evaluator.is_logarithmic)
-
-    def _check(self) -> Proposal:
-        check_positive_integer(self, "keep", 10)
-        check_positive_integer(self, "n_restarts", 5)
-        if not isinstance(self.n_iterations, Integral) or isinstance(self.n_iterations, bool) or self.n_iterations < 0:
-            raise ValueError(f"`n_iterations={self.n_iterations!r}` of OrderSearch must be a whole number, e.g. 50.")
-        check_choice(self, "pool", ("visited", "evaluated"))
-        return check_proposal(self.proposal)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from montechain._kernels.algorithm_4 import algorithm_4
-from montechain._messages import by_name, check_memory, check_positive_argument
+from montechain._messages import by_name, check_memory, check_positive_integer
 from montechain.distributions import Marginals
 from montechain.inference.decision import Decision
 from montechain.inference.monte_carlo import draw
@@ -27,7 +27,7 @@ TIE = 1e-12
 
 
 class Combination(BaseEstimator):
-    """From several joint models and x to one label vector.
+    """Base class of combinations, which turn the answers of several joint models into one.
 
     A `population` is a `Population`. All arguments and results are in codes, one column per label. `rng` is a
     `numpy.random.Generator`; how much is drawn from it does not depend on the rows.
@@ -192,8 +192,8 @@ class Algorithm4(Combination):
     def decide(self, population, X, *, loss, given=None, rng):  # noqa: D102
         if not loss.is_exact_match:
             return super().decide(population, X, loss=loss, given=given, rng=rng)
-        n_orders = check_positive_argument("n_orders", self.n_orders, "Algorithm4(n_orders=50)")
-        n_samples = check_positive_argument("n_samples", self.n_samples, "Algorithm4(n_samples=100)")
+        n_orders = check_positive_integer(self, "n_orders", 50)
+        n_samples = check_positive_integer(self, "n_samples", 100)
         n_bytes = 8 * n_orders * n_samples * population.n_labels
         check_memory(n_bytes, f"Algorithm4({n_orders=}, {n_samples=})", "Draw fewer.")
         steps = population.draw_models(rng.random(n_orders))

@@ -51,14 +51,9 @@ class Population(JointModel):
     """
 
     def __init__(self, models: Sequence[JointModel], weights: Any = None, *, combine: Combination | None = None):
-        if len(models) == 0:
-            raise ValueError("a population needs at least one model.")
-        kinds = {model.n_classes for model in models}
-        if len(kinds) > 1:
-            raise ValueError(
-                "the models of a population must have the same labels and classes, but the numbers of classes of their "
-                f"labels are {' and '.join(map(str, sorted(kinds)))}."
-            )
+        require(len(models), "a population needs at least one model.")
+        kinds = sorted({model.n_classes for model in models})
+        require(len(kinds) == 1, f"the models of a population must have the same labels and classes, not {kinds}.")
         weights = checked_weights(weights, len(models))
         kept = np.flatnonzero(weights > 0.0).tolist()
         self.models = tuple(models[j] for j in kept)
@@ -103,9 +98,8 @@ class Population(JointModel):
         return log_sum(self._weighted([model.log_joint_at(X, rows, vectors) for model in self.models]))
 
     def log_evidence(self, X, given, *, rng, residual=1e-6):  # noqa: D102
-        found, errors = zip(
-            *(model.log_evidence(X, given, rng=rng, residual=residual) for model in self.models), strict=True
-        )
+        answers = [model.log_evidence(X, given, rng=rng, residual=residual) for model in self.models]
+        found, errors = zip(*answers, strict=True)
         return log_sum(self._weighted(found)), np.max(errors, axis=0)
 
     def weights_given(

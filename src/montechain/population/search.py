@@ -45,7 +45,6 @@ def search(population: Any, X: Any, k: int, given: np.ndarray | None) -> Found:
     positive probability, the places left over hold labels of -1 and a log-probability of minus infinity.
     """
     check_positive_argument("max_nodes", population.max_nodes, "Mixture(max_nodes=20_000)")
-    check_positive_argument("k", k, "k=5")
     k = int(min(k, math.prod(population.n_classes)))
     scores = stacked_scores(population.models, X)
     if scores is None:
@@ -120,7 +119,12 @@ def _search_lists(population: Any, X: Any, k: int, given: np.ndarray | None) -> 
         found = [(np.repeat(numbers, top.labels.shape[1]), top.labels.reshape(-1, n_labels)) for top in lists]
         best = _k_best(found, population.n_classes, len(pending), k, partial(log_joint, models, block))
         labels[pending], log_proba[pending] = best
-        unlisted = [_unlisted_bound(top, length) for top in lists]
+        unlisted = []  # of each model, an upper bound on the log-probability of a vector that is not on its list
+        for top in lists:
+            # All other vectors together have the rest of the mass.
+            rest = np.log(np.maximum(1.0 - np.exp(top.log_proba).sum(axis=1), np.finfo(np.float64).tiny))
+            last = top.log_proba[:, -1] if top.labels.shape[1] == length else -np.inf  # a shorter list holds all
+            unlisted.append(np.where(top.certified, np.minimum(last, rest), rest))
         bound = log_sum(np.column_stack(unlisted) + log_weights)
         upper_bound[pending] = np.minimum(upper_bound[pending], np.maximum(bound, log_proba[pending, -1]))
         pending = pending[bound > log_proba[pending, -1] + TIGHT]
@@ -144,14 +148,6 @@ def _k_best(
     log_proba = np.full((n_rows, k), -np.inf)
     labels[rows[order], rank], log_proba[rows[order], rank] = vectors[order], value[order]
     return labels, log_proba
-
-
-def _unlisted_bound(top: Any, length: int) -> np.ndarray:
-    """Return an upper bound on the log-probability of a vector that is not on a model's list."""
-    # All other vectors together have the rest of the mass.
-    rest = np.log(np.maximum(1.0 - np.exp(top.log_proba).sum(axis=1), np.finfo(np.float64).tiny))
-    last = top.log_proba[:, -1] if top.labels.shape[1] == length else -np.inf  # a shorter list holds all vectors
-    return np.where(top.certified, np.minimum(last, rest), rest)
 
 
 def log_sum(values: np.ndarray) -> np.ndarray:
