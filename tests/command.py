@@ -44,17 +44,21 @@ def environment(**changes: str) -> dict[str, str]:
     return values | changes
 
 
-def run(command: str, *more: object, folder: Path, code: int | None = 0) -> Answer:
-    """Run ``montechain`` in a folder; standard output and error are files.
+def run(
+    command: str, *more: object, folder: Path, code: int | None = 0, program: str = "", stdout: Path | str = ""
+) -> Answer:
+    """Run ``montechain`` in a folder; standard output, unless it is given, and error are files.
 
-    `more` are further arguments, passed unchanged. `code` is the expected exit code; None for any.
+    `more` are further arguments, passed unchanged. `code` is the expected exit code; None for any. `program` runs
+    instead of the command, whose arguments it finds in `sys.argv`, and ends as Python ends.
     """
     arguments = [*shlex.split(command), *map(str, more)]
     with tempfile.TemporaryDirectory() as place:
         files = {name: str(Path(place) / name) for name in STREAMS}
         for name in files.values():
             Path(name).touch()
-        found = Started(folder, files, arguments=arguments).wait()
+        given = {"stdout": str(stdout)} if stdout else {}
+        found = Started(folder, files | given, arguments=arguments, program=program).wait()
         out, err = (Path(files[name]).read_text(encoding="utf-8") for name in ("stdout", "stderr"))
     assert code in (None, found), (found, err)
     return Answer(found, out, err)
@@ -141,17 +145,16 @@ def _execute(request: dict) -> None:
         if name in request["files"]:
             os.dup2(os.open(request["files"][name], flags), number)
     sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
+    sys.argv = ["montechain", *request.get("arguments", [])]
+    if request.get("program"):
+        sys.path[:] = request["path"]
+        exec(request["program"], {"__name__": "__main__"})
+        sys.exit()
     code = 1
     try:
-        if "program" in request:
-            sys.path[:] = request["path"]
-            exec(request["program"], {"__name__": "__main__"})
-        else:
-            from montechain.cli import main
+        from montechain.cli import main
 
-            sys.argv = ["montechain", *request["arguments"]]
-            main()
-        code = 0
+        main()
     except SystemExit as end:
         code = end.code
     except BaseException:
@@ -159,7 +162,7 @@ def _execute(request: dict) -> None:
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(code or 0)
+        os._exit(code)
 
 
 if __name__ == "__main__":

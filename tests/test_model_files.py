@@ -151,7 +151,7 @@ while True:
             time.sleep(0.01)
         time.sleep(0.3)
         os.kill(process.pid, signal.SIGINT)
-        assert process.wait() == 1
+        assert process.wait() == -signal.SIGINT
     finally:
         process.kill()
     said.unlink()
