@@ -1,7 +1,8 @@
 """Run the real command in a separate process: with pipes, or in a terminal.
 
 ``python command.py`` is a server that runs many commands but loads the libraries only once. It reads one JSON line per
-request, with the arguments, the folder, the environment and three files, and answers with the exit code.
+request, with the arguments or a program, the folder, the environment and the files to read and write, and answers with
+the process id and, when the process has ended, its exit code.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 SOURCE = Path(__file__).parents[1] / "src"
 PRELOADED = ["cli.app", "datasets", "estimators.table", "evaluation", "inspection", "methods", "persistence"]
@@ -43,23 +44,21 @@ def environment(**changes: str) -> dict[str, str]:
     return values | changes
 
 
-def run(command: str, *more: object, folder: Path, code: int | None = 0) -> Answer:
-    """Run ``montechain`` in a folder; standard output and error are files.
+def run(
+    command: str, *more: object, folder: Path, code: int | None = 0, program: str = "", stdout: Path | str = ""
+) -> Answer:
+    """Run ``montechain`` in a folder; standard output, unless it is given, and error are files.
 
-    `more` are further arguments, passed unchanged. `code` is the expected exit code; None for any.
-
-    Each run is a new process, forked from one that has already loaded the libraries; see also `run_from_nothing`.
+    `more` are further arguments, passed unchanged. `code` is the expected exit code; None for any. `program` runs
+    instead of the command, whose arguments it finds in `sys.argv`, and ends as Python ends.
     """
     arguments = [*shlex.split(command), *map(str, more)]
     with tempfile.TemporaryDirectory() as place:
         files = {name: str(Path(place) / name) for name in STREAMS}
         for name in files.values():
             Path(name).touch()
-        request = {"arguments": arguments, "folder": str(folder), "environment": environment(), **files}
-        server = _server()
-        server.stdin.write(json.dumps(request) + "\n")
-        server.stdin.flush()
-        found = int(server.stdout.readline())
+        given = {"stdout": str(stdout)} if stdout else {}
+        found = Started(folder, files | given, arguments=arguments, program=program).wait()
         out, err = (Path(files[name]).read_text(encoding="utf-8") for name in ("stdout", "stderr"))
     assert code in (None, found), (found, err)
     return Answer(found, out, err)
@@ -72,10 +71,40 @@ def run_from_nothing(*arguments: object, folder: Path, **changes: str) -> Answer
     return Answer(done.returncode, done.stdout, done.stderr)
 
 
+class Started:
+    """A process that runs a command or a program, forked from one that has already loaded the libraries.
+
+    What a program prints is lost, unless `files` says where to write it.
+    """
+
+    def __init__(self, folder: Path, files: dict[str, str] | None = None, **request: Any):
+        values = environment(TERM="xterm-256color") if request.get("terminal") else environment()
+        request |= {"folder": str(folder), "environment": values, "path": sys.path}
+        request["files"] = {"stdin": os.devnull, "stdout": os.devnull} | (files or {})
+        self.server, self.code = _server(), None
+        self.server.stdin.write(json.dumps(request).encode() + b"\n")
+        self.pid = int(self.server.stdout.readline())
+
+    def wait(self) -> int:
+        if self.code is None:
+            self.code = int(self.server.stdout.readline())
+        return self.code
+
+    def poll(self) -> int | None:
+        if self.code is None and select.select([self.server.stdout], [], [], 0)[0]:
+            self.wait()
+        return self.code
+
+    def kill(self) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+            self.wait()
+
+
 @cache
 def _server() -> subprocess.Popen:
     command = [sys.executable, __file__]
-    server = subprocess.Popen(command, env=environment(), text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    server = subprocess.Popen(command, env=environment(), bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     atexit.register(server.communicate)
     return server
 
@@ -86,40 +115,41 @@ def run_in_terminal(command: str, *, folder: Path, interrupt_at: str | None = No
     `interrupt_at`: press Ctrl-C once a text that matches this pattern has appeared.
     """
     controller, terminal = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "montechain", *shlex.split(command)], cwd=folder, start_new_session=True,
-        env=environment(TERM="xterm-256color"), stdin=terminal, stdout=terminal, stderr=terminal,
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),  # ignored in the background
-    )  # fmt: skip
-    os.close(terminal)
+    files = dict.fromkeys(STREAMS, os.ttyname(terminal))
+    process = Started(folder, files, arguments=shlex.split(command), terminal=True)
     shown, deadline = b"", time.monotonic() + 240.0
     try:
         while process.poll() is None or select.select([controller], [], [], 0)[0]:
             assert time.monotonic() < deadline, f"{command} took too long; it showed {shown[-2000:]!r}"
-            if select.select([controller], [], [], 0.1)[0]:
-                try:
-                    shown += os.read(controller, 65536)
-                except OSError:  # the other end was closed
-                    break
+            if select.select([controller], [], [], 0.02)[0]:
+                shown += os.read(controller, 65536)
             if interrupt_at is not None and re.search(interrupt_at.encode(), shown):
-                os.killpg(process.pid, signal.SIGINT)
+                os.write(controller, b"\x03")
                 interrupt_at = None
-        return process.wait(timeout=30), shown.decode("utf-8", errors="replace")
+        return process.wait(), shown.decode("utf-8", errors="replace")
     finally:
         process.kill()
-        process.wait()
         os.close(controller)
+        os.close(terminal)
 
 
 def _execute(request: dict) -> None:
-    """Become the command; does not return."""
+    """Become the command or the program; does not return."""
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    if request.get("terminal"):
+        os.setsid()  # the terminal that it opens next is the one that controls it
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
     for number, (name, flags) in enumerate(STREAMS.items()):
-        os.dup2(os.open(request[name], flags), number)
+        if name in request["files"]:
+            os.dup2(os.open(request["files"][name], flags), number)
     sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
-    sys.argv = ["montechain", *request["arguments"]]
+    sys.argv = ["montechain", *request.get("arguments", [])]
+    if request.get("program"):
+        sys.path[:] = request["path"]
+        exec(request["program"], {"__name__": "__main__"})
+        sys.exit()
     code = 1
     try:
         from montechain.cli import main
@@ -142,5 +172,6 @@ if __name__ == "__main__":
         child = os.fork()
         if child == 0:
             _execute(json.loads(line))
+        print(child, flush=True)
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)

@@ -7,8 +7,6 @@ import json
 import os
 import pickle
 import signal
-import subprocess
-import sys
 import time
 import zipfile
 from pathlib import Path
@@ -22,6 +20,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.naive_bayes import GaussianNB
 
 import montechain
+from command import Started
 from montechain import ChainClassifier
 from montechain.errors import ModelFileError
 from montechain.persistence import FORMAT, MAGIC, describe, load, save
@@ -135,29 +134,27 @@ def test_other_files_and_damage_are_found(tmp_path):
 
 def test_ctrl_c_at_any_moment(tmp_path):
     path = write(tmp_path / "model.mchain", saved(CHAIN))
-    code = """
+    program = f"""
 import signal
-import sys
 from montechain.persistence import load, save
 signal.signal(signal.SIGINT, signal.default_int_handler)  # where tests run in the background, it is ignored
-model = load(sys.argv[1])
+model = load({str(path)!r})
 print("ready", flush=True)
 while True:
-    save(model, sys.argv[1])
+    save(model, {str(path)!r})
 """
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
-    )
-    with process:
-        assert process.stdout is not None
-        try:
-            assert process.stdout.readline() == b"ready\n"
-            time.sleep(0.3)
-            process.send_signal(signal.SIGINT)
-            process.wait(timeout=30)
-        finally:
-            process.kill()
+    said = write(tmp_path / "said.txt", b"")
+    process = Started(tmp_path, {"stdout": str(said), "stderr": os.devnull}, program=program)
+    try:
+        while not said.read_text():
+            assert process.poll() is None
+            time.sleep(0.01)
+        time.sleep(0.3)
+        os.kill(process.pid, signal.SIGINT)
+        assert process.wait() == -signal.SIGINT
+    finally:
+        process.kill()
+    said.unlink()
     assert load(path).predict(data()[0]).shape == (60, 3)
     assert [entry.name for entry in tmp_path.iterdir()] == ["model.mchain"]
 

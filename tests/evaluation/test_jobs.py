@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,6 +11,7 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import ShuffleSplit
 
+from command import Started
 from montechain.evaluation import evaluate
 from tests.evaluation.cheap import Failing, Guess, Sleeping, small_dataset
 
@@ -49,36 +47,28 @@ def test_processes_find_what_one_process_finds_and_keep_the_time_limit(tmp_path)
 @pytest.mark.slow
 def test_a_run_that_is_killed_again_and_again_loses_no_finished_fold(tmp_path):
     store, log = tmp_path / "results", tmp_path / "log"
-    body = (
-        f"Logged.path, Logged.seconds = Path({str(log)!r}), 0.1\n"
-        "methods = {str(k): Logged(strength=k) for k in range(3)}\n"
-        f"evaluate(small_dataset(100), methods, folds=10, encoder='passthrough', store={str(store)!r})\n"
-    )
-
-    def start() -> subprocess.Popen:
-        program = (
-            "from pathlib import Path\nfrom montechain.evaluation import evaluate\n"
-            f"from tests.evaluation.cheap import Logged, small_dataset\n{body}"
-        )
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-        return subprocess.Popen([sys.executable, "-c", program], env=environment)
+    program = f"""
+from pathlib import Path
+from montechain.evaluation import evaluate
+from tests.evaluation.cheap import Logged, small_dataset
+Logged.path, Logged.seconds = Path({str(log)!r}), 0.02
+methods = {{str(k): Logged(strength=k) for k in range(3)}}
+evaluate(small_dataset(100), methods, folds=10, encoder="passthrough", store={str(store)!r})
+"""
 
     def n_stored() -> int:
         return len(list(store.glob("*.json")))
 
     for n_wanted in (3, 11, 20):
-        process = start()
+        process = Started(tmp_path, program=program)
         end = time.monotonic() + 180.0
         while n_stored() < n_wanted:
             assert time.monotonic() < end
-            time.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
+            time.sleep(0.005)
+        process.kill()
         assert n_wanted <= n_stored() < 30
         assert all(json.loads(file.read_text())["status"] == "ok" for file in store.glob("*.json"))  # none is damaged
-    process = start()
-    process.communicate()
-    assert process.returncode == 0
+    assert Started(tmp_path, program=program).wait() == 0
     assert n_stored() == 30
     # Nothing that had finished was computed again: each kill costs at most the fold that was under way.
     assert 30 <= len(log.read_text().splitlines()) <= 33

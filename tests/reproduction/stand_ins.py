@@ -1,11 +1,7 @@
-"""Small studies on small data sets that stand in for the catalogue's.
-
-``python stand_ins.py FOLDER SECONDS`` runs those of `KILLED`, each step of a search that much slower.
-"""
+"""Small studies on small data sets that stand in for the catalogue's."""
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +16,7 @@ from reproduction.studies.methods import Accuracy, NaturalOrder, Official, Payof
 from reproduction.studies.orders import MusicOrders, PayoffTraces
 from reproduction.studies.rows import Agreement, Examples
 
-__all__ = ["KILLED", "STUDIES", "setting_for"]
+__all__ = ["KILLED", "STUDIES", "run_killed", "setting_for"]
 
 SOME = {"datasets": ("music", "bridges", "parkinsons"), "methods": ("IC", "CC", "MCC"), "n_folds": 2}
 STUDIES: tuple[Study, ...] = (
@@ -68,8 +64,9 @@ def setting_for(folder: Path) -> Setting:
     return Setting("nowhere", unfinished=folder / "unfinished", datasets=datasets)
 
 
-if __name__ == "__main__":
-    plain, seconds = orders.search, float(sys.argv[2])
+def run_killed(folder: str, seconds: float) -> None:
+    """Run the studies of `KILLED`, each step of a search that much slower."""
+    plain = orders.search
 
     def slowly(*arguments, **options):
         for step in plain(*arguments, **options):
@@ -77,4 +74,4 @@ if __name__ == "__main__":
             yield step
 
     orders.search, orders.CHECKPOINT_SECONDS = slowly, 0.2
-    reproduce(KILLED, setting_for(Path(sys.argv[1])), Path(sys.argv[1]))
+    reproduce(KILLED, setting_for(Path(folder)), Path(folder))

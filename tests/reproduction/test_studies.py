@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -14,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from command import Started
 from montechain.errors import DataError
 from montechain.evaluation import jobs
 from random_chains import log_proba_table, random_table_chain
@@ -22,7 +20,6 @@ from reproduction.studies import FULL, QUICK, Setting, choose_studies
 from reproduction.studies.methods import _mean
 from reproduction.studies.rows import MAX_NODES, PAIRS, explored_tree
 from reproduction.tables import Findings
-from tests.reproduction import stand_ins
 from tests.reproduction.stand_ins import KILLED, STUDIES, setting_for
 
 
@@ -186,10 +183,9 @@ def test_nothing_finished_is_done_again(found, folder, monkeypatch):
 
 
 def test_a_run_that_is_killed_in_a_search_resumes_and_finds_the_same(tmp_path):
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-
-    def start(folder: Path, seconds: float) -> subprocess.Popen:
-        return subprocess.Popen([sys.executable, stand_ins.__file__, folder, str(seconds)], env=environment)
+    def start(folder: Path, seconds: float) -> Started:
+        program = f"from tests.reproduction.stand_ins import run_killed\nrun_killed({str(folder)!r}, {seconds})"
+        return Started(tmp_path, program=program)
 
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     for least in (1, 20):
@@ -200,9 +196,8 @@ def test_a_run_that_is_killed_in_a_search_resumes_and_finds_the_same(tmp_path):
             assert time.monotonic() < end
             time.sleep(0.02)
         process.kill()
-        process.wait()
         assert len(list(killed.glob("units/*.json"))) < 4
-    assert all(process.wait() == 0 for process in (start(killed, 0.0), start(whole, 0.0)))
+    assert all(start(folder, 0.0).wait() == 0 for folder in (killed, whole))
     one, other = units(killed), units(whole)
     assert len(one) == 2 + 2
     assert one == other
