@@ -12,7 +12,7 @@ from montechain import BranchAndBound, ChainClassifier
 from montechain.chain import Chain
 from montechain.links.linear import FittedLinearLink
 from montechain.prefix_tree import PrefixTree
-from tests.random_chains import all_vectors
+from tests.random_chains import all_vectors, marginals_of
 
 
 def as_chain(truth):
@@ -47,12 +47,7 @@ def best_labels(truth, X, loss="exact_match"):
     vectors, table = truth.distribution(X)
     if loss == "exact_match":
         return vectors[table.argmax(axis=1)]
-    return np.column_stack(
-        [
-            np.argmax([np.exp(table)[:, vectors[:, label] == c].sum(axis=1) for c in range(k)], axis=0)
-            for label, k in enumerate(truth.n_classes)
-        ]
-    )
+    return np.column_stack([proba.argmax(axis=1) for proba in marginals_of(truth.n_classes, vectors, np.exp(table))])
 
 
 shapes = st.lists(st.integers(2, 4), min_size=1, max_size=4)
@@ -73,11 +68,7 @@ def test_the_distribution_and_the_scores_are_those_of_the_whole_table(n_classes,
     proba = np.exp(log_proba)
     order = [vectors.tolist().index(vector) for vector in truth.distribution(dataset.X)[0].tolist()]
     np.testing.assert_allclose(truth.distribution(dataset.X)[1], log_proba[:, order])
-    marginals = [
-        np.column_stack([proba[:, vectors[:, label] == c].sum(axis=1) for c in range(k)])
-        for label, k in enumerate(n_classes)
-    ]
-    hamming = np.mean([marginal.max(axis=1) for marginal in marginals])
+    hamming = np.mean([marginal.max(axis=1) for marginal in marginals_of(n_classes, vectors, proba)])
     entropy = -(proba * log_proba).sum(axis=1).mean()
     assert truth.bayes_scores(dataset.X) == pytest.approx((proba.max(axis=1).mean(), hamming, entropy))
 

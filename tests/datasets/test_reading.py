@@ -114,19 +114,11 @@ def test_sparse_files_that_lack_some_targets(tmp_path):
     np.testing.assert_array_equal(data.X.toarray(), [[1.5, 0], [0, 1], [0, 0]])
 
 
-def test_unknown_formats(tmp_path):
-    path = tmp_path / "songs.svm"
-    path.write_text("1,3 1:0.5\n3 2:1\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"'\.svm' is not a known format.*Known suffixes: \.arff, .*format=\"csv\""):
-        read_dataset(path)
-
-
 def test_a_format_that_the_name_does_not_tell(tmp_path):
     path = tmp_path / "songs.version1"
     path.write_bytes(write(tmp_path, ".csv").read_bytes())
-    with pytest.raises(
-        DataError, match=r"songs.version1: the suffix '.version1' is not a known format. Known suffixes: \.arff, "
-    ) as e:
+    message = r"songs.version1: the suffix '.version1' is not a known format. Known suffixes: \.arff, .*format=\"csv\""
+    with pytest.raises(DataError, match=message) as e:
         read_dataset(path, targets=-1)
     for suffixes in SUFFIXES.values():
         for suffix in suffixes:
@@ -190,9 +182,9 @@ def test_what_is_asked_wrongly(tmp_path):
         with pytest.raises(ValueError, match=f"`{parameter}` names the column 'mood', which is one of the targets"):
             read_dataset(path, targets=-1, **{parameter: ["mood"]})
     for parameter in ("drop", "text", "nominal"):
-        with pytest.raises(TypeError, match=f"`{parameter}='id'` is a string"):
+        with pytest.raises(TypeError, match=f"`{parameter}='id'` is a string; give a list, as in {parameter}="):
             read_dataset(path, targets=-1, **{parameter: "id"})
-    with pytest.raises(TypeError, match="`source` is a dict"):
+    with pytest.raises(TypeError, match="`source` is a dict; it must be the path of a file or a data frame"):
         read_dataset({"a": [1]}, targets=-1)
 
 
