@@ -15,6 +15,7 @@ from montechain.errors import DataError
 from tests.datasets.arff_text import cells
 
 NUMERIC = "@relation r\n@attribute x numeric\n@attribute y numeric\n@data\n"
+SPARSE = "@attribute x numeric\n@attribute c {red, blue, tan}\n@attribute b {0,1}\n@data\n"
 MIXED = "@relation r\n@attribute x numeric\n@attribute c {red, blue}\n@attribute t string\n@data\n"
 
 
@@ -26,21 +27,6 @@ def read(tmp_path):
         return read_arff(path, **options)
 
     return read_text
-
-
-WRONG = (
-    "",
-    "x",
-    "x numeric y",
-    "x {a,b",
-    "x {a,b} c",
-    "x {a,,b}",
-    "x {a,b,}",
-    "x {}",
-    "x {'a'b}",
-    "'x numeric",
-    "a,b real",
-)
 
 
 class TestHeader:
@@ -90,37 +76,6 @@ class TestHeader:
             assert table.attributes == [expected]
             assert table.data.isna().all(axis=None)
 
-    @pytest.mark.parametrize(
-        ("text", "line", "message"),
-        [
-            ("", None, "empty"),
-            ("\n% nothing\n", None, "without a line @data"),
-            ("@relation r\n@attribute x numeric\n", None, "without a line @data"),
-            ("@relation r\n@data\n1\n", 2, "without an @attribute"),
-            ("@relation r\n@relation s\n", 2, "second @relation"),
-            ("@relation 'r\n", 1, "not closed"),
-            ("@atribute x numeric\n", 1, "'@atribute' is not @relation"),
-            ("x,y\n1,2\n", 1, "'x,y' is not @relation"),
-            ("{1 2}\n", 1, "is not @relation"),
-            ("@attribute x numeric\n\n@attribute x numeric\n", 3, "'x' is declared twice"),
-            ("@attribute x numerik\n", 1, "unknown type 'numerik'"),
-            ("@attribute x relational\n", 1, "relational"),
-            ("@attribute x numeric {0.5}\n", 1, "'{0.5}' follows the type.*Weights and relational"),
-            *[(f"@attribute {wrong}\n", 1, "@attribute name type.*Quote names and values") for wrong in WRONG],
-            ("@attribute x {a,a}\n", 1, "twice"),
-            ("@attribute x numeric\n@data 1,2\n", 2, "after @data"),
-            ("@attribute x numeric\n@data\n\n% none\n \n", 2, "no rows follow"),
-        ],
-    )
-    def test_refused(self, read, tmp_path, text, line, message):
-        with pytest.raises(DataError, match=message) as error:
-            read(text)
-        assert error.value.line == line
-        assert str(tmp_path / "table.arff") in str(error.value)
-
-
-UNREADABLE = ("1,'2',", "1,'2", "1,'2'3", "1,2,{5}", "1}2", "{0 1}", "1,%2")
-
 
 class TestDense:
     @pytest.mark.parametrize(
@@ -157,32 +112,6 @@ class TestDense:
         assert cells(read(MIXED + "1,red,''\n")) == [[1.0, "red", ""]]
         assert cells(read(MIXED + "1,red,it's\n")) == [[1.0, "red", "it's"]]
 
-    @pytest.mark.parametrize(
-        ("row", "message"),
-        [
-            ("1", "has 1 cells, but there are 2"),
-            ("1,2,3", "has 3 cells"),
-            ("New York,2", "3 cells.*Quote"),
-            ("1,,2", "cell 2 is empty"),
-            ("1,", "cell 2 is empty"),
-            (",1", "cell 1 is empty"),
-            ("1,x", "'x' is not a finite number.*'y'"),
-            ("1,1_000", "'1_000' is not a finite number"),
-            ("1,١", "is not a finite number"),
-            ("1,0x1p3", "is not a finite number"),
-            ("1,1\x0b", "is not a finite number"),
-            ("1,1\xa0", "is not a finite number"),
-            ("1,-Infinity", "'-Infinity' is not a finite number"),
-            ("1,1e999", "'1e999' is not a finite number"),
-            ("1," + "1" * 5000, "is not a finite number"),
-            *[(row, "the row cannot be read: close quotes, .*weights are not supported") for row in UNREADABLE],
-        ],
-    )
-    def test_refused(self, read, row, message):
-        with pytest.raises(DataError, match=message) as error:
-            read(NUMERIC + "1,2\n" + row + "\n3,4\n")
-        assert error.value.line == 6
-
     def test_undeclared_value(self, read):
         with pytest.raises(DataError, match=r"line 7: 'bleu' is not a declared value of 'c'; did you mean"):
             read(MIXED + "1,red,a\n1,bleu,a\n")
@@ -191,25 +120,7 @@ class TestDense:
         assert cells(read("@attribute c {'', a}\n@data\n''\na\n")) == [[""], ["a"]]
 
 
-INDICES = (
-    "{3 1}",
-    "{1000000000000 1}",
-    "{" + "9" * 5000 + " 1}",
-    "{-1 1}",
-    "{+1 blue}",
-    "{1_0 1}",
-    "{'1' blue}",
-    "{٠ 1}",
-)
-MALFORMED = (
-    *("{0 1 2 1}", "{0 1, 2}", "{0}", "{0 1,}", "{,0 1}", "{0,1}", "{0 1", "{", "{0 1}, {5}", "{0 1} {5}", "{0 1} x"),
-    *("1,red,0", "{{0 1}}"),
-)
-
-
 class TestSparse:
-    TEXT = "@attribute x numeric\n@attribute c {red, blue, tan}\n@attribute b {0,1}\n@data\n"
-
     @pytest.mark.parametrize(
         "rows",
         [
@@ -220,7 +131,7 @@ class TestSparse:
         ],
     )
     def test_one_table_in_many_spellings(self, read, rows):
-        table = read(self.TEXT + rows)
+        table = read(SPARSE + rows)
         assert isinstance(table.data, sp.csr_array)
         assert table.data.toarray().tolist() == [[1.5, 1, 0], [0, 0, 0], [0, 2, 1]]
         assert table.data.nnz == 4
@@ -228,7 +139,7 @@ class TestSparse:
 
     def test_missing_cells_are_stored(self, read):
         for rows in ("{0 ?, 1 ?, 2 ?}\n", "{0 ?, 1 ?, 2 '1'}\n"):
-            row = read(self.TEXT + rows).data.toarray()[0]
+            row = read(SPARSE + rows).data.toarray()[0]
             assert np.isnan(row[:2]).all()
         only_nominal = read("@attribute b {0,1}\n@data\n{0 ?}\n{0 1}\n{}\n").data.toarray()
         np.testing.assert_array_equal(only_nominal, [[np.nan], [1], [0]])
@@ -238,31 +149,97 @@ class TestSparse:
         np.testing.assert_array_equal(table.data.toarray(), [[1, 1], [1, 0], [0, 0], [np.nan, 0]])
         assert table.attributes == [Attribute("id", "string"), Attribute("d", "date")]
 
-    @pytest.mark.parametrize(
-        ("row", "message"),
-        [
-            *[(row, "is not the index of an attribute") for row in INDICES],
-            *[(row, r"is not of the form \{index value, …\}; weights of rows are not supported") for row in MALFORMED],
-            ("{2 1, 0 1}", "the indices of a row must increase"),
-            ("{0 1, 0 1}", "the indices of a row must increase"),
-            ("{1 green}", "'green' is not a declared value of 'c'"),
-            ("{0 one}", "'one' is not a finite number"),
-            ("{0 1_0}", "'1_0' is not a finite number"),
-            ("{0 1e999}", "'1e999' is not a finite number"),
-            ("{0 inf}", "'inf' is not a finite number"),
-            ("{0 '1}", "is not of the form"),
-        ],
-    )
-    def test_refused(self, read, row, message):
-        with pytest.raises(DataError, match=message) as error:
-            read(self.TEXT + "{0 1}\n{2 1}\n" + row + "\n{}\n")
-        assert error.value.line == 7
-
     def test_memory_follows_the_non_zeros(self, read):
         names = "".join(f"@attribute a{i} numeric\n" for i in range(20000))
         table = read(names + "@data\n" + "{19999 1}\n" * 5000)  # a dense table would take 800 MB
         assert table.data.shape == (5000, 20000)
         assert table.data.nnz == 5000
+
+
+WRONG = (
+    "",
+    "x",
+    "x numeric y",
+    "x {a,b",
+    "x {a,b} c",
+    "x {a,,b}",
+    "x {}",
+    "x {'a'b}",
+    "'x numeric",
+    "a,b real",
+)
+
+
+HEADERS = [
+    ("", None, "empty"),
+    ("@relation r\n@attribute x numeric\n", None, "without a line @data"),
+    ("@relation r\n@data\n1\n", 2, "without an @attribute"),
+    ("@relation r\n@relation s\n", 2, "second @relation"),
+    ("@relation 'r\n", 1, "not closed"),
+    ("@atribute x numeric\n", 1, "'@atribute' is not @relation"),
+    ("x,y\n1,2\n", 1, "'x,y' is not @relation"),
+    ("@attribute x numeric\n\n@attribute x numeric\n", 3, "'x' is declared twice"),
+    ("@attribute x numerik\n", 1, "unknown type 'numerik'"),
+    ("@attribute x relational\n", 1, "relational"),
+    ("@attribute x numeric {0.5}\n", 1, "'{0.5}' follows the type.*Weights and relational"),
+    *[(f"@attribute {wrong}\n", 1, "@attribute name type.*Quote names and values") for wrong in WRONG],
+    ("@attribute x {a,a}\n", 1, "twice"),
+    ("@attribute x numeric\n@data 1,2\n", 2, "after @data"),
+    ("@attribute x numeric\n@data\n\n% none\n \n", 2, "no rows follow"),
+]
+UNREADABLE = ("1,'2',", "1,'2", "1,'2'3", "1,2,{5}", "1}2", "{0 1}", "1,%2")
+DENSE_ROWS = [
+    ("1", "has 1 cells, but there are 2"),
+    ("New York,2", "3 cells.*Quote"),
+    ("1,,2", "cell 2 is empty"),
+    ("1,", "cell 2 is empty"),
+    (",1", "cell 1 is empty"),
+    ("1,x", "'x' is not a finite number.*'y'"),
+    ("1,1_000", "'1_000' is not a finite number"),
+    ("1,١", "is not a finite number"),
+    ("1,0x1p3", "is not a finite number"),
+    ("1,1\x0b", "is not a finite number"),
+    ("1,-Infinity", "'-Infinity' is not a finite number"),
+    ("1,1e999", "'1e999' is not a finite number"),
+    ("1," + "1" * 5000, "is not a finite number"),
+    *[(row, "the row cannot be read: close quotes, .*weights are not supported") for row in UNREADABLE],
+]
+INDICES = (
+    "{3 1}",
+    "{" + "9" * 5000 + " 1}",
+    "{-1 1}",
+    "{1_0 1}",
+    "{'1' blue}",
+    "{٠ 1}",
+)
+MALFORMED = (
+    *("{0 1 2 1}", "{0 1, 2}", "{0}", "{0 1,}", "{,0 1}", "{0,1}", "{0 1", "{", "{0 1}, {5}", "{0 1} {5}", "{0 1} x"),
+    *("1,red,0", "{{0 1}}"),
+)
+SPARSE_ROWS = [
+    *[(row, "is not the index of an attribute") for row in INDICES],
+    *[(row, r"is not of the form \{index value, …\}; weights of rows are not supported") for row in MALFORMED],
+    ("{2 1, 0 1}", "the indices of a row must increase"),
+    ("{0 1, 0 1}", "the indices of a row must increase"),
+    ("{1 green}", "'green' is not a declared value of 'c'"),
+    ("{0 one}", "'one' is not a finite number"),
+    ("{0 '1}", "is not of the form"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        *HEADERS,
+        *((f"{NUMERIC}1,2\n{row}\n3,4\n", 6, message) for row, message in DENSE_ROWS),
+        *((f"{SPARSE}{{0 1}}\n{{2 1}}\n{row}\n{{}}\n", 7, message) for row, message in SPARSE_ROWS),
+    ],
+)
+def test_refused(read, tmp_path, text, line, message):
+    with pytest.raises(DataError, match=message) as error:
+        read(text)
+    assert error.value.line == line
+    assert str(tmp_path / "table.arff") in str(error.value)
 
 
 class TestBytes:
