@@ -8,7 +8,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from montechain import ChainClassifier, EpsilonApproximate
 from montechain.links.base import LinkProblem
 from montechain.links.estimator import EstimatorLink, FittedEstimatorLink
 from montechain.links.linear import FittedLinearLink
@@ -96,12 +95,3 @@ def test_numbers_that_are_no_probabilities_are_an_error_that_names_the_label(ans
     assert np.isfinite(link.log_proba(X, codes[:, :1])).all()
     with pytest.raises(ValueError, match=r"NanClassifier, the classifier of label 'size', returns NaN, .* for 2 of 4"):
         link.log_proba(X * [[-1], [1], [-2], [1]] - 0.5 * (X == 0), codes[:, :1])
-
-
-@pytest.mark.parametrize("inference", ["branch_and_bound", "greedy", "epsilon", "monte_carlo", "beam", "exhaustive"])
-def test_every_strategy_says_which_label_has_no_probabilities(inference):
-    Y = np.array([[0, 1], [1, 0], [0, 0], [1, 1]])
-    strategy = EpsilonApproximate() if inference == "epsilon" else inference
-    model = ChainClassifier(NanClassifier(), order=[0, 1], inference=strategy).fit(X, Y)
-    with pytest.raises(ValueError, match="the classifier of label 'label_0', returns NaN"):
-        model.predict(X - 5)

@@ -75,13 +75,14 @@ def test_batch_and_threads_do_not_matter(data, learner, atol):
 
 
 @both
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_label_of_one_class_has_smoothed_constant_probabilities(n_classes, learner, atol):
-    X, codes = np.arange(8.0).reshape(4, 2), np.array([[1, 0], [1, 1], [1, 0], [-1, 1]], dtype=np.int32)
+@pytest.mark.parametrize(
+    ("own", "n_classes"), [([1, 1, 1, -1], 2), ([1, 1, 1, -1], 3), ([0, 0, 0, 0], 1), ([-1, -1, -1, -1], 3)]
+)
+def test_label_of_one_class_or_never_known_has_smoothed_constant_probabilities(own, n_classes, learner, atol):
+    X, codes = np.arange(8.0).reshape(4, 2), np.column_stack([own, [0, 1, 0, 1]]).astype(np.int32)
     filled = np.abs(codes)
     (link,) = learner.fit_links(X, codes, filled, [n_classes, 2], [LinkProblem(0, (1,))])
-    expected = np.full(n_classes, 0.5)
-    expected[1] += 3.0
+    expected = 0.5 + np.bincount(codes[codes[:, 0] >= 0, 0], minlength=n_classes)
     np.testing.assert_allclose(np.exp(link.log_proba(X, filled[:, [1]])), np.tile(expected / expected.sum(), (4, 1)))
     assert (link.coef == 0.0).all()
 

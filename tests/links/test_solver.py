@@ -13,10 +13,9 @@ from reference import solver as reference
 N_CLASSES = (2, 3, 2, 4, 2)
 
 
-def solve_logistic(X, P, allowed, targets, target_row, n_classes, *, sample_weight=None, C=1.0, **options):
+def solve_logistic(X, P, allowed, targets, target_row, n_classes, *, C=1.0, **options):
     """Solve problems in one go."""
-    weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
-    problems = LogisticProblems(canonical(X), P, targets, weight, C)
+    problems = LogisticProblems(canonical(X), P, targets, np.ones(X.shape[0]), C)
     return problems.solve(allowed, target_row, n_classes, **options)
 
 
@@ -40,20 +39,13 @@ def make_problems(seed=0, n=120, d=5, kind="nested", scale=1.0):
     return X, P, allowed, targets
 
 
-def parts(solution, X, P, allowed, q):
-    """Return inputs, coefficients and intercept of one problem."""
+def largest_gradient(solution, X, P, allowed, targets, q, C=1.0):
     own = solution.coefficients[solution.score_start[q] : solution.score_start[q + 1]].T
     is_input = np.concatenate([np.ones(X.shape[1], bool), allowed[q]])
     assert (own[1:][~is_input] == 0.0).all()
     X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=float)
-    return np.hstack([X, P[:, allowed[q]]]), own[1:][is_input], own[0]
-
-
-def largest_gradient(solution, X, P, allowed, targets, q, C=1.0, weight=None):
-    Z, coef, intercept = parts(solution, X, P, allowed, q)
-    weight = np.ones(len(Z)) if weight is None else weight
-    slopes = reference.gradient(Z, targets[q], coef, intercept, C, weight)
-    return max(np.abs(part).max() for part in slopes) / weight[targets[q] >= 0].sum()
+    slopes = reference.gradient(np.hstack([X, P[:, allowed[q]]]), targets[q], own[1:][is_input], own[0], C)
+    return max(np.abs(part).max() for part in slopes) / (targets[q] >= 0).sum()
 
 
 @pytest.fixture(params=["factor", "diagonal"])
