@@ -10,9 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import ClassifierChain
 
 import montechain.inference.level_by_level as module
-from montechain.chain import Chain
+from benchmarks.peers import same_links
 from montechain.inference import Beam, EpsilonApproximate, Exhaustive, Greedy
-from montechain.links.linear import FittedLinearLink
 from montechain.prefix_tree import PrefixTree
 from random_chains import (
     as_generic,
@@ -170,14 +169,4 @@ def test_greedy_predicts_what_scikit_learns_chain_predicts():
     X = rng.normal(size=(200, 5))
     Y = (X[:, :4] + rng.normal(size=(200, 4)) > 0).astype(int)
     peer = ClassifierChain(LogisticRegression()).fit(X, Y)
-    links = [
-        FittedLinearLink(
-            n_classes=2,
-            coef=link.coef_[0, :5, None],
-            intercept=link.intercept_,
-            parent_effects=tuple(np.array([[0.0], [effect]]) for effect in link.coef_[0, 5:]),
-        )
-        for link in peer.estimators_
-    ]
-    chain = Chain(range(4), [range(k) for k in range(4)], links)
-    np.testing.assert_array_equal(Greedy().search(PrefixTree(chain, X), RNG).labels, peer.predict(X))
+    np.testing.assert_array_equal(Greedy().search(PrefixTree(same_links(peer), X), RNG).labels, peer.predict(X))
