@@ -288,15 +288,6 @@ def test_a_link_is_fitted_once_whatever_the_order_of_its_parents():
         assert link.coef.base is link.intercept.base is None
 
 
-@pytest.mark.parametrize(("low", "high"), [(0, 1), (3, 4), (0, 4), (1, 3)])
-def test_a_swap_costs_the_links_between_its_positions(low, high):
-    cache, order = cache_of(), [3, 0, 4, 1, 2]
-    cache.links(problems_of(order))
-    order[low], order[high] = order[high], order[low]
-    cache.links(problems_of(order))
-    assert cache.n_fitted - N_LABELS == high - low + 1
-
-
 def test_missing_links_are_fitted_together_and_start_from_the_nearest_parents():
     calls = []
 

@@ -55,8 +55,6 @@ def test_scorers_by_name_and_as_functions():
     ("wrong", "hint"),
     [
         ("j_em", "did you mean 'J_EM'"),
-        ("J_EM-prod", "did you mean 'J_EM_prod'"),
-        ("exact_mach", "did you mean 'exact_match'"),
         ("acuracy", "did you mean 'accuracy'"),
         (3, "`payoff=3` is not known. Allowed are 'J_EM', "),
     ],

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import permutations
+from itertools import permutations, product
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -114,22 +115,11 @@ def test_great_beta_or_time_leaves_the_last_positions(beta, t):
         assert set(draws(TemperedSwap(beta=beta), order, t, 100)) == {expected}
 
 
-class Recorded:
-    """A generator that hands out the given uniforms."""
-
-    def __init__(self, *uniforms):
-        self.uniforms = list(uniforms)
-
-    def random(self):
-        return self.uniforms.pop(0)
-
-
 def test_extreme_uniforms_draw_positions_that_have_weight():
     order, nearly_one = tuple(range(5)), np.nextafter(1.0, 0.0)
-    for u in (0.0, nearly_one):
-        for v in (0.0, nearly_one):
-            assert TemperedSwap(beta=1e9).propose(order, 1, Recorded(u, v)) == (0, 1, 2, 4, 3)
-    assert TemperedSwap().propose(order, 1, Recorded(0.0, 0.0)) == (1, 0, 2, 3, 4)
+    for uniforms in product((0.0, nearly_one), repeat=2):
+        assert TemperedSwap(beta=1e9).propose(order, 1, Mock(**{"random.side_effect": uniforms})) == (0, 1, 2, 4, 3)
+    assert TemperedSwap().propose(order, 1, Mock(**{"random.return_value": 0.0})) == (1, 0, 2, 3, 4)
 
 
 @pytest.mark.parametrize(("n_labels", "reach"), [(2, None), (6, None), (2, 1), (6, 1), (6, 3), (6, 100), (10, 2)])

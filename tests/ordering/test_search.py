@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import islice, pairwise
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -202,23 +203,15 @@ def test_an_interrupt_while_links_are_fitted_keeps_the_best_so_far():
     class Slow(LogisticLink):
         def prepared(self, *args, **options):
             fit_links = super().prepared(*args, **options)
+            return lambda problems, **own: turn() or fit_links(problems, **own)
 
-            def fit_some(problems, **own):
-                nonlocal n_calls
-                n_calls += 1
-                if n_calls == 8:
-                    raise KeyboardInterrupt
-                return fit_links(problems, **own)
-
-            return fit_some
-
-    n_calls = 0
+    turn = Mock(side_effect=[*[None] * 7, KeyboardInterrupt, *[None] * 100])
     with pytest.warns(UserWarning, match=r"interrupted after \d+ of 31 steps"):
         result, evaluator = run(OrderSearch(n_iterations=30), learner=Slow())
     assert 7 <= len(result.trace) < 31  # a step may need no new link
     assert result.payoffs[0] == max(row["payoff"] for row in result.trace)
     assert evaluator.payoff(result.orders[0]) == result.payoffs[0]  # the evaluator can still be used
-    n_calls = 7
+    turn.side_effect = KeyboardInterrupt
     with pytest.raises(KeyboardInterrupt):
         run(OrderSearch(n_iterations=30), learner=Slow())
 
