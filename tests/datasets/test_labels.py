@@ -172,6 +172,9 @@ class TestMulanLabels:
         assert len(read_mulan_labels(path)) == depth
 
 
+ODD = 2**53 + 1  # no float is equal to it
+
+
 def categorical(values, categories):
     return pd.Categorical(values, categories=categories)
 
@@ -181,14 +184,9 @@ class TestLabelTable:
         ("column", "dtype", "classes", "values"),
         [
             ([0, 1, 1], "int64", [0, 1], [0, 1, 1]),
-            ([2**53 + 1, 2**53, 0], "int64", [0, 2**53, 2**53 + 1], [2**53 + 1, 2**53, 0]),
-            (pd.array([2**53 + 1, None, 2**53], dtype="Int64"), "Int64", [2**53, 2**53 + 1], [2**53 + 1, None, 2**53]),
-            (
-                categorical([2**53 + 1, 2**53, 1], [2**53, 1, 2**53 + 1]),
-                "int64",
-                [1, 2**53, 2**53 + 1],
-                [2**53 + 1, 2**53, 1],
-            ),
+            ([ODD, 2**53, 0], "int64", [0, 2**53, ODD], [ODD, 2**53, 0]),
+            (pd.array([ODD, None, 2**53], dtype="Int64"), "Int64", [2**53, ODD], [ODD, None, 2**53]),
+            (categorical([ODD, 2**53, 1], [2**53, 1, ODD]), "int64", [1, 2**53, ODD], [ODD, 2**53, 1]),
             (np.array([2**63 - 1, 2**62, 0], dtype=np.uint64), "int64", [0, 2**62, 2**63 - 1], [2**63 - 1, 2**62, 0]),
             ([1.0, -1.0, 1.0], "int64", [-1, 1], [1, -1, 1]),
             ([1.0, None, 0.0], "Int64", [0, 1], [1, None, 0]),

@@ -27,9 +27,8 @@ from montechain.preparation import TableEncoder
 SEEDED = ChainClassifier(random_state=0)
 
 
-def expected_failures(estimator):
-    reason = "weights reach the classifier, not the medians and variances of the encoder"
-    return {"check_sample_weight_equivalence_on_dense_data": reason}
+WEIGHTS = "weights reach the classifier, not the medians and variances of the encoder"
+UNEQUAL = {"check_sample_weight_equivalence_on_dense_data": WEIGHTS}
 
 
 @parametrize_with_checks(
@@ -37,7 +36,7 @@ def expected_failures(estimator):
         TableClassifier(SEEDED),
         TableClassifier(DecisionTreeClassifier(random_state=0), encoder=TableEncoder(missing="keep")),
     ],
-    expected_failed_checks=lambda estimator: expected_failures(estimator) if estimator.encoder is None else {},
+    expected_failed_checks=lambda estimator: UNEQUAL if estimator.encoder is None else {},
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
