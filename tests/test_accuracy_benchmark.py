@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import product
 
 import numpy as np
@@ -12,10 +13,11 @@ from sklearn.multioutput import ClassifierChain
 
 pytest.importorskip("skrub")
 
-from benchmarks.accuracy import cells, peers, report, studies
+from benchmarks.accuracy import cells, ours, peers, report, studies
 from benchmarks.accuracy.answers import Answers, Clock, TooCostly, calibration_error, from_product, measure
 from benchmarks.accuracy.data import Task
 from benchmarks.accuracy.inputs import encode
+from command import run
 from montechain import AutoChainClassifier, TableClassifier
 from montechain.metrics import exact_match, f1_score, hamming_score
 
@@ -49,7 +51,12 @@ def test_metrics_are_those_of_the_library_and_f1_is_best_in_expectation(task):
     assert found["log_loss"]["mean"] == pytest.approx(-np.log(truth).mean())
 
 
-def test_the_command_line_answers_as_the_model_does(task, monkeypatch):
+def test_the_command_line_answers_as_the_model_does(task, tmp_path, monkeypatch):
+    def run_quickly(command, **options):
+        assert command[:3] == [sys.executable, "-m", "montechain"]
+        run("", *command[3:], folder=tmp_path)
+
+    monkeypatch.setattr(ours.subprocess, "run", run_quickly)
     monkeypatch.setitem(peers.TABLES, "tiny", None)
     method = cells.METHODS["command_line"]
     assert method.takes(task)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 
 import numba
@@ -10,8 +9,9 @@ import numpy as np
 import pytest
 
 from bridge_table import TARGETS, bridges
-from command import run, run_from_nothing
+from command import run_from_nothing
 from montechain._compilation import watch_compilation
+from montechain.persistence import describe
 
 
 def slow_to_compile():
@@ -47,5 +47,4 @@ def test_commands_do_not_count_it_as_learning(tmp_path):
     first = run_from_nothing("fit", "bridges.csv", *options, folder=tmp_path, **cold)
     waited = time.perf_counter() - started
     assert first.code == 0, first.err
-    shown = json.loads(run("inspect m.mchain --json", folder=tmp_path).out)
-    assert shown["manifest"]["about"]["fit_seconds"] < waited / 3
+    assert describe(tmp_path / "m.mchain")["about"]["fit_seconds"] < waited / 3

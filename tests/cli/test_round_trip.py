@@ -21,17 +21,18 @@ FIT = f"fit bridges.csv -t {TARGETS} --drop id"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Return a folder with a table, new rows, and a model."""
+    """Return a folder with a table, new rows, a model of the default kind, and a chain."""
     place = tmp_path_factory.mktemp("bridges")
     table = bridges()
     table.iloc[:200].to_csv(place / "bridges.csv", index=False, na_rep="?")
     new = table.iloc[200:].reset_index(drop=True)
     new.drop(columns=["material", "span", "type"]).to_csv(place / "new.csv", index=False, na_rep="?")
     new.to_csv(place / "half-known.csv", index=False, na_rep="?")
-    answer = run_from_nothing(*FIT.split(), "-o", "bridges.mchain", folder=place)
+    answer = run_from_nothing(*FIT.split(), "-o", "auto.mchain", folder=place)
     assert answer.code == 0, answer.err
     assert "Learned from 200 rows with 3 inputs" in answer.out
     assert "target cells are missing" in answer.out
+    run(f"{FIT} -m Default -o bridges.mchain", folder=place)
     return place
 
 
@@ -44,13 +45,13 @@ def predict(options: str, folder, model="bridges.mchain") -> pd.DataFrame:
 
 
 def test_predictions_are_those_of_the_library(folder):
-    answer = run_from_nothing("predict", "bridges.mchain", "new.csv", folder=folder)
+    answer = run_from_nothing("predict", "auto.mchain", "new.csv", folder=folder)
     assert answer.code == 0, answer.err
     table = as_table(answer.out)
     assert table.columns.tolist() == ["id", "material", "span", "type", "probability", "certified"]
     assert table["id"].tolist() == [f"E{n}" for n in range(200, 240)]
     assert table["certified"].all()
-    model = load(folder / "bridges.mchain")
+    model = load(folder / "auto.mchain")
     decision = model.decide(pd.read_csv(folder / "new.csv", na_values="?").drop(columns="id"))
     assert np.asarray(decision.labels, dtype=str).tolist() == table[["material", "span", "type"]].to_numpy(str).tolist()
     assert np.allclose(table["probability"], np.exp(decision.log_proba))
@@ -118,17 +119,14 @@ def test_an_infinite_log_likelihood_is_explained(tmp_path):
     assert "probability 0 to a combination" in answer.err
 
 
-def test_inspect(folder, tmp_path):
-    shown = run("inspect bridges.mchain", folder=folder).out
+def test_inspect(folder):
+    shown = run("inspect auto.mchain", folder=folder).out
     assert all(text in shown for text in ("What was learned", "pool", "bridges.csv: 200 rows, 3 inputs"))
-    facts = json.loads(run("inspect bridges.mchain --json", folder=folder).out)
+    facts = json.loads(run("inspect auto.mchain --json", folder=folder).out)
     assert facts["manifest"]["about"]["unknown_cells"] > 0
     assert {"linear", "forests", "boosting", "pool"} <= {row["model"] for row in facts["model"]["leaderboard"]}
-    chain = tmp_path / "chain.mchain"
-    run(f"{FIT} -m Default -o", chain, folder=folder)
-    shown = run("inspect", chain, folder=folder).out
-    assert "Order: " in shown
-    facts = json.loads(run("inspect --json", chain, folder=folder).out)
+    assert "Order: " in run("inspect bridges.mchain", folder=folder).out
+    facts = json.loads(run("inspect --json bridges.mchain", folder=folder).out)
     assert sorted(facts["model"]["orders"][0]["order"]) == ["material", "span", "type"]
 
 

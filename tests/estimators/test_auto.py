@@ -15,6 +15,7 @@ from montechain import AutoChainClassifier, ChainClassifier, assembly, load, rec
 from montechain.errors import InterruptedFitWarning
 
 SMALL = {
+    "N_FOLDS": 2,
     "N_TREES": 12,
     "N_KERNEL": 15,
     "CS": {False: (0.5, 8.0), True: (0.5, 8.0)},
@@ -31,6 +32,8 @@ def small():
     with pytest.MonkeyPatch.context() as patch:
         for name, value in SMALL.items():
             patch.setattr(recipe, name, value)
+        patch.setattr(assembly, "N_REPEATS", 1)
+        patch.setattr(assembly, "N_GROUPS", 2)
         patch.setattr(recipe.Recipe, "_lose_to_forests", lambda self, races: False)
         yield
 
@@ -172,6 +175,7 @@ def test_a_time_limit_leaves_steps_out(data):
 
 def test_boosting_is_left_out_where_forests_clearly_win(monkeypatch):
     monkeypatch.setattr(recipe.Recipe, "_lose_to_forests", LOSE_TO_FORESTS)
+    monkeypatch.setattr(recipe, "N_FOLDS", 4)  # two leave too few rows to tell
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(200, 10)), rng.integers(0, 2, size=(200, 2))
     for codes, expected in ((Y, False), ((X[:, :2] * X[:, 2:4] > 0).astype(int), True)):
