@@ -105,7 +105,8 @@ class Inputs:
             sparse_transposed_product(*arrays, residual, first, out, *self._scratch(out.dtype))
         else:
             residual.sum(axis=1, out=out[:, 0])
-            out[:, first:] = (self.sparse.T @ residual.T).T
+            if self.n_sparse:
+                out[:, first:] = (self.sparse.T @ residual.T).T
         if self.n_dense:
             np.matmul(residual, dense, out=out[:, 1:first])
         return out
