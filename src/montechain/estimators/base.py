@@ -320,7 +320,7 @@ class JointClassifier(MultiTargetClassifier):
         return map_chunks(ask, X, known, n_rows_each=n_rows_each, n_jobs=self.n_jobs, in_kernels=n_scores > 0)
 
     def _check_size(self, X: Any, name: str, n_vectors: int) -> None:
-        """Refuse an answer of so many label vectors for each row if it would not fit into memory."""
+        """Raise an error if an answer of `n_vectors` label vectors per row would not fit into memory."""
         n_rows = X.shape[0] if hasattr(X, "shape") and X.shape else 1
         n_bytes = n_rows * n_vectors * len(self.codec_.classes) * BYTES_PER_LABEL
         what = f"`{name}={n_vectors}` for {n_rows} rows of {len(self.codec_.classes)} labels"
