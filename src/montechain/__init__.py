@@ -32,18 +32,12 @@ if TYPE_CHECKING:
     from montechain.links import LogisticLink, SVMLink
     from montechain.losses import F1, CallableLoss, ExactMatch, Hamming, Jaccard
     from montechain.methods import METHODS, make_method
-    from montechain.ordering import (
-        AllOrders,
-        BeamOrder,
-        OrderSearch,
-        Swap,
-        TemperedSwap,
-    )
+    from montechain.ordering import AllOrders, BeamOrder, OrderSearch, Swap, TemperedSwap
     from montechain.persistence import load, save
     from montechain.population import Algorithm4, Mixture, Vote
     from montechain.preparation import TableEncoder
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Loaded when they are first used: numba, scikit-learn and pandas take seconds, which `montechain --help` should not
 # wait for.

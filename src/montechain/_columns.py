@@ -25,6 +25,8 @@ SPELLINGS = {"0": "False", "1": "True", "false": "False", "true": "True"}
 """Other ways to write them."""
 MOSTLY_NUMBERS = 0.95
 """If at least this share of a column is numeric, its words are treated as stray."""
+SOMEWHAT = 0.75
+"""If at least this share of a column of words looks like numbers or dates, a note says so."""
 SHOWN_STRAYS = 5
 """Maximum number of stray cells that a note lists."""
 MANY_VALUES = 50
@@ -33,8 +35,13 @@ N_COMPONENTS = 30
 """Maximum number of columns that describe how words are spelled."""
 MAX_WORDS = 5000
 """Maximum number of distinct words to learn the spelling from, the most frequent first."""
+UNIT = re.compile(r"^\s*[$€£¥]\s*|\s*%\s*$")
+"""Signs that may stand beside a number."""
 DATES = (datetime.date, np.datetime64)
-DATE = re.compile(r"\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})(?!\d)")
+DATE = re.compile(
+    r"\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}"  # 2024-12-31, 31/12/2024
+    r"|\d{1,2}[- ][A-Za-z]{3,9}[- ]\d{4}|[A-Za-z]{3,9} \d{1,2}, \d{4})(?!\d)"  # 31 Dec 2024, December 31, 2024
+)
 NUMBERS, BINARY, NOMINAL, DESCRIBED = range(4)
 """Blocks of the encoded table, in order."""
 
@@ -150,7 +157,7 @@ class Column:
 
 
 def as_series(values: np.ndarray) -> pd.Series:
-    """Return a column of an array as a series; in an array of strings, its numbers are strings, too.
+    """Return a column of an array as a series; strings become numbers if all of them are.
 
     >>> as_series(np.array(["1.5", "2"])).tolist()
     [1.5, 2.0]
@@ -181,7 +188,8 @@ def as_numbers(cells: pd.Series) -> np.ndarray:
     if cells.dtype.kind == "m":
         return (cells / pd.Timedelta(days=1)).to_numpy(np.float64)
     if not dtypes.is_numeric_dtype(cells.dtype):
-        cells = pd.to_numeric(cells.astype(object).map(str, "ignore"), errors="coerce")
+        plain = cells.astype(object).map(lambda cell: UNIT.sub("", str(cell)), "ignore")
+        cells = pd.to_numeric(plain, errors="coerce")
     return cells.to_numpy(np.float64, na_value=np.nan)
 
 
@@ -195,9 +203,6 @@ def cycles(days: np.ndarray) -> dict[str, np.ndarray]:
     since = {unit: (whole - whole.astype(f"datetime64[{unit}]")).astype(float) + time for unit in "YM"}
     # 1970-01-01 was a Thursday.
     return {"year": since["Y"] / 366, "month": since["M"] / 31, "week": np.mod(days + 3, 7) / 7, "day": time}
-
-
-# -- learning what a column holds -------------------------------------------------------------
 
 
 def learn_kind(cells: pd.Series, name: Any, place: int) -> Column:
@@ -233,7 +238,7 @@ def _kind_of(cells: pd.Series, name: Any) -> tuple[str, str]:
     if nested := [kind for kind in kinds if issubclass(kind, list | dict | set | np.ndarray)]:
         raise TypeError(
             f"column {name!r} of `X` holds values of type {nested[0].__name__}, not single numbers or words: encode it "
-            f"first, or leave it out with drop=[{name!r}]."
+            f"first, or leave it out with TableEncoder(drop=[{name!r}])."
         )
     if all(issubclass(one, DATES) for one in kinds):
         return "date", "ISO8601"
@@ -241,7 +246,8 @@ def _kind_of(cells: pd.Series, name: Any) -> tuple[str, str]:
         return "date", formats[0]
     share = 1 - np.isnan(as_numbers(present)).mean()
     padded = present.astype(str).str.match(r"0\d").any()  # codes such as "02139", which would lose their leading zeros
-    is_number = (share == 1 and kinds != {str}) or (MOSTLY_NUMBERS <= share < 1 and not padded)
+    are_numbers = kinds != {str} or present.str.contains(UNIT).all()  # digits alone may be codes
+    is_number = (share == 1 and are_numbers) or (MOSTLY_NUMBERS <= share < 1 and not padded)
     return "number" if is_number else "nominal", ""
 
 
@@ -296,13 +302,45 @@ def identifier(column: Column, cells: pd.Series) -> str:
     if column.kind == "number":
         is_count = dtypes.is_integer_dtype(cells.dtype) and len(present) == len(cells) and present.min() in (0, 1)
         return "the row number" if is_count and present.max() - present.min() == len(cells) - 1 else ""
-    if column.kind != "nominal" or present.astype(str).str.count(" ").mean() > 2:  # so does running text
+    if column.kind != "nominal" or is_running_text(present.astype(str).tolist()):
         return ""
     return f"{present.nunique()} different values in {len(present)} rows"
 
 
+def doubts(column: Column, cells: pd.Series) -> list[str]:
+    """Return notes about a nominal column that may have been meant as something else.
+
+    >>> doubts(Column("weight", 0, "nominal"), pd.Series(["1", "2", "heavy", "3"]))[0]
+    "column 'weight': 3 of 4 values are numbers, but not 'heavy', so each value is a category. ..."
+    """
+    codes, words = to_words(cells)
+    counts, said = np.bincount(codes[codes >= 0], minlength=len(words)), []
+    is_number = ~np.isnan(as_numbers(pd.Series(words, dtype=object)))
+    is_date = np.array([DATE.match(word) is not None for word in words])
+    for kind, fits in (("numbers", is_number), ("dates", is_date)):
+        n_fitting, n_known = int(counts[fits].sum()), int(counts.sum())
+        if SOMEWHAT * n_known <= n_fitting < n_known:
+            odd = [word for word, is_one in zip(words, fits, strict=True) if not is_one]
+            shown = ", ".join([*(repr(word[:40]) for word in odd[:SHOWN_STRAYS]), *["..."] * (len(odd) > SHOWN_STRAYS)])
+            said.append(
+                f"column {column.name!r}: {n_fitting} of {n_known} values are {kind}, but not {shown}, so each value "
+                "is a category. If these mean that a value is missing, leave their cells empty."
+            )
+    if column.kind == "words" and is_running_text(words):
+        said.append(
+            f"column {column.name!r} holds running text, of which only the commonest values and the spelling are used. "
+            f"To use its words, use text=[{column.name!r}]."
+        )
+    return said
+
+
+def is_running_text(words: Sequence[str]) -> bool:
+    """Return whether values have more than three words on average."""
+    return float(np.mean([word.count(" ") for word in words])) > 2.0
+
+
 def describe_strays(name: Any, held: Sequence[tuple[str, Any]], n_known: int) -> str:
-    """Return which places of a column of numbers hold words, given all these places and their cells.
+    """Return a note about the words in a column of numbers, given their places and cells.
 
     >>> describe_strays("weight", [("row 3", "heavy")], 20)
     "column 'weight': 19 of 20 values are numbers; row 3 holds 'heavy'. What is not a number is treated as missing."

@@ -11,13 +11,7 @@ from sklearn.utils.validation import _check_feature_names_in as check_feature_na
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _check_sample_weight
 
-__all__ = [
-    "BaseComposition",
-    "BaseSearchCV",
-    "check_feature_names_in",
-    "check_method_params",
-    "check_sample_weight",
-]
+__all__ = ["BaseComposition", "BaseSearchCV", "check_feature_names_in", "check_method_params", "check_sample_weight"]
 
 
 def check_sample_weight(sample_weight: Any, X: Any, **options: Any) -> np.ndarray:

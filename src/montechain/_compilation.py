@@ -19,16 +19,6 @@ class Compilation(event.TimingListener):
 
 @contextmanager
 def watch_compilation() -> Iterator[Compilation]:
-    """Measure the compilation of kernels inside a ``with`` block; kernels loaded from the cache do not count.
-
-    Examples
-    --------
-    >>> import numba
-    >>> with watch_compilation() as compilation:
-    ...     numba.njit(lambda x: x + 1)(1)
-    2
-    >>> compilation.seconds > 0
-    True
-    """
+    """Measure the compilation of kernels inside a ``with`` block; kernels loaded from the cache do not count."""
     with event.install_listener("numba:compile", Compilation()) as listener:
         yield listener

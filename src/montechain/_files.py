@@ -22,19 +22,10 @@ NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 def atomic_write(path: str | Path, mode: str = "wb", **options: Any) -> Iterator[IO[Any]]:
     """Open a file for writing that appears under its name only once it is complete.
 
-    The content goes to a temporary file beside `path`, is flushed to the disk, and is renamed. If anything
-    fails on the way, the temporary file is removed and the old file is kept. A symbolic link is kept and points to
-    the new file. A device or a named pipe, such as ``/dev/stdout``, is written directly.
-    A failure to write is an `OutputError`; `options` are passed on to `open`.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with atomic_write(pathlib.Path(folder) / "note.txt", "w", encoding="utf-8") as stream:
-    ...         _ = stream.write("done")
-    ...     (pathlib.Path(folder) / "note.txt").read_text(encoding="utf-8")
-    'done'
+    The content goes to a temporary file beside `path`, is flushed to the disk, and is renamed. If anything fails on the
+    way, the temporary file is removed and the old file is kept. A symbolic link is kept and points to the new file. A
+    device or a named pipe, such as ``/dev/stdout``, is written directly. A failure to write is an `OutputError`;
+    `options` are passed on to `open`.
     """
     path = Path(path)
     target = Path(os.path.realpath(path))
@@ -85,7 +76,8 @@ def check_input_path(path: str | Path) -> None:
     if path.is_dir():
         raise DataError("is a folder, not a file. Name a file in it.", path=path)
     if not path.exists():
-        raise DataError("there is no such file.", path=path)
+        is_url = str(path).startswith(("http:", "https:", "ftp:", "s3:"))
+        raise DataError("is a URL: download the file first." if is_url else "there is no such file.", path=path)
 
 
 def check_output_path(path: str | Path) -> None:

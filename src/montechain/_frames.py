@@ -23,13 +23,7 @@ def import_library(name: str) -> Any:
 
 
 def is_frame(X: Any) -> bool:
-    """Return whether `X` is a data frame that narwhals knows (pandas, polars, pyarrow, ...), and not a lazy one.
-
-    >>> import polars as pl
-    >>> frame = pl.DataFrame({"a": [1]})
-    >>> is_frame(frame), is_frame(frame.lazy()), is_frame([[1]])
-    (True, False, False)
-    """
+    """Return whether `X` is a data frame that narwhals knows (pandas, polars, pyarrow, ...), and not a lazy one."""
     # Arrays come first: they are the common case, and narwhals takes longer.
     return not isinstance(X, np.ndarray) and nw.dependencies.is_into_dataframe(X)
 

@@ -6,7 +6,7 @@ import difflib
 import math
 import os
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
@@ -18,14 +18,12 @@ ADVICE = {
     "could not convert string|bytes/strings": "\n`X` holds text. TableClassifier(ChainClassifier()) takes such tables.",
     "Complex data": ": give the real and the imaginary parts as columns of their own.",
     r"2D array|2-dimensional|with dim \d|element with a sequence|only 0-dimensional": " Give `X` as a table: one row "
-    "per sample, all of the same length, and one column per input.",
+    "per sample, all of the same length, and one column per input. Call collect() on a lazy frame.",
     "unique column names": " Give the columns of `X` different names.",
     r"float\(\) argument|real number|Cannot cast|promoted|too large to convert": " `X` must hold numbers; "
     "TableClassifier(ChainClassifier()) also takes words, dates and missing cells.",
 }
 """What to do about the errors that scikit-learn, numpy and pandas raise for inputs that are not tables of numbers."""
-
-
 KINDS: dict[str, Callable[[float], bool]] = {
     "a positive number": lambda value: 0.0 < value < math.inf,
     "a number from 0 to 1": lambda value: 0.0 <= value <= 1.0,
@@ -63,12 +61,11 @@ def by_name(parameter: str, given: Any, kind: type, known: Mapping[str, Any], ex
     )
 
 
-def check_choice(owner: Any, name: str, allowed: Sequence[Any]) -> None:
+def check_choice(owner: Any, name: str, allowed: Sequence[str]) -> None:
     """Raise an error that says what to type unless the parameter `name` of `owner` is one of these."""
     value = getattr(owner, name)
-    if not isinstance(value, Hashable) or value not in allowed:
-        hint = nearest(str(value), [choice for choice in allowed if isinstance(choice, str)]) or "."
-        listed = " and ".join(map(repr, allowed))
+    if not isinstance(value, str) or value not in allowed:
+        hint, listed = nearest(str(value), allowed) or ".", " and ".join(map(repr, allowed))
         raise ValueError(f"`{name}={value!r}` of {type(owner).__name__} is not known{hint} Allowed are {listed}.")
 
 

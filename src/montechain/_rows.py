@@ -154,5 +154,4 @@ def join_rows(parts: list[Any]) -> Any:
         return np.concatenate(parts)
     if isinstance(first, list):
         return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
-    joined = {field.name: join_rows([getattr(part, field.name) for part in parts]) for field in fields(first)}
-    return type(first)(**joined)
+    return type(first)(*(join_rows([getattr(part, field.name) for part in parts]) for field in fields(first)))

@@ -80,10 +80,11 @@ def check_tree(n_features: Any, n_classes: Any, n_outputs: Any, state: Any) -> N
     require(fits and nodes.shape == (state["node_count"],) and len(nodes), "the number of nodes of a tree is wrong")
     is_inner = nodes["left_child"] != LEAF
     require((nodes["right_child"][~is_inner] == LEAF).all(), "a node of a tree has a right child only")
-    _check_paths(is_inner, (nodes["left_child"], nodes["right_child"]), nodes["feature"], n_features)
+    check_paths(is_inner, (nodes["left_child"], nodes["right_child"]), nodes["feature"], n_features)
 
 
-def _check_paths(is_inner: np.ndarray, children: tuple[np.ndarray, ...], feature: np.ndarray, n_features: int) -> None:
+def check_paths(is_inner: np.ndarray, children: tuple[np.ndarray, ...], feature: np.ndarray, n_features: int) -> None:
+    """Raise a ValueError unless every path through a tree ends, and its splits are on features that exist."""
     places, used = np.flatnonzero(is_inner), feature[is_inner]
     for child in (child[is_inner] for child in children):
         # If every child comes after its parent, every path ends.
@@ -111,7 +112,7 @@ def _check_histograms(model: Any) -> None:
         fits = bitsets.shape[1:] == (N_BITSET_WORDS,) and bitsets.dtype == np.uint32 and nodes.ndim == 1 and len(nodes)
         require(fits and type(tree).__name__ == "TreePredictor", "the trees of boosting are incomplete")
         is_inner = nodes["is_leaf"] == 0
-        _check_paths(is_inner, (nodes["left"], nodes["right"]), nodes["feature_idx"], len(is_categorical))
+        check_paths(is_inner, (nodes["left"], nodes["right"]), nodes["feature_idx"], len(is_categorical))
         chosen = nodes[is_inner & (nodes["is_categorical"] != 0)]
         exists = (chosen["bitset_idx"] < len(bitsets)).all() and is_categorical[chosen["feature_idx"]].all()
         require(exists, "a node uses categories that do not exist")

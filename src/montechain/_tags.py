@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import compress
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -76,20 +77,18 @@ def as_tags(marks: np.ndarray, tags: Sequence[Any]) -> np.ndarray:
     >>> as_tags(np.array([[0, 1], [0, 0]]), ["a", "b"]).tolist()
     [['b'], []]
     """
-    rows = np.empty(len(marks), dtype=object)
-    for i, row in enumerate(marks):
-        rows[i] = [tag for tag, is_there in zip(tags, row, strict=True) if is_there]
-    return rows
+    return np.fromiter((list(compress(tags, row)) for row in marks), dtype=object, count=len(marks))
 
 
 def split_tags(cell: Any, separator: str) -> frozenset[str]:
-    """Return the tags of a cell; a cell that is empty or missing has none.
+    """Return the tags of a cell, a text or a list; a cell that is empty or missing has none.
 
     >>> sorted(split_tags("rock; calm;", ";")), split_tags(None, ";")
     (['calm', 'rock'], frozenset())
     """
-    parts = [] if cell is None or cell is pd.NA or isinstance(cell, float) else str(cell).split(separator)
-    return frozenset(part.strip() for part in parts if part.strip())
+    if not isinstance(cell, (*COLLECTIONS, np.ndarray)):
+        cell = [] if pd.isna(cell) else str(cell).split(separator)
+    return frozenset(filter(None, (str(part).strip() for part in cell)))
 
 
 def expand_tags(
@@ -120,6 +119,6 @@ def join_tags(frame: pd.DataFrame, order: Sequence[str], tags: dict[str, list[st
         if name not in tags:
             joined[name] = frame[name]
             continue
-        marks = frame[[f"{name}={tag}" for tag in tags[name]]].to_numpy().astype(bool)
-        joined[name] = [separator.join(np.array(tags[name], dtype=object)[row]) for row in marks]
+        marks = frame[[f"{name}={tag}" for tag in tags[name]]].to_numpy()
+        joined[name] = [separator.join(compress(tags[name], row)) for row in marks]
     return pd.DataFrame(joined, index=frame.index)

@@ -1,32 +1,35 @@
-"""Our own threads: how many to use, and how to keep BLAS threads from competing with them."""
+"""Work in parallel: in our own threads, without BLAS threads that compete with them, or where joblib is told to."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from numbers import Integral
 from threading import Lock, local
 from typing import Any, TypeVar
+from weakref import finalize
 
-from joblib import effective_n_jobs
+from joblib import Parallel, cpu_count, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
+LARGE = 1000
+"""Minimum size, in bytes, of inputs that are sent to a cluster once, not with every task: that of joblib."""
+
 _here = local()
 
 
 def count_threads(n_jobs: int | None) -> int:
-    """Return how many threads `n_jobs` stands for, as joblib has it: ``joblib.parallel_config(n_jobs=2)`` counts.
+    """Return how many threads `n_jobs` stands for, as in joblib: None is that of ``joblib.parallel_config``.
 
     Within a task of `run_in_threads` it is one, so that threads do not start threads.
 
-    Examples
-    --------
     >>> count_threads(None), count_threads(2)
     (1, 2)
     """
@@ -35,7 +38,16 @@ def count_threads(n_jobs: int | None) -> int:
             f"`n_jobs={n_jobs!r}` must be a whole number other than 0, or None: n_jobs=2 for two threads, n_jobs=-1 "
             "for as many as there are cores."
         )
-    return 1 if n_jobs == 1 or hasattr(_here, "works") else effective_n_jobs(n_jobs)
+    if n_jobs == 1 or hasattr(_here, "works"):
+        return 1
+    # The cores of a cluster are not those of this machine.
+    return min(effective_n_jobs(n_jobs), cpu_count()) if _works_elsewhere() else effective_n_jobs(n_jobs)
+
+
+def _works_elsewhere() -> bool:
+    """Return whether ``joblib.parallel_config`` has chosen a backend that works in other processes or machines."""
+    backend, _ = get_active_backend(prefer="threads")
+    return not getattr(backend, "uses_threads", False)
 
 
 def run_in_threads(function: Callable[[Task], Result], tasks: Iterable[Task], n_jobs: int | None) -> list[Result]:
@@ -45,8 +57,6 @@ def run_in_threads(function: Callable[[Task], Result], tasks: Iterable[Task], n_
     several threads, BLAS uses one thread in each; with one, this is a plain loop, and BLAS is left as it is. As in a
     loop, the first task that fails raises its error. After that, or after Ctrl-C, no task is begun.
 
-    Examples
-    --------
     >>> run_in_threads(abs, [-3, 1, -2], n_jobs=2)
     [3, 1, 2]
     """
@@ -62,6 +72,57 @@ def run_in_threads(function: Callable[[Task], Result], tasks: Iterable[Task], n_
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def run_tasks(
+    function: Callable[..., Result], tasks: Iterable[Any], n_jobs: int | None, *shared: Any, in_threads: bool = True
+) -> list[Result]:
+    """Return ``function(task, *shared)`` for all tasks, in their order: for tasks worth sending to other machines.
+
+    They run in threads, or one after the other if they have threads of their own (`in_threads=False`). If
+    ``joblib.parallel_config`` has chosen a backend that works elsewhere, such as "dask", they go there, and `shared`
+    goes to each worker once, however many tasks and calls there are.
+
+    >>> run_tasks(pow, [1, 2, 3], 2, 2)
+    [1, 4, 9]
+    """
+    waiting = list(tasks)
+    stays = len(waiting) < 2 or hasattr(_here, "works") or n_jobs == 1 or not _works_elsewhere()
+    if stays or effective_n_jobs(n_jobs) == 1:
+        if in_threads:
+            return run_in_threads(lambda task: function(task, *shared), waiting, n_jobs)
+        return [function(task, *shared) for task in waiting]
+    send_once(shared)
+    # In a tuple, because joblib would keep a large task at a single worker, and lose it together with that worker.
+    elsewhere = delayed(_run_elsewhere)
+    return Parallel(n_jobs=n_jobs, batch_size=1)(elsewhere(function, (task,), *shared) for task in waiting)
+
+
+def _run_elsewhere(function: Callable[..., Result], task: tuple[Any], *shared: Any) -> Result:
+    """Run a task in a worker of joblib, without threads of its own."""
+    _here.works = True
+    try:
+        with one_blas_thread():
+            return function(*task, *shared)
+    finally:
+        del _here.works
+
+
+def send_once(shared: Iterable[Any]) -> None:
+    """Send large inputs to all workers of a Dask cluster, unless they are there.
+
+    joblib would send them again in each call, and to a single worker: if that one died, the job would fail.
+    """
+    backend = get_active_backend()[0]
+    if not hasattr(backend, "data_futures"):
+        return
+    from dask.sizeof import sizeof
+
+    for own in shared:
+        if id(own) not in backend.data_futures and sizeof(own) > LARGE:
+            with suppress(TypeError):  # as in joblib, objects without weak references are not sent
+                finalize(own, backend.data_futures.pop, id(own), None)
+                backend.data_futures[id(own)] = backend.client.scatter(own, hash=False, broadcast=True)
 
 
 def _begin_thread() -> None:
@@ -80,11 +141,6 @@ def one_blas_thread() -> Iterator[None]:
 
     May be nested, and used by several threads at a time: the old setting is restored when the last one leaves.
     Sums in one thread are also rounded the same way on every machine, however many cores it has.
-
-    Examples
-    --------
-    >>> with one_blas_thread():
-    ...     pass
     """
     global _n_users, _before
     of_process, of_thread = _libraries()
@@ -125,7 +181,7 @@ _known: tuple[int, list[Any], list[Any]] = (0, [], [])
 
 
 def _libraries() -> tuple[list[Any], list[Any]]:
-    """Return what controls the libraries whose number of threads belongs to the process, and to each thread.
+    """Return the controllers of libraries whose number of threads is set for the process, and of those set by thread.
 
     Looking for them takes milliseconds, so it is repeated only after new modules have been imported.
     """

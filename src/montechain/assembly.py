@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from montechain.chain import Chain
 from montechain.features import OutOfBagForestFeatures
 from montechain.inference import BranchAndBound
 from montechain.joint import ChainModel, JointModel
+from montechain.links.blocks import Rows
 from montechain.population import Population
 from montechain.population.pool import VectorPool, log_shares, mixture_log_proba, pool_weights, stacking_weights
 from montechain.population.search import log_sum
@@ -72,8 +73,9 @@ class Part:
     has_parents: bool
     log_proba: np.ndarray
     table: np.ndarray
-    chains: list[Chain] = field(default_factory=list)
-    seconds: float = 0.0
+    chains: list[Chain]
+    n_rows: int
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -95,16 +97,13 @@ class HeldOutRows:
     @cached_property
     def place(self) -> np.ndarray:
         """Where the true vector stands among the candidates; -1 if it does not."""
-        place = np.full(len(self.rows), -1)
-        row, column = np.nonzero(self.candidates == self.target[:, None])
-        place[row] = column
-        return place
+        is_own = self.candidates == self.target[:, None]
+        return np.where(is_own.any(axis=1), is_own.argmax(axis=1), -1)
 
     @cached_property
     def counts_elsewhere(self) -> np.ndarray:
         """How many other rows have each candidate, of shape (n, S): a row must not count itself as seen before."""
-        own = self.candidates == self.target[:, None]
-        return self.counts[self.candidates] - own
+        return self.counts[self.candidates] - (self.candidates == self.target[:, None])
 
     def log_shares(self, block: Block) -> np.ndarray:
         """Return the logarithms of a forest's shares of the candidates, of shape (n, S)."""
@@ -126,14 +125,10 @@ class Weights:
     log_proba: np.ndarray
 
     @property
-    def in_pool(self) -> np.ndarray:
-        """Weights of the parts inside the pool, of shape (P,); zero if the pool is not used."""
-        return self.pool[: len(self.mixture) - 1] * (self.mixture[-1] > 0.0)
-
-    @property
     def of_parts(self) -> np.ndarray:
         """Total influence of each part, directly in the mixture and through the pool; of shape (P,)."""
-        return self.mixture[:-1] + self.mixture[-1] * self.in_pool / max(self.in_pool.sum(), 1e-12)
+        in_pool = self.pool[: len(self.mixture) - 1]
+        return self.mixture[:-1] + self.mixture[-1] * in_pool / max(in_pool.sum(), 1e-12)
 
 
 def weigh(parts: Sequence[Part], blocks: Sequence[Block], held_out: HeldOutRows, *, seed: int) -> Weights:
@@ -159,7 +154,7 @@ def assemble(
     parts: Sequence[Part], blocks: Sequence[Block], held_out: HeldOutRows, weights: Weights, n_classes: Sequence[int]
 ) -> MappedModel:
     """Return the mixture of the parts and their pool. Chains and feature maps without weight are left out."""
-    has_pool, in_pool, vectors = weights.mixture[-1] > 0.0, weights.in_pool, held_out.vectors
+    has_pool, in_pool, vectors = weights.mixture[-1] > 0.0, weights.pool[: len(parts)], held_out.vectors
     forests = [block for block in blocks if block.shares is not None and has_pool]
     used = [part for part, own in zip(parts, weights.of_parts, strict=True) if own > 0.0]
     needed = {id(block) for block in (*forests, *(block for part in used for block in part.blocks))}
@@ -246,7 +241,8 @@ def leaderboard(parts: Sequence[Part], held_out: HeldOutRows, weights: Weights) 
         hits = part.table.argmax(axis=1) == held_out.place
         board.append({
             "model": part.name, "log_likelihood": float(part.log_proba.mean()), "exact_match": float(hits.mean()),
-            "weight": float(weight), "C": part.C, "parent_C": part.parent_C, "seconds": part.seconds,
+            "weight": float(weight), "C": part.C, "parent_C": part.parent_C, "rows": part.n_rows,
+            "seconds": part.seconds,
         })  # fmt: skip
     mixed = mixture_log_proba(weights.log_proba, weights.mixture)
     for name, log_proba, weight in (("pool", weights.log_proba[:, -1], weights.mixture[-1]), ("mixture", mixed, 1.0)):
@@ -280,6 +276,13 @@ def side_by_side(blocks: Sequence[Any], *, dense: bool) -> Any:
     return np.hstack(blocks)
 
 
+def mapped_rows(rows: Rows, maps: Sequence[tuple[Any, float]], dense: bool) -> Rows:
+    """Return rows of a block with feature maps, which are divided by their scales, side by side as inputs."""
+    if not len(rows.codes):
+        return rows
+    return replace(rows, X=side_by_side([own.transform(rows.X) / scale for own, scale in maps], dense=dense))
+
+
 def _over_features(name: str) -> Any:
     """Return a method that asks the inner model about the features of X."""
 
@@ -290,28 +293,21 @@ def _over_features(name: str) -> Any:
 
 
 @savable
+@dataclass(eq=False, repr=False)
 class MappedModel(JointModel):
     """A joint model over fitted transformers side by side; the shares of label vectors in forests come last.
 
-    Parameters
-    ----------
-    transformers : sequence of fitted transformers
-    scales : sequence of float
-        By which the columns of each are divided.
-    kept : int ndarray or None
-        The label vectors whose shares are wanted, of those that the forests have seen.
-    model : JointModel
-        Over what the transformers make of x.
+    `scales` are what the columns of each transformer are divided by. `kept` has the label vectors whose shares are
+    wanted, of those that the forests have seen; None for no shares.
     """
 
-    def __init__(
-        self, transformers: Sequence[Any], scales: Sequence[float], kept: np.ndarray | None, model: JointModel
-    ):
-        self.transformers = list(transformers)
-        self.scales = [float(scale) for scale in scales]
-        self.kept = kept
-        self.model = model
-        self.n_classes = model.n_classes
+    transformers: list[Any]
+    scales: list[float]
+    kept: np.ndarray | None
+    model: JointModel
+
+    def __post_init__(self) -> None:
+        self.n_classes = self.model.n_classes
 
     def _check_loaded(self) -> None:
         require(len(self.transformers) == len(self.scales), "the number of scales is not that of the feature maps")

@@ -5,36 +5,26 @@ Position k holds the label ``order[k]``; see `montechain.prefix_tree` for what i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from montechain._rows import take_rows
 from montechain._savable import require, savable
-from montechain.errors import NonFiniteError
 from montechain.links.base import FittedLink, LinkLearner, LinkProblem, check_links
-from montechain.links.design import as_matrix
-from montechain.links.linear import FittedLinearLink, LinearScorer, LinearScores
+from montechain.links.blocks import RowBlocks, Rows
+from montechain.links.linear import FittedLinearLink, LinearScorer
 from montechain.prefix_tree import ChainBase, PrefixTree, draw_classes
 from montechain.targets import UNKNOWN
 
 
 @savable
 class Chain(ChainBase):
-    """A learned chain.
+    """A learned chain: for each position, the label there, the parents of its link, and the link.
 
-    Parameters
-    ----------
-    order : sequence of int
-        The label that stands at each position.
-    parents : sequence of sequences of int
-        For each position, the earlier positions that its link looks at, in the order in which the
-        link was given them.
-    links : sequence of fitted links
-        One for each position.
+    `parents` are the earlier positions that the link looks at, in the order in which it was given them.
     """
 
     def __init__(self, order: Sequence[int], parents: Sequence[Sequence[int]], links: Sequence[FittedLink]):
@@ -43,7 +33,7 @@ class Chain(ChainBase):
         self.links = tuple(links)
         self.n_classes = tuple(int(link.n_classes) for link in self.links)
         linear = [link for link in self.links if isinstance(link, FittedLinearLink)]
-        self.scorer = LinearScorer(linear, self.parents) if len(linear) == len(self.links) else None
+        self.scorer = LinearScorer(linear, self.parents, self.order) if len(linear) == len(self.links) else None
 
     @classmethod
     def learn(
@@ -60,28 +50,17 @@ class Chain(ChainBase):
     ) -> Chain:
         """Learn the links of a chain.
 
-        Where a parent is unknown, its class is drawn from the chain learned so far; a link is
-        learned from the rows in which its own label is known.
+        Where a parent is unknown, its class is drawn, with `seed`, from the chain learned so far; a link is learned
+        from the rows in which its own label is known.
 
-        Parameters
-        ----------
-        learner : LinkLearner
-        X : array, CSR matrix or data frame of n rows
-        codes : int32 ndarray of shape (n, L)
-            One column per *label*, `UNKNOWN` where a label is not known.
-        n_classes : sequence of int
-            Number of classes of each label.
-        order : sequence of int
-            The label at each position.
-        parents : sequence of sequences of int
-            For each *label*, the labels that are its parents.
-        seed : int
-            For the classes drawn in place of unknown parents.
-        **options
-            Passed on to `LinkLearner.fit_links`.
+        `X`, `codes`, `n_classes` and the `options` are those of `LinkLearner.fit_links`; instead of a table, `X` may be
+        `RowBlocks`, which have codes of their own. `order` holds the label at each position, `parents`, for each
+        *label*, the labels that are its parents.
         """
-        filled = codes.copy()
-        incomplete = {label for label in set().union(*parents) if (codes[:, label] == UNKNOWN).any()}
+        in_blocks = isinstance(X, RowBlocks)
+        filled = codes if in_blocks else codes.copy()
+        n_unknown = X.n_unknown if in_blocks else (codes == UNKNOWN).sum(axis=0)
+        incomplete = {label for label in set().union(*parents) if n_unknown[label]}
         links: list[FittedLink] = []
         waiting: list[LinkProblem] = []
         for label in order:
@@ -90,7 +69,9 @@ class Chain(ChainBase):
                 # All links up to here have complete parents and are learned together.
                 links += learner.fit_links(X, codes, filled, n_classes, waiting, **options)
                 waiting = []
-            if label in incomplete:
+            if label in incomplete and in_blocks:
+                X = _with_drawn(X, label, list(parents[label]), links[-1], seed)
+            elif label in incomplete:
                 rows = np.flatnonzero(codes[:, label] == UNKNOWN)
                 log_proba = links[-1].log_proba(take_rows(X, rows), filled[rows][:, list(parents[label])])
                 filled[rows, label] = draw_classes(log_proba, np.random.default_rng([seed, label]).random(len(rows)))
@@ -141,29 +122,26 @@ class Chain(ChainBase):
         k = prefix.shape[1]
         return self.links[k].log_proba(X, prefix[:, list(self.parents[k])])
 
-    @property
-    def n_scores(self) -> int:  # noqa: D102
-        return 0 if self.scorer is None else len(self.scorer.intercept)
 
-    def scores(self, X: Any) -> LinearScores | None:  # noqa: D102
-        if self.scorer is None:
-            return None
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = self.scorer.scores(X)
-            is_finite = math.isfinite(scores.base.sum())
-        if is_finite:
-            return scores
-        # A score that has overflowed is an error, but intercepts may be infinite, for impossible classes.
-        is_possible = np.isfinite(self.scorer.intercept) | np.isnan(scores.base)
-        rows, columns = np.nonzero(~np.isfinite(scores.base) & is_possible)
-        if len(rows) == 0:
-            return scores
-        position = int(np.searchsorted(scores.links.score_start, columns[0], side="right")) - 1
-        x = as_matrix(take_rows(X, rows[:1]))
-        x = np.ravel(x.toarray() if sp.issparse(x) else x)
-        with np.errstate(over="ignore", invalid="ignore"):
-            column = int(np.argmax(np.abs(x * self.scorer.coef[:, columns[0]])))
-        raise NonFiniteError(self.order[position], column, x[column])
+def _with_drawn(blocks: RowBlocks, label: int, parents: list[int], link: FittedLink, seed: int) -> RowBlocks:
+    """Return the rows with the unknown classes of a label drawn: the same ones as if they were in memory."""
+    n_each = [int(n) for n in blocks.map(_n_unknown, label)]
+    before = np.cumsum([0, *n_each])[:-1].tolist()
+    return blocks.replaced(_draw_unknown, [(label, parents, link, seed, n) for n in before])
+
+
+def _n_unknown(rows: Rows, label: int) -> int:
+    return int((rows.codes[:, label] == UNKNOWN).sum())
+
+
+def _draw_unknown(rows: Rows, label: int, parents: list[int], link: FittedLink, seed: int, n_before: int) -> Rows:
+    own, filled = np.flatnonzero(rows.codes[:, label] == UNKNOWN), rows.filled.copy()
+    if len(own):
+        log_proba = link.log_proba(take_rows(rows.X, own), filled[own][:, parents])
+        rng = np.random.default_rng([seed, label])
+        rng.bit_generator.advance(n_before)  # type: ignore[attr-defined]
+        filled[own, label] = draw_classes(log_proba, rng.random(len(own)))
+    return replace(rows, filled=filled)
 
 
 def example_tree() -> PrefixTree:

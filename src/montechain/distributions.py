@@ -6,6 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -17,20 +18,11 @@ from montechain._rows import distinct
 class LabelDistribution:
     """Weighted label vectors for each of n rows, ragged.
 
-    Parameters
-    ----------
-    indptr : int64 ndarray of shape (n + 1,)
-        The vectors of row i are ``labels[indptr[i]:indptr[i + 1]]``.
-    labels : int32 ndarray of shape (m, L)
-        Codes. A vector may occur several times in a row; its weights then add up.
-    weights : float64 ndarray of shape (m,)
-        Probability mass of each vector, relative to the mass that agrees with what is known; sums to
-        at most one in each row. Drawn vectors share the mass they stand for.
-    residual : float64 ndarray of shape (n,)
-        Mass (relative likewise) that was not enumerated exactly: no probability of a set of
-        vectors is off by more than this.
-    estimated : bool ndarray of shape (n,)
-        Whether drawn vectors stand for the residual (then the weights sum to one).
+    The vectors of row i are ``labels[indptr[i]:indptr[i + 1]]``, in codes. A vector may occur several times in a row;
+    its `weights` then add up. They are probability masses, relative to the mass that agrees with what is known, and sum
+    to at most one in each row. The `residual` of a row is the mass (relative likewise) that was not enumerated exactly:
+    no probability of a set of vectors is off by more than this. Where it is `estimated`, drawn vectors stand for it and
+    share it, so that the weights sum to one.
     """
 
     indptr: np.ndarray
@@ -207,24 +199,13 @@ class Loss(BaseEstimator, ABC):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the decision of least expected loss for each row.
 
-        Parameters
-        ----------
-        distribution : LabelDistribution
-            All of its vectors agree with `given`.
-        given : int32 ndarray of shape (n, L), optional
-            Known classes, -1 elsewhere. The decisions agree with them.
-
-        Returns
-        -------
-        labels : int32 ndarray of shape (n, L)
-        expected_loss : ndarray of shape (n,)
-            Under the weights, normalised.
-        regret : ndarray of shape (n,)
-            Proven bound on how much smaller the expected loss of any other decision can be; infinite if nothing is
-            proven.
+        All vectors of the distribution agree with `given`, of shape (n, L), which holds known classes and -1 elsewhere;
+        so do the decisions. Returns the labels, int32 of shape (n, L), their expected loss under the normalised
+        weights, and the regret: a proven bound on how much smaller the expected loss of any other decision can be,
+        infinite if nothing is proven.
         """
 
-    def bind(self, classes: Sequence[np.ndarray], order: Sequence[int] | np.ndarray) -> Loss:
+    def bind(self, classes: Sequence[np.ndarray], order: Sequence[int] | np.ndarray) -> Self:
         """Return a copy that knows the problem: `classes` by label, and the label at each position."""
         bound = copy.copy(self)
         bound.classes_ = [np.asarray(own) for own in classes]
@@ -237,7 +218,7 @@ class Loss(BaseEstimator, ABC):
 
 
 def example_distribution() -> LabelDistribution:
-    """Return the distribution of the examples of this module: 11, 10 and 00 have probabilities 0.4, 0.3 and 0.3."""
+    """Return the distribution of the examples of losses: 11, 10 and 00 have probabilities 0.4, 0.3 and 0.3."""
     labels = np.array([[1, 1], [1, 0], [0, 0]], dtype=np.int32)
     return LabelDistribution(
         np.array([0, 3]), labels, np.array([0.4, 0.3, 0.3]), np.zeros(1), estimated=np.zeros(1, dtype=bool)

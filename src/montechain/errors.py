@@ -1,7 +1,7 @@
-"""Errors that montechain raises when a file, rather than an argument, is wrong.
+"""Errors that montechain raises when a file or the data, rather than an argument, are wrong, and its warnings.
 
-Wrong arguments raise `ValueError` or `TypeError`, as everywhere in scikit-learn. These three are
-`MontechainError` as well, so that a caller can tell a bad file from a bug.
+Wrong arguments raise `ValueError` or `TypeError`, as everywhere in scikit-learn. These errors are `MontechainError` as
+well, so that a caller can tell a bad file from a bug.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class EstimateWarning(UserWarning):
 
 
 class InterruptedFitWarning(UserWarning):
-    """A fit was interrupted, and the model is made of what had been learned by then."""
+    """A fit was interrupted or had too little time: the model is made of what had been learned by then."""
 
 
 class ModelFileError(MontechainError, ValueError):
@@ -46,8 +46,6 @@ class ModelFileError(MontechainError, ValueError):
 class NonFiniteError(MontechainError, ValueError):
     """A label's link gives scores that are not finite; the `value` in `column` of X contributes most.
 
-    Examples
-    --------
     >>> print(NonFiniteError(2, 0, 1e300).named(None, ["income", "age"]))
     The score of label 2 is not finite: column 'income' of X holds 1e+300. Scale the columns of X, for example with \
 make_pipeline(StandardScaler(), ...), or remove the outliers.

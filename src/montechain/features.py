@@ -8,6 +8,7 @@ without it, `CrossFittedFeatures` only the classifier of the fold that leaves it
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from montechain._messages import (
     noted,
 )
 from montechain._rows import split_folds, take_rows
-from montechain._threads import one_blas_thread, run_in_threads
+from montechain._threads import one_blas_thread, run_tasks
 from montechain.label_forest import LabelForest, label_logits
 from montechain.links.base import checked_proba
 from montechain.seen_vectors import count_vectors
@@ -90,6 +91,7 @@ class _LabelFeatures(TransformerMixin, BaseEstimator):
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class OutOfBagForestFeatures(_LabelFeatures):
     """Turn x into a forest's log-odds of the labels; for training rows, from the trees grown without them.
 
@@ -126,22 +128,13 @@ class OutOfBagForestFeatures(_LabelFeatures):
     ((100, 3), (2, 3))
     """
 
-    def __init__(
-        self,
-        n_estimators: int = 300,
-        *,
-        split_on: str = "labels",
-        max_rows: int | None = None,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ):
-        self.n_estimators = n_estimators
-        self.split_on = split_on
-        self.max_rows = max_rows
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_estimators: int = 300
+    _: KW_ONLY
+    split_on: str = "labels"
+    max_rows: int | None = None
+    time_limit: float | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def _learn(self, X: Any, codes: np.ndarray, sample_weight: Any, seed: int) -> np.ndarray:
         check_choice(self, "split_on", ("labels", "vectors"))
@@ -151,7 +144,7 @@ class OutOfBagForestFeatures(_LabelFeatures):
             check_positive_integer(self, "max_rows", 10_000)
         self.vectors_, numbers, _ = count_vectors(codes, None)
         self.forest_, self.out_of_bag_ = LabelForest.grow(
-            X, codes if self.split_on == "labels" else numbers[:, None], numbers, n_trees=self.n_estimators,
+            X, codes, numbers, n_trees=self.n_estimators, split_on=self.split_on,
             max_rows=self.max_rows, time_limit=self.time_limit, weight=sample_weight, seed=seed, n_jobs=self.n_jobs,
         )  # fmt: skip
         return self.of_shares(self.out_of_bag_)
@@ -170,6 +163,7 @@ class OutOfBagForestFeatures(_LabelFeatures):
         return label_logits(proba, N_COUNTS)
 
 
+@dataclass(eq=False, repr=False)
 class CrossFittedFeatures(_LabelFeatures):
     """Turn x into a classifier's log-odds of each label; for training rows, by classifiers fitted without them.
 
@@ -199,20 +193,12 @@ class CrossFittedFeatures(_LabelFeatures):
     ((100, 3), (2, 3))
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        columns: Any = None,
-        cv: Any = 4,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ):
-        self.estimator = estimator
-        self.columns = columns
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    estimator: Any
+    _: KW_ONLY
+    columns: Any = None
+    cv: Any = 4
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def _learn(self, X: Any, codes: np.ndarray, sample_weight: Any, seed: int) -> np.ndarray:
         n_rows, n_labels = codes.shape
@@ -230,21 +216,9 @@ class CrossFittedFeatures(_LabelFeatures):
                 f"{n_labels} labels, e.g. {[[0]] * n_labels}, or be None."
             )
         folds = split_folds(self, codes, seed)
-
-        def fit_one(task: tuple[int, int]) -> Any:
-            label, fold = task
-            train = folds[fold][0]
-            own = codes[train, label]
-            if (own == own[0]).all():
-                return int(own[0])
-            options = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
-            inputs = _acceptable(self._inputs(take_rows(X, train), label), models[label])
-            with noted(f"It was raised by the classifier of label {self._name(label)!r} in fold {fold}."):
-                return clone(models[label]).fit(inputs, own, **options)
-
-        tasks = [(label, fold) for label in range(n_labels) for fold in range(len(folds))]
+        tasks = [(label, f, models[label], rows) for label in range(n_labels) for f, (rows, _) in enumerate(folds)]
         with one_blas_thread():  # boosting runs many short loops, in which OpenMP threads would mostly wait
-            fitted = run_in_threads(fit_one, tasks, self.n_jobs)
+            fitted = run_tasks(self._fit_one, tasks, self.n_jobs, X, codes, sample_weight)
         self.estimators_ = [fitted[j * len(folds) : (j + 1) * len(folds)] for j in range(n_labels)]
         proba = [np.zeros((n_rows, k)) for k in self.codec_.n_classes]
         for label, models in enumerate(self.estimators_):
@@ -269,18 +243,29 @@ class CrossFittedFeatures(_LabelFeatures):
             proba[:, model] = 1.0
         else:
             with one_blas_thread():
-                found = model.predict_proba(_acceptable(self._inputs(X, label), model))
+                found = model.predict_proba(self._inputs(X, label, model))
             proba[:, model.classes_] = checked_proba(found, model, self._name(label))
         return proba
+
+    def _fit_one(self, task: tuple[Any, ...], X: Any, codes: np.ndarray, sample_weight: np.ndarray | None) -> Any:
+        """Return a classifier of one label, fitted to the rows of a fold; the class if there is only one."""
+        label, fold, model, train = task
+        own = codes[train, label]
+        if (own == own[0]).all():
+            return int(own[0])
+        options = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
+        inputs = self._inputs(take_rows(X, train), label, model)
+        with noted(f"It was raised by the classifier of label {self._name(label)!r} in fold {fold}."):
+            return clone(model).fit(inputs, own, **options)
 
     def _name(self, label: int) -> Any:
         return named_labels(self.codec_.names, label + 1)[label]
 
-    def _inputs(self, X: Any, label: int) -> Any:
-        return X if self.columns is None else X[:, self.columns[label]]
+    def _inputs(self, X: Any, label: int, model: Any) -> Any:
+        return acceptable(X if self.columns is None else X[:, self.columns[label]], model)
 
 
-def _acceptable(X: Any, model: Any) -> Any:
+def acceptable(X: Any, model: Any) -> Any:
     """Return X, as an array if the classifier does not accept sparse containers."""
     return X.toarray() if sp.issparse(X) and not get_tags(model).input_tags.sparse else X
 
@@ -298,7 +283,7 @@ class BoostingRace:
         Of the label in the rows held out of the `fold`.
     """
 
-    def __init__(self, X, codes, fold, n_rounds, weight, seed):
+    def __init__(self, codes, X, fold, n_rounds, weight, seed):
         self.X, self.codes, self.n_rounds, self.seed = X, codes, n_rounds, seed
         self.train, self.rows = fold
         self.weight = None if weight is None else weight[self.train]
@@ -306,8 +291,13 @@ class BoostingRace:
         self.fitted, self.log_proba = None, np.full(len(self.rows), -np.inf)
         self._try(self.columns)
 
-    def refine(self) -> None:
-        """Try without the inputs that the held-out rows do not need, and with smaller leaves."""
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without X, so that it is not copied between workers."""
+        return {**self.__dict__, "X": None}
+
+    def refine(self, X: np.ndarray) -> BoostingRace:
+        """Try without the inputs that the held-out rows do not need, and with smaller leaves; return itself."""
+        self.X = X
         n_columns = len(self.columns)
         if 1 < n_columns <= MOST_INPUTS and self.fitted is not None:
             plain = self._scored(self.fitted)
@@ -315,6 +305,7 @@ class BoostingRace:
             if any(is_needed) and not all(is_needed):
                 self._try(self.columns[is_needed])
         self._try(self.columns, min_samples_leaf=SMALL_LEAF)
+        return self
 
     def _booster(self, **options: Any) -> Any:
         # Without a penalty, boosting diverges on rare classes.

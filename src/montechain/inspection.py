@@ -9,28 +9,17 @@ from sklearn.utils.validation import check_is_fitted
 from montechain.estimators.checks import innermost
 from montechain.targets import named_labels
 
-__all__ = ["inspect_model"]
-
 ASIDE = ("n_jobs", "random_state", "verbose")
 """Parameters that are irrelevant to what was learned."""
 
 
 def inspect_model(model: Any) -> dict[str, Any]:
-    """Return what a model is, as values that JSON can hold.
+    """Summarise a fitted model in values that JSON can hold.
 
-    Parameters
-    ----------
-    model : fitted classifier of montechain
-        Also a `TableClassifier`, pipeline or search that ends with one.
+    The model may be a `TableClassifier`, pipeline or search that ends with a classifier of montechain. The result has
+    its ``model``; ``choices``, the parameters that are set; ``orders`` (each with its weight, the heaviest first),
+    ``parents`` and ``leaderboard``.
 
-    Returns
-    -------
-    dict
-        With ``model``; ``choices``, the parameters that are set; ``orders`` (each with its weight, the heaviest first),
-        ``parents`` and ``leaderboard``.
-
-    Examples
-    --------
     >>> from sklearn.datasets import make_multilabel_classification
     >>> from montechain import ChainClassifier
     >>> X, Y = make_multilabel_classification(n_samples=100, n_classes=3, random_state=0)

@@ -23,13 +23,11 @@ from montechain.inference import BranchAndBound, Inference
 from montechain.inference.decision import Decision, TopK
 from montechain.inference.enumeration import Effort, evidence
 from montechain.losses import Hamming, Loss
-from montechain.prefix_tree import ChainBase, PrefixTree
+from montechain.prefix_tree import CELLS_AT_ONCE, ChainBase, PrefixTree
 from montechain.targets import CODE, UNKNOWN
 
 ROWS_AT_ONCE = 256
 """Rows whose weighted label vectors are held in memory together."""
-CELLS_AT_ONCE = 2**23
-"""Approximate number of inputs repeated at a time, one row for each label vector."""
 EVIDENCE_RESIDUAL = 1e-3
 """Relative error allowed in the probability of the given labels, by which regrets are divided."""
 SAMPLING_RESIDUAL = 1e-3
@@ -39,9 +37,7 @@ SAMPLING_RESIDUAL = 1e-3
 class JointModel(ABC):
     """A distribution p(y | x) over label vectors.
 
-    A concrete model answers the abstract queries; `decide` and `sample` follow from them.
-
-    `given` holds the known classes, `UNKNOWN` elsewhere; `rng` is used by models that draw.
+    A concrete model answers the abstract queries; `decide` and `sample` follow from them. Models that draw use `rng`.
     """
 
     n_classes: tuple[int, ...]
@@ -74,7 +70,7 @@ class JointModel(ABC):
         return np.concatenate([np.empty(0), *parts])
 
     def evaluated(self, X: Any) -> JointModel:
-        """Return a model that gives the same answers for these rows of X, and none of its work twice."""
+        """Return a model that gives the same answers for these rows of X, and does no work twice."""
         return self
 
     @abstractmethod
@@ -200,9 +196,11 @@ class ChainModel(JointModel):
         return found.with_labels(self.by_label(found.labels))
 
     def decide(self, X, *, loss, given=None, rng):  # noqa: D102
-        # Bound to the labels in their order before, and now to the positions of the chain.
-        own = loss if loss.is_exact_match else loss.bind(loss.classes_, self.order)
-        found = self.inference.decide(self._tree(X, given), own, rng)
+        tree = self._tree(X, given)
+        if loss.is_exact_match:
+            found = self.inference.search(tree, rng)
+        else:  # bound to the labels in their order before, and now to the positions of the chain
+            found = self.inference.decide(tree, loss.bind(loss.classes_, self.order), rng)
         return found if self.is_in_order else found.with_labels(self.by_label(found.labels))
 
     def top_k(self, X, k, *, given=None):  # noqa: D102

@@ -6,34 +6,24 @@ Everything here is in chain positions and codes. `check_loss` binds a loss to th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any, Self
 
 import numpy as np
 
 from montechain._cells import resolve_negative
 from montechain._kernels.set_losses import least_jaccard
-from montechain._kernels.ties import TIE, first_largest, level
-from montechain._messages import by_name, check_positive_integer
-from montechain._rows import row_blocks
-from montechain.callable_loss import CallableLoss, try_candidates
-from montechain.distributions import LabelDistribution, Loss, Marginals, example_distribution
+from montechain._kernels.ties import TIE, first_largest
+from montechain._messages import by_name, check_number, check_positive_integer
+from montechain.distributions import Loss, Marginals, example_distribution  # noqa: F401
+from montechain.expected_loss import maximise_f1, try_candidates, unions
+from montechain.targets import TargetCodec
 
-__all__ = [
-    "F1",
-    "CallableLoss",
-    "ExactMatch",
-    "Hamming",
-    "Jaccard",
-    "LabelDistribution",
-    "Loss",
-    "check_loss",
-    "example_distribution",
-]
-
-
-CELLS_AT_ONCE = 2**20
-"""Approximate number of numbers held in memory while F1 is maximised."""
+MAX_CACHED = 2**20
+"""Maximum number of cached values of a function in one call."""
 
 
 class ExactMatch(Loss):
@@ -118,24 +108,13 @@ class _SetLoss(Loss):
     negative_: np.ndarray
     """Code of the negative class at each position, -1 where no class is negative, once bound."""
 
-    def bind(self, classes: Sequence[np.ndarray], order: Sequence[int] | np.ndarray) -> _SetLoss:
+    def bind(self, classes: Sequence[np.ndarray], order: Sequence[int] | np.ndarray) -> Self:
         bound = super().bind(classes, order)
-        assert isinstance(bound, _SetLoss)
         if hasattr(self, "max_candidates"):
             check_positive_integer(self, "max_candidates", 1024)
-        codes = resolve_negative([np.asarray(c) for c in classes], self.negative)
+        codes = resolve_negative(bound.classes_, self.negative)
         bound.negative_ = np.array([codes[label] for label in order], dtype=np.int64)
         return bound
-
-    def _maximise_f1(self, distribution: LabelDistribution, given: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return for each row the label vector of the largest expected F1, and that expectation."""
-        self._check_bound()
-        known = np.full((distribution.n_rows, len(self.n_classes_)), -1) if given is None else given
-        n_each = max(1, CELLS_AT_ONCE // int(self.n_classes_.sum() * len(self.n_classes_)))
-        blocks = row_blocks(distribution.n_rows, n_each)
-        parts = [_maximise_f1(distribution.take(b), known[b], self.negative_, self.n_classes_) for b in blocks]
-        labels, expectation = zip(*parts, strict=True)
-        return np.concatenate(labels), np.concatenate(expectation)
 
 
 class F1(_SetLoss):
@@ -154,9 +133,6 @@ class F1(_SetLoss):
 
     References
     ----------
-    K. Dembczyński, W. Waegeman, W. Cheng, E. Hüllermeier. An exact algorithm for F-measure maximization.
-    NIPS 2011.
-
     W. Waegeman, K. Dembczyński, A. Jachnik, W. Cheng, E. Hüllermeier. On the Bayes-optimality of F-measure
     maximizers. JMLR 15, 2014.
 
@@ -172,7 +148,8 @@ class F1(_SetLoss):
         self.negative = negative
 
     def decide(self, distribution, given=None):  # noqa: D102
-        labels, expectation = self._maximise_f1(distribution, given)
+        self._check_bound()
+        labels, expectation = maximise_f1(distribution, given, self.negative_, self.n_classes_)
         return labels, np.maximum(1.0 - expectation, 0.0), distribution.slack
 
 
@@ -206,14 +183,15 @@ class Jaccard(_SetLoss):
         self.max_candidates = max_candidates
 
     def decide(self, distribution, given=None):  # noqa: D102
+        self._check_bound()
         heaviest = distribution.heaviest_first()
-        best_f1, most_f1 = self._maximise_f1(heaviest, given)
+        best_f1, most_f1 = maximise_f1(heaviest, given, self.negative_, self.n_classes_)
         labels, expected_loss, tried_all = try_candidates(
             self,
             heaviest,
             given,
             lambda candidates, vectors, weights: least_jaccard(candidates, vectors, weights, self.negative_),
-            lambda own, row: np.vstack([_unions(own.labels, self.negative_, self.n_heaviest), best_f1[[row]]]),
+            lambda own, row: np.vstack([unions(own.labels, self.negative_, self.n_heaviest), best_f1[[row]]]),
         )
         # The best Jaccard index is at most the best F1: what lies between is not proven.
         unproven = np.maximum(expected_loss - np.maximum(1.0 - most_f1, 0.0), 0.0) * heaviest.totals
@@ -221,67 +199,109 @@ class Jaccard(_SetLoss):
         return labels, expected_loss, regret
 
 
-def _maximise_f1(
-    distribution: LabelDistribution, known: np.ndarray, negative: np.ndarray, n_classes: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each row the label vector of the largest expected F1, and that expectation.
+@dataclass(eq=False, repr=False)
+class CallableLoss(Loss):
+    """Any function of two label vectors.
 
-    Among decisions with k relevant labels, the expected F1 is the sum over them of
-    ``gain(l, c, k) = sum_s P(y_l = c, |y| = s) * 2 / (s + k)``, so the best one takes for each label its best class,
-    and the k best labels. All k are tried.
+    All label vectors are tried as decisions if there are at most `max_candidates`, else the distinct vectors of the
+    distribution. Each candidate is compared with every vector until it costs more than the best one so
+    far, so expect some thousands of calls of `function` per row.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(y, y_hat)`` of two one-dimensional arrays, the truth and the decision, in the user's
+        own classes and in the order of the labels. It must be finite and not negative.
+    maximum : float, optional
+        The largest value the function can return; a larger one raises an error. Without it, the regret is only
+        bounded in rows whose distribution is complete, and infinite elsewhere: vectors that were not enumerated
+        could cost any amount.
+    max_candidates : int
+        All label vectors are tried up to this many. Where there are more, a vector outside the
+        distribution could be better still, and the regret is the expected loss itself plus what the residual adds.
+
+    Examples
+    --------
+    >>> def wasted(y, y_hat):
+    ...     return ((y != y_hat) * [1, 3]).sum()
+    >>> loss = check_loss(CallableLoss(wasted, maximum=4), classes=[np.arange(2)] * 2, order=[0, 1])
+    >>> labels, expected_loss, regret = loss.decide(example_distribution())
+    >>> labels, expected_loss.round(3)
+    (array([[1, 0]], dtype=int32), array([1.5]))
     """
-    n_rows, rows, weights = distribution.n_rows, distribution.rows, distribution.normalised_weights
-    is_relevant = distribution.labels != negative
-    size = is_relevant.sum(axis=1)
-    # Labels that are relevant in every decision, and columns for those that are in some.
-    is_must = np.where(known >= 0, known != negative, negative < 0)
-    columns = np.flatnonzero(is_relevant.any(axis=0) | is_must.any(axis=0))
-    is_must, n_must = is_must[:, columns], is_must.sum(axis=1)
-    decisions = np.where(known >= 0, known, negative).astype(np.int32)
-    nothing = np.where(n_must == 0, np.bincount(rows[size == 0], weights[size == 0], minlength=n_rows), -np.inf)
-    if len(columns) == 0:
-        return decisions, nothing
 
-    start = np.concatenate([[0], np.cumsum(n_classes[columns])])
-    n_sizes, n_pairs = int(size.max(initial=0)) + 1, start[-1]
-    own_start = np.zeros(len(negative), dtype=np.int64)
-    own_start[columns] = start[:-1]
-    vector, at_label = np.nonzero(is_relevant)
-    cell = (rows[vector] * n_pairs + own_start[at_label] + distribution.labels[vector, at_label]) * n_sizes
-    mass = np.bincount(cell + size[vector], weights[vector], minlength=n_rows * n_pairs * n_sizes)
-    n_chosen = np.arange(1, len(columns) + 1)
-    gain = mass.reshape(n_rows, n_pairs, n_sizes) @ (2.0 / (np.arange(n_sizes)[:, None] + n_chosen))
-    label = np.repeat(columns, n_classes[columns])
-    code = np.arange(n_pairs) - np.repeat(start[:-1], n_classes[columns])
-    is_allowed = (code != negative[label]) & ((known[:, label] < 0) | (known[:, label] == code))
-    gain[~is_allowed] = -np.inf
-    # No gain is above one, so these come first.
-    score = np.maximum.reduceat(gain, start[:-1], axis=1) + 4.0 * is_must[:, :, None]
-    total = np.cumsum(-np.sort(-score, axis=1), axis=1).diagonal(axis1=1, axis2=2) - 4.0 * n_must[:, None]
-    total = np.where(n_chosen < n_must[:, None], -np.inf, total)
-    total = np.hstack([nothing[:, None], total])
-    best = first_largest(total)
+    function: Callable[[np.ndarray, np.ndarray], float]
+    maximum: float | None = None
+    max_candidates: int = 1024
 
-    at = np.arange(n_rows), slice(None), np.maximum(best, 1) - 1
-    rank = np.argsort(np.argsort(-level(score[at]), axis=1, kind="stable"), axis=1)
-    for c, j in enumerate(columns):
-        own = first_largest(gain[at][:, start[c] : start[c + 1]])
-        decisions[:, j] = np.where(rank[:, c] < best, own, decisions[:, j])
-    return decisions, total[np.arange(n_rows), best]
+    @property
+    def worst(self) -> float:  # type: ignore[override]
+        """Largest value that the loss can take: `maximum`, or infinity."""
+        return math.inf if self.maximum is None else float(self.maximum)
 
+    def bind(self, classes: Sequence[np.ndarray], order: Sequence[int] | np.ndarray) -> Self:  # noqa: D102
+        bound = super().bind(classes, order)
+        check_positive_integer(self, "max_candidates", 1024)
+        if not callable(self.function):
+            raise TypeError(f"`function={self.function!r}` of CallableLoss must be a function of y and y_hat.")
+        if self.maximum is not None:
+            check_number(self, "maximum", 1.0)
+        bound.position_ = np.argsort(np.asarray(order))
+        return bound
 
-def _unions(vectors: np.ndarray, negative: np.ndarray, n_heaviest: int) -> np.ndarray:
-    """Return the unions of the first 2, 3, ... vectors, and of any two of the first `n_heaviest`.
+    def decide(self, distribution, given=None):  # noqa: D102
+        self._check_bound()
+        heaviest, cost = distribution.heaviest_first(), self._cached_cost()
 
-    Where both have a relevant class, the one of the earlier vector counts.
-    """
-    is_relevant = vectors != negative
-    first = np.where(is_relevant.any(axis=0), is_relevant.argmax(axis=0), len(vectors))
-    classes = vectors[np.minimum(first, len(vectors) - 1), np.arange(len(first))]
-    growing = [np.where(first <= last, classes, negative) for last in np.unique(first)]
-    one, other = np.triu_indices(min(len(vectors), n_heaviest), 1)
-    pairs = np.where(is_relevant[one], vectors[one], vectors[other])
-    return np.vstack([*growing, pairs]).astype(vectors.dtype)
+        def least(candidates: np.ndarray, vectors: np.ndarray, weights: np.ndarray) -> tuple[int, float]:
+            outcomes, shares = [vector.tobytes() for vector in vectors], weights.tolist()
+            lowest, best = math.inf, 0
+            for index, candidate in enumerate(candidates):
+                codes, expected = candidate.tobytes(), 0.0
+                # Weights fall, so the first few outcomes already cut most candidates short.
+                for outcome, share in zip(outcomes, shares, strict=True):
+                    expected += share * cost(outcome, codes)
+                    if expected >= lowest:
+                        break
+                else:
+                    lowest, best = expected, index
+            return best, lowest
+
+        labels, expected_loss, tried_all = try_candidates(self, heaviest, given, least, lambda own, _: own.labels[:0])
+        # Without a maximum, any mass that was not enumerated can cost any amount.
+        slack = heaviest.slack
+        slack[slack > 0.0] *= self.worst
+        regret = np.where(tried_all, slack, expected_loss * heaviest.totals + slack)
+        return labels, expected_loss, np.fmin(regret, self.worst)
+
+    def _cached_cost(self) -> Callable[[bytes, bytes], float]:
+        """Return the function of two label vectors, each as the bytes of its codes; values are cached and checked."""
+        codec = TargetCodec(list(self.classes_))
+        name = getattr(self.function, "__name__", type(self.function).__name__)
+
+        @cache
+        def decoded(codes: bytes) -> np.ndarray:
+            vector = codec.decode(np.frombuffer(codes, dtype=np.int32)[self.position_][None])[0]
+            vector.flags.writeable = False  # it is passed many times, so a function that writes to it should fail
+            return vector
+
+        @lru_cache(MAX_CACHED)
+        def cost(codes: bytes, decided: bytes) -> float:
+            y, y_hat = decoded(codes), decoded(decided)
+            value = float(self.function(y, y_hat))
+            call = f"{name}({y.tolist()}, {y_hat.tolist()}) is {value}"
+            if not (math.isfinite(value) and value >= 0.0):
+                raise ValueError(
+                    f"a loss must be finite and not negative, but {call}. Add a constant if it is a negative score."
+                )
+            if value > self.worst * (1.0 + 1e-9):
+                raise ValueError(
+                    f"{call}, above `maximum={self.worst}`. Give the largest value that it can return, "
+                    f"CallableLoss({name}, maximum=...), or leave `maximum` out."
+                )
+            return value
+
+        return cost
 
 
 LOSSES: dict[str, type[Loss]] = {"exact_match": ExactMatch, "hamming": Hamming, "f1": F1, "jaccard": Jaccard}
@@ -289,27 +309,12 @@ LOSSES: dict[str, type[Loss]] = {"exact_match": ExactMatch, "hamming": Hamming, 
 
 
 def check_loss(loss: Any, *, classes: Sequence[np.ndarray], order: Sequence[int] | np.ndarray) -> Loss:
-    """Return a loss that is bound to a problem.
+    """Return a loss that is bound to a problem: the `classes` of each label, and the label at each position.
 
-    Parameters
-    ----------
-    loss : str, Loss or callable
-        ``"exact_match"``, ``"hamming"``, ``"f1"`` or ``"jaccard"``; an instance of `Loss`, which is left
-        as it is; or a function ``loss(y, y_hat)``, which becomes a `CallableLoss` without a maximum.
-    classes : sequence of L arrays
-        The classes of each label.
-    order : sequence of L ints
-        The label at each position.
+    `loss` is ``"exact_match"``, ``"hamming"``, ``"f1"`` or ``"jaccard"``; a `Loss`, which is left as it is; or a
+    function ``loss(y, y_hat)``, which becomes a `CallableLoss` without a maximum. A ValueError says if there is no such
+    loss, or if it needs to know a negative class; a class is a TypeError.
 
-    Raises
-    ------
-    ValueError
-        If there is no such loss, or if a loss needs to know a negative class.
-    TypeError
-        If `loss` is a class.
-
-    Examples
-    --------
     >>> check_loss("hamming", classes=[np.arange(2)], order=[0])
     Hamming()
     >>> check_loss("haming", classes=[np.arange(2)], order=[0])

@@ -30,7 +30,7 @@ __all__ = ["BASELINES", "METHODS", "Method", "find_method", "make_method"]
 
 @dataclass(frozen=True)
 class Method:
-    """A method that has a name.
+    """A named method, ready to be copied and fitted.
 
     `parameters` are as the paper writes them, empty if there are none; `reference` says where the method was published;
     `estimator` is not fitted and shared: `make_method` returns a copy.
@@ -168,8 +168,8 @@ def make_method(
         allowed = model.get_params(deep=True)
         if key not in allowed:
             raise ValueError(
-                f"{method.name} has no parameter `{key}`{nearest(key, allowed) or '.'} It is a "
-                f"{type(model).__name__} with {', '.join(allowed)}."
+                f"{method.name} has no parameter `{key}`{nearest(key, allowed) or '.'} The "
+                f"parameters of {type(model).__name__} are {', '.join(allowed)}."
             )
         model.set_params(**{key: changes[key]})
     return model

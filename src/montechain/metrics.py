@@ -168,9 +168,6 @@ def set_calibration_error(proba: Any, correct: Any, n_bins: int = 10, sample_wei
     return float(np.abs(excess).sum() / weight.sum())
 
 
-# -- scorers ----------------------------------------------------------------------------------
-
-
 def _final(estimator: Any, method: str, X: Any = None) -> tuple[Any, Any]:
     """Return the classifier inside pipelines and searches, which needs `method`, and X as it gets it."""
     while hasattr(estimator, "best_estimator_") or hasattr(estimator, "named_steps"):

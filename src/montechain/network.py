@@ -29,28 +29,9 @@ from montechain.targets import CODE, UNKNOWN
 class DependencyNetwork(JointModel):
     """A learned dependency network, as far as it can act as a joint model.
 
-    It has no joint probability: `log_joint` and the methods that need it raise NotImplementedError, decisions have a
-    log-probability of NaN, and nothing is certified.
-
-    Parameters
-    ----------
-    links : sequence of fitted links
-        One for each label; its parents are all other labels, in their order.
-    n_before, n_collected : int, default=0 and 100
-        Number of sweeps that are left out, since they depend on the start, and of those after them, which count.
-
-    Examples
-    --------
-    Two labels that attract each other:
-
-    >>> import numpy as np
-    >>> from montechain.network import DependencyNetwork
-    >>> from montechain.links.linear import FittedLinearLink
-    >>> link = FittedLinearLink(2, np.zeros((1, 1)), np.array([-2.0]), (np.array([[0.0], [4.0]]),))
-    >>> network = DependencyNetwork([link, link])
-    >>> labels = network.gibbs(np.zeros((1, 1)), np.random.default_rng(0).random((1, 1000, 2)), 1000)
-    >>> bool((labels[0, :, 0] == labels[0, :, 1]).mean() > 0.8)
-    True
+    `log_joint` and the methods that need it raise NotImplementedError, decisions have a log-probability of NaN, and
+    nothing is certified. There is a link for each label, whose parents are all others, in their order. The first
+    `n_before` sweeps are left out, since they depend on the start; the `n_collected` after them count.
     """
 
     is_sampling = True
@@ -67,20 +48,12 @@ class DependencyNetwork(JointModel):
 
     @classmethod
     def learn(
-        cls,
-        learner: LinkLearner,
-        X: Any,
-        codes: np.ndarray,
-        n_classes: Sequence[int],
-        *,
-        seed: int = 0,
-        **options: Any,
+        cls, learner: LinkLearner, X: Any, codes: np.ndarray, n_classes: Sequence[int], *, seed: int = 0, **options: Any
     ) -> DependencyNetwork:
         """Learn the links of a network from codes, with `UNKNOWN` where a label is not known.
 
-        A link is learned from the rows in which its own label is known. Where others are unknown, they are drawn, by
-        `seed`, from a chain over the labels as they stand, which is learned first for this purpose, given the known
-        labels before them. Options are those of `LinkLearner.fit_links`.
+        A link is learned from the rows in which its own label is known. Labels that are unknown among its parents are
+        drawn by `Chain.fill`, from `seed`. Options are those of `LinkLearner.fit_links`.
         """
         n_labels, filled = len(n_classes), codes
         if (codes == UNKNOWN).any() and n_labels > 1:
@@ -90,38 +63,25 @@ class DependencyNetwork(JointModel):
         return cls(learner.fit_links(X, codes, filled, n_classes, problems, **options))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what the network is made of, for pickles and model files."""
         return {"links": self.links}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Rebuild the network; a ValueError says what does not fit together."""
         links = state["links"]
         require(links, "a network needs at least one label.")
         check_links(links, [_all_but(k, len(links)) for k in range(len(links))])
         self.__init__(links)  # type: ignore[misc]
 
     def gibbs(self, X: Any, uniforms: np.ndarray, n_collected: int, *, given: np.ndarray | None = None) -> np.ndarray:
-        """Resample every label given all others, again and again; return the vectors of the last sweeps.
+        """Resample every label given all others, again and again; return the vectors of the last `n_collected` sweeps.
 
         A sweep draws each label that is not known, in the order of the labels; the first sweep starts from the first
         class of each. Where links are not label-linear, a classifier is called at most once per label and sweep, for
-        the rows whose other labels are a new combination.
-
-        Parameters
-        ----------
-        uniforms : ndarray of shape (n, T, L) or (1, T, L)
-            Uniform numbers in [0, 1), one for each label of each of the T sweeps. With a first axis of length one, all
-            rows share one table.
-        n_collected : int
-            Number of sweeps, the last ones, that are collected.
-
-        Returns
-        -------
-        int32 ndarray of shape (n, n_collected, L)
+        the rows whose other labels are a new combination. `uniforms`, of shape (n, T, L), holds a number in [0, 1) for
+        each label of each of the T sweeps; with a first axis of length one, all rows share one table.
         """
         if self.scorer is not None:
             known = no_knowledge(self.n_labels) if given is None else given
-            return gibbs_kernel(*self.scorer.scores(X).arrays, known, uniforms, n_collected)
+            return gibbs_kernel(*self.scorer.scores(X), known, uniforms, n_collected)
         n_rows, n_sweeps = X.shape[0], uniforms.shape[1]
         known = np.full((n_rows, self.n_labels), UNKNOWN, dtype=CODE) if given is None else given
         free = [np.flatnonzero(known[:, k] == UNKNOWN) for k in range(self.n_labels)]
@@ -160,14 +120,9 @@ class DependencyNetwork(JointModel):
 
     def distribution(self, X, *, given=None, rng, residual=None):  # noqa: D102
         labels = self._collect(X, given, rng)
-        n_rows = len(labels)
-        return LabelDistribution(
-            indptr=np.arange(n_rows + 1) * self.n_collected,
-            labels=labels.reshape(-1, self.n_labels),
-            weights=np.full(n_rows * self.n_collected, 1.0 / self.n_collected),
-            residual=np.ones(n_rows),
-            estimated=np.ones(n_rows, dtype=bool),
-        )
+        indptr, one = np.arange(len(labels) + 1) * self.n_collected, np.ones(len(labels))
+        weights = np.full(indptr[-1], 1.0 / self.n_collected)
+        return LabelDistribution(indptr, labels.reshape(-1, self.n_labels), weights, one, one > 0.0)
 
     def sample(self, X, n_samples, *, given=None, rng):
         """Return the vectors after successive sweeps: rows are independent, the draws of one row are not."""

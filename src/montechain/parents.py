@@ -32,34 +32,15 @@ def arrange(
     sample_weight: np.ndarray | None = None,
     information: np.ndarray | None = None,
 ) -> tuple[tuple[int, ...], Graph]:
-    """Return the order of the labels and the parents of each.
+    """Return the order of the labels, and the parents of each *label*.
 
-    Parameters
-    ----------
-    parents : {"all", "none", "tree"}, int or mapping
-        ``"all"``: every earlier label. ``"none"``: no label, so that labels are independent given x.
-        ``"tree"``: the maximum spanning tree of the pairwise mutual information of the labels,
-        directed away from the first label of `order`. An integer k: the k earlier labels with the
-        largest mutual information. Else an explicit directed acyclic graph: ``{label: its parents}``
-        (labels left out have none).
-    order : sequence of int
-        A permutation of the labels. A tree or graph may need a different order: then labels are taken
-        from the front of `order` as soon as all of their parents have been taken.
-    codes : int ndarray of shape (n, L)
-        Classes, -1 where a label is unknown.
-    n_classes : sequence of int
-    fixed : bool
-        Whether the user chose this order: then an explicit graph in which a parent comes after its child is an error.
-    names : sequence, optional
-        Names of the labels, which an explicit graph may use.
-    sample_weight, information : ndarrays of shape (n,) and (L, L), optional
-        Weights of the rows for `mutual_information`; or its result, if it is known already.
+    `parents` is that of `ChainClassifier`: "all", "none", "tree", the number k of the most informative earlier labels,
+    or a mapping ``{label: its parents}``, in which labels may be left out or given by `names`. A tree or mapping may
+    need a different order: then labels are taken from the front of `order` as soon as all of their parents have been
+    taken. If the user chose the order (`fixed`), a mapping in which a parent comes after its child is an error.
 
-    Returns
-    -------
-    order : tuple of int
-    parents : tuple of tuples of int
-        For each *label*, the labels that are its parents, in ascending order.
+    `codes`, `n_classes` and `sample_weight` are those of `mutual_information`, and `information` is its result, if that
+    is known already.
     """
     if isinstance(parents, str) and parents not in NAMES:
         raise ValueError(f"`parents={parents!r}` is not known{nearest(parents, NAMES) or '.'} {ALLOWED}")
@@ -84,7 +65,7 @@ def arrange(
     if fixed and fitting != order:
         label, parent = next((j, k) for j in order for k in graph[j] if order.index(k) > order.index(j))
         raise ValueError(
-            f"`parents` makes label {parent} a parent of label {label}, but comes after it in "
+            f"`parents` makes label {parent} a parent of label {label}, but {parent} comes after it in "
             f"`order={list(order)}`. Put {parent} before {label}, or leave `order=None` to get a fitting order."
         )
     return fitting, graph
@@ -106,25 +87,20 @@ def mutual_information(
 ) -> np.ndarray:
     """Return the mutual information, in nats, of each pair of labels, of shape (L, L).
 
-    Each pair is counted over the rows in which both labels are known.
+    Each pair is counted over the rows in which both labels are known: `codes`, of shape (n, L), are -1 elsewhere. A
+    `sample_weight` of 0 leaves a row out.
 
-    Parameters
-    ----------
-    codes : int ndarray of shape (n, L)
-        Classes, -1 where a label is unknown.
-    n_classes : sequence of int
-    sample_weight : ndarray of shape (n,), optional
-        How much each row counts; a weight of 0 leaves the row out.
-
-    Examples
-    --------
     >>> codes = np.array([[0, 0], [1, 1], [0, 1]])
     >>> mutual_information(codes, [2, 2], sample_weight=np.array([1.0, 1.0, 0.0])).round(3)
     array([[0.693, 0.693],
            [0.693, 0.693]])
     """
+    return information_of(pair_counts(codes, n_classes, sample_weight), n_classes)
+
+
+def pair_counts(codes: np.ndarray, n_classes: Sequence[int], sample_weight: np.ndarray | None = None) -> np.ndarray:
+    """Return the total weight of each pair of classes, a square matrix; the parameters are `mutual_information`'s."""
     n_rows, n_labels = codes.shape
-    label_of = np.repeat(np.arange(n_labels), n_classes)
     start = np.cumsum([0, *n_classes])
     first = start[:-1]
     weight = np.ones((n_rows, 1)) if sample_weight is None else np.asarray(sample_weight, np.float64)[:, None]
@@ -138,6 +114,13 @@ def mutual_information(
     of_known = of_known.T.copy()
     of_known[:, first] += known.T @ (weight * known) - np.add.reduceat(of_known, first, axis=1)
     counts[first] += of_known - np.add.reduceat(counts, first, axis=0)
+    return counts
+
+
+def information_of(counts: np.ndarray, n_classes: Sequence[int]) -> np.ndarray:
+    """Return the mutual information of each pair of labels, from the result of `pair_counts`."""
+    first = np.cumsum([0, *n_classes])[:-1]
+    label_of = np.repeat(np.arange(len(first)), n_classes)
     total = np.add.reduceat(np.add.reduceat(counts, first, axis=0), first, axis=1)[label_of][:, label_of]
     row_margin = np.add.reduceat(counts, first, axis=1)[:, label_of]
     column_margin = np.add.reduceat(counts, first, axis=0)[label_of]

@@ -1,8 +1,8 @@
 """Save fitted models to files, and load them without running any code from the file.
 
-A model file has a line that identifies it, a line of JSON about the model (the manifest), the parts of the model as
-JSON, and the numbers of all its arrays. A part refers only to parts before it, so they are made from first to last and
-nothing can contain itself. Every array takes the next bytes, so none can be larger than the file.
+A model file has a line that identifies it, a line of JSON about the model (the manifest), and, compressed together, the
+parts of the model as JSON and the numbers of all its arrays. A part refers only to parts before it, so they are made
+from first to last and nothing can contain itself. Every array takes the next bytes, so none can be larger than these.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import math
 import platform
 import re
+import zlib
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
@@ -29,12 +30,13 @@ from sklearn.utils.validation import check_is_fitted
 
 import montechain
 from montechain._files import atomic_write
+from montechain._messages import memory_limit
 from montechain._savable import check_part, check_tree, is_savable, require
 from montechain.errors import ModelFileError
 
 __all__ = ["describe", "load", "save"]
 
-MAGIC, FORMAT = b"montechain model\n", 2
+MAGIC, FORMAT = b"montechain model\n", 3
 """First line of every model file, and the version of the format."""
 SPOILED = "it is damaged or was tampered with. Get a new copy."
 PLAIN = (type(None), bool, int, float, str)
@@ -88,6 +90,11 @@ def save(model: Any, path: str | Path, *, about: dict[str, Any] | None = None, a
     """
     check_is_fitted(model)
     try:
+        about = json.loads(json.dumps({} if about is None else about, allow_nan=False))
+        require(isinstance(about, dict), "it is not a dictionary")
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"`about` must be a dictionary that JSON can hold, such as {{'rows': 4}}: {error}.") from error
+    try:
         encoder = _Encoder()
         encoder.refer(model)
         parts, arrays = json.dumps(encoder.parts, separators=(",", ":")).encode(), bytes(encoder.arrays)
@@ -110,11 +117,11 @@ def save(model: Any, path: str | Path, *, about: dict[str, Any] | None = None, a
         "size": len(parts),
         "sha256": hashlib.sha256(parts + arrays).hexdigest(),
         "untrusted": untrusted,
-        "about": dict(about or {}),
+        "about": about,
     }
     header = json.dumps(manifest, ensure_ascii=False, allow_nan=False).encode()
     with atomic_write(path) as stream:
-        stream.write(MAGIC + header + b"\n" + parts + arrays)
+        stream.write(MAGIC + header + b"\n" + zlib.compress(parts + arrays, level=1))
 
 
 def load(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
@@ -131,8 +138,17 @@ def load(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
         Further types that the file may hold, by full name, such as ``"package.module.Classifier"``. The file decides
         what they are made of, so name them only if you trust its author.
     """
-    manifest, content = _read(Path(path), with_model=True)
-    if hashlib.sha256(content).hexdigest() != manifest.get("sha256"):
+    manifest, packed = _read(Path(path), with_model=True)
+    unpacker, limit = zlib.decompressobj(), memory_limit() // 4
+    try:
+        content = unpacker.decompress(packed, limit)
+    except zlib.error:
+        content = b""
+    if len(content) == limit:
+        raise ModelFileError(
+            f"{path} unpacks to more than {limit / 1e9:.3g} GB. MONTECHAIN_MAX_MEMORY sets another limit."
+        )
+    if unpacker.unused_data or not unpacker.eof or hashlib.sha256(content).hexdigest() != manifest.get("sha256"):
         raise ModelFileError(f"{path}: its checksum is wrong: {SPOILED}")
     if untrusted := sorted(set(map(str, manifest["untrusted"])).difference(trusted)):
         raise ModelFileError(

@@ -8,25 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.calibration import CalibrationDisplay
 
-__all__ = ["plot_reliability"]
-
 
 def plot_reliability(
     predictions: Mapping[str, tuple[Any, Any]], *, n_bins: int = 10, title: str | None = None, ax: Any = None
 ) -> Any:
     """Plot how often predictions of each probability are right; calibrated models lie on the diagonal.
 
-    Parameters
-    ----------
-    predictions : dict of str to (proba, correct)
-        For each model, what `montechain.metrics.set_calibration_error` takes.
-    n_bins : int, default=10
-    title : str, optional
-    ax : matplotlib axes, optional
-
-    Returns
-    -------
-    matplotlib axes
+    `predictions` holds for each model, by name, what `montechain.metrics.set_calibration_error` takes: probabilities
+    and whether they were right. The result are matplotlib axes, the given ones or new ones.
     """
     for name, (proba, correct) in predictions.items():
         clipped = np.minimum(proba, 1.0)  # exp may round to just above one

@@ -19,7 +19,7 @@ from montechain._kernels.joint import log_joint as log_joint_kernel
 from montechain._kernels.ties import on_grid
 from montechain._rows import distinct, row_blocks, take_rows
 from montechain.errors import NonFiniteError
-from montechain.links.linear import LinearScores
+from montechain.links.linear import LinearScorer, LinearScores
 from montechain.targets import CODE
 
 MAX_CACHED = 2**18
@@ -31,19 +31,15 @@ CELLS_AT_ONCE = 2**23
 class ChainBase(ABC):
     """The interface of a chain that every inference strategy uses.
 
-    Attributes
-    ----------
-    n_classes : tuple of int
-        Number of classes of the label at each position.
-    parents : tuple of tuples of int
-        For each position, the earlier positions that its link looks at.
-    order : sequence of int
-        The label that stands at each position.
+    By position: `n_classes` is the number of classes, `parents` holds the earlier positions that the link looks at, and
+    `order` the label that stands there.
     """
 
     n_classes: tuple[int, ...]
     order: Sequence[int]
     parents: tuple[tuple[int, ...], ...]
+    scorer: LinearScorer | None = None
+    """All links, if they are label-linear."""
 
     @property
     def n_labels(self) -> int:
@@ -53,46 +49,33 @@ class ChainBase(ABC):
     @property
     def n_scores(self) -> int:
         """Number of label-linear scores of a row; 0 if some link is not label-linear."""
-        return 0
+        return 0 if self.scorer is None else len(self.scorer.intercept)
 
     @abstractmethod
     def conditional(self, X: Any, prefix: np.ndarray) -> np.ndarray:
-        """Return log p(class of position k | x, prefix), of shape (n, K), where k is the prefix's length.
+        """Return log p(class of position k | x, prefix), of shape (n, K).
 
-        Parameters
-        ----------
-        X : array, CSR matrix or data frame of n rows
-        prefix : int ndarray of shape (n, k)
-            The classes of positions 0..k-1, one prefix per row.
+        `X` is an array, CSR matrix or data frame of n rows; `prefix`, of shape (n, k), has the classes of positions
+        0..k-1.
         """
 
     def scores(self, X: Any) -> LinearScores | None:
         """Return the label-linear scores of a batch, or None if some link is not label-linear."""
-        return None
+        return None if self.scorer is None else self.scorer.scores(X)
 
     def log_joint(self, X: Any, Y: np.ndarray) -> np.ndarray:
         """Return log p(y | x) for each row; `Y` holds one complete label vector per row."""
         return PrefixTree(self, X).log_joint(Y)
 
     def sample(self, X: Any, uniforms: np.ndarray, given: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Draw label vectors from p(y | x), link by link.
+        """Draw label vectors from p(y | x), link by link: of shape (n, S, L).
 
-        Parameters
-        ----------
-        X : array, CSR matrix or data frame of n rows
-        uniforms : ndarray of shape (n, S, L) or (1, S, L)
-            Uniform numbers in [0, 1): sample s of row i takes the class of position k at which the
-            cumulative probability first exceeds ``uniforms[i, s, k]``. With a first axis of length
-            one, all rows share one table.
-        given : int32 ndarray of shape (n, L), optional
-            Known classes, `UNKNOWN` elsewhere: a known class is taken, not drawn.
+        `uniforms`, of shape (n, S, L), holds numbers in [0, 1): sample s of row i takes the class of position k at
+        which the cumulative probability first exceeds ``uniforms[i, s, k]``. With a first axis of length one, all rows
+        share one table. A class that is known in `given`, of shape (n, L), is taken, not drawn.
 
-        Returns
-        -------
-        labels : int32 ndarray of shape (n, S, L)
-        log_weight : ndarray of shape (n, S)
-            Sum of the log-probabilities of the known classes along each draw: the importance weight
-            of the draw for p(y | x, given). Zero where nothing is known.
+        The second result, of shape (n, S), is the sum of the log-probabilities of the known classes along each draw:
+        its importance weight for p(y | x, given). Zero where nothing is known.
         """
         tree = PrefixTree(self, X, given)
         n_rows, n_samples = tree.n_rows, uniforms.shape[1]
@@ -104,17 +87,11 @@ class ChainBase(ABC):
 
 
 class PrefixTree:
-    """The tree of label prefixes over a batch of rows: what every search works on.
+    """The tree of label prefixes over a batch of n rows: what every search works on.
 
     Label-linear chains are searched by kernels, which take `arrays`. Chains of any kind are searched level by level
     with `expand`. Answers of links are cached, up to `MAX_CACHED`, because most searches visit a prefix more than once.
-
-    Parameters
-    ----------
-    chain : ChainBase
-    X : array, CSR matrix or data frame of n rows
-    given : int32 ndarray of shape (n, L), optional
-        Known classes, `UNKNOWN` elsewhere.
+    `given`, int32 of shape (n, L), holds known classes, `UNKNOWN` elsewhere.
     """
 
     def __init__(self, chain: ChainBase, X: Any, given: np.ndarray | None = None):
@@ -129,16 +106,13 @@ class PrefixTree:
     @cached_property
     def scores(self) -> LinearScores | None:
         """The label-linear scores of the rows, or None if some link is not label-linear."""
-        return self.chain.scores(self.X)
+        return None if self.chain.scorer is None else self.chain.scorer.scores(self.X)
 
     @property
     def arrays(self) -> tuple[Any, Any, Any]:
-        """What kernels take first: `base` and `links` of `LinearScores`, and `given`.
-
-        The latter holds known classes, -1 elsewhere, in an int32 array of shape (n, L); no rows if nothing is known.
-        """
+        """The first arguments of kernels: those of `LinearScores`, and `given`, without rows if nothing is known."""
         assert self.scores is not None
-        return (*self.scores.arrays, no_knowledge(self.chain.n_labels) if self.given is None else self.given)
+        return (*self.scores, no_knowledge(self.chain.n_labels) if self.given is None else self.given)
 
     def blocks(self, size: int, rng: np.random.Generator) -> Iterator[PrefixTree]:
         """Yield the trees of at most `size` consecutive rows each, at least one; see `row_blocks` for `rng`."""
@@ -177,7 +151,7 @@ class PrefixTree:
         Vectors that disagree with `given` have minus infinity if the links are not label-linear.
         """
         if self.scores is not None:
-            (base, links), Y = self.scores.arrays, np.ascontiguousarray(Y, dtype=CODE)
+            (base, links), Y = self.scores, np.ascontiguousarray(Y, dtype=CODE)
             if rows is None:
                 return log_joint_kernel(base, links, Y)
             blocks = row_blocks(len(rows), max(1, CELLS_AT_ONCE // max(1, base.shape[1])))
@@ -191,20 +165,9 @@ class PrefixTree:
     ) -> np.ndarray:
         """Draw the classes of the positions from `start` to `stop` of some prefixes, link by link.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (m,)
-        labels : int32 ndarray of shape (m, L)
-            The prefixes; the classes drawn are written to it.
-        uniforms : ndarray of shape (S, L)
-        sample : ndarray of shape (m,)
-            Which row of `uniforms` each prefix uses.
-        start, stop : int or ndarray of shape (m,)
-
-        Returns
-        -------
-        log_weight : ndarray of shape (m,)
-            Sum of the log-probabilities of known classes, which are taken, not drawn.
+        The prefixes are those of `rows`; their classes are written to `labels`, int32 of shape (m, L). `sample` says
+        which of the `uniforms`, of shape (S, L), each of them uses. Returns the sums of the log-probabilities of known
+        classes, which are taken, not drawn.
         """
         log_weight = np.zeros(len(rows))
         start, stop = (np.full(len(rows), own, dtype=np.int64) for own in (start, stop))

@@ -22,6 +22,7 @@ from montechain import _columns
 from montechain._columns import Column, as_series
 from montechain._compat import check_feature_names_in
 from montechain._frames import as_pandas, column_names, is_frame
+from montechain._lazy import draw_rows, is_lazy, lazy_answer
 from montechain._messages import check_choice, check_names, check_positive_integer, explained_input, nearest
 
 WIDE = 1000
@@ -30,6 +31,9 @@ OUTLIERS = 0.001
 """Maximum share of a column's numbers to clip on each side; so none in a table of fewer than a thousand rows."""
 MAX_TEXT_FEATURES = 1000
 """Maximum number of words to keep for each text column, the most frequent first."""
+
+SAMPLE = 100_000
+"""Maximum number of rows of a Dask collection to learn from."""
 
 
 def quantile_limits(X: np.ndarray, share: float) -> tuple[np.ndarray, np.ndarray]:
@@ -70,12 +74,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     - Identifiers are left out with a note: columns of words with hardly any value twice, and row numbers.
 
     Columns of a data frame are matched by name at `transform`: their order does not matter, and there may be others.
+    From a Dask array or data frame, `fit` learns in one pass from up to 100,000 rows drawn at random, as a note says;
+    `transform` returns a Dask array.
 
     Parameters
     ----------
-    missing : {"impute", "keep"}, default="impute"
+    missing : {None, "impute", "keep"}, default=None
         Whether to fill missing numbers, or to leave them as NaN for classifiers that accept it. With "keep", a missing
-        cell of a nominal column with two categories is NaN as well.
+        cell of a nominal column with two categories is NaN as well. None: fill them, unless the classifier of a
+        `TableClassifier` accepts NaN.
     text : str or sequence of str, default=()
         Names of columns that hold running text; positions if the columns have no names.
     drop : str or sequence of str, default=()
@@ -117,23 +124,28 @@ class TableEncoder(TransformerMixin, BaseEstimator):
            [ 0. ,  1. ,  1. ,  0. ,  0. ]])
     """
 
-    missing: str = "impute"
+    missing: str | None = None
     text: str | Sequence[Any] = ()
     drop: str | Sequence[Any] = ()
     max_categories: int = 100
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
         """Find out what the columns of a table hold, and learn how to turn them into numbers. `y` is ignored."""
-        self._learn(X)
+        rows, n_rows = draw_rows(X, SAMPLE) if is_lazy(X) else (X, 0)
+        self._learn(rows)
+        if n_rows and len(rows) < n_rows:
+            self.notes_.insert(0, f"the encoding was learned from {len(rows):,} of {n_rows:,} rows, drawn at random.")
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Learn from the table and return it as numbers, with less work than `fit` and `transform`."""
-        return self._learn(X)
+        return self.fit(X).transform(X) if is_lazy(X) else self._learn(X)
 
     def transform(self, X: Any) -> Any:
         """Return the table as numbers: a float64 array, or a CSR container if `is_sparse_`."""
         check_is_fitted(self)
+        if is_lazy(X):
+            return lazy_answer(self, "transform", X)
         return self._encode(self._read(X, reset=False), "transform")
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -149,14 +161,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.array(list(names), dtype=object)
 
     def __sklearn_tags__(self):
-        """Return scikit-learn's description of what this takes and gives."""
         tags = super().__sklearn_tags__()
         for name in ("allow_nan", "string", "categorical"):
             setattr(tags.input_tags, name, True)
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-    # -- reading ------------------------------------------------------------------------------
 
     def _read(self, X: Any, *, reset: bool) -> dict[int, pd.Series]:
         """Return the columns that are needed, by their places."""
@@ -190,11 +199,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         return dict(zip(wanted, as_pandas(X, list(wanted.values())), strict=True))
 
-    # -- learning and encoding ----------------------------------------------------------------
-
     def _learn(self, X: Any) -> Any:
         """Learn what the columns hold, and return the table as numbers."""
-        check_choice(self, "missing", ("impute", "keep"))
+        if self.missing is not None:
+            check_choice(self, "missing", ("impute", "keep"))
         check_positive_integer(self, "max_categories", 100)
         table = self._read(X, reset=True)
         names = column_names(X) if self._named else list(range(self.n_features_in_))
@@ -212,7 +220,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         n_marks = sum(len(column.categories) for column in used if column.block != _columns.BINARY)
         self.is_sparse_ = n_marks > WIDE or any(column.kind == "text" for column in used)
         imputer = SimpleImputer(strategy="median", keep_empty_features=True)
-        self.pipeline_ = make_pipeline(*([imputer] if self.missing == "impute" else []), StandardScaler())
+        self.pipeline_ = make_pipeline(*([] if self.missing == "keep" else [imputer]), StandardScaler())
         return self._encode(table, "fit_transform")
 
     @property
@@ -242,7 +250,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         if self._named and (why := _columns.identifier(column, cells)):
             return self._left_out(column, "identifier", f"looks like an identifier ({why})")
-        return _columns.learn_categories(column, cells, self.max_categories) if column.kind == "nominal" else column
+        if column.kind != "nominal":
+            return column
+        column = _columns.learn_categories(column, cells, self.max_categories)
+        self.notes_ += _columns.doubts(column, cells)
+        return column
 
     def _left_out(self, column: Column, kind: str, why: str) -> Column:
         self.notes_.append(f"column {column.name!r} {why} and is left out.")

@@ -1,4 +1,4 @@
-"""How `AutoChainClassifier` builds its model, step by step, each step leaving something that can be used.
+"""How `AutoChainClassifier` builds its model, step by step; each step leaves a usable model.
 
 1. Feature maps: scaled inputs, TF-IDF, out-of-bag forests, a kernel map, cross-fitted boosting (`Block`).
 2. Chains of logistic links over one or several maps, judged by the likelihood of held-out rows (`Part`).
@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from montechain._rows import take_rows
-from montechain._threads import one_blas_thread, run_in_threads
+from montechain._threads import one_blas_thread, run_tasks
 from montechain.assembly import (
     Block,
     HeldOutRows,
@@ -32,18 +33,20 @@ from montechain.assembly import (
     Weights,
     assemble,
     leaderboard,
+    mapped_rows,
     side_by_side,
     weigh,
 )
 from montechain.chain import Chain
 from montechain.features import BoostingRace, ClippedScaler, CrossFittedFeatures, OutOfBagForestFeatures, is_clear
 from montechain.links import LogisticLink
+from montechain.links.blocks import RowBlocks
 from montechain.population.pool import candidate_log_proba, shortlist
 from montechain.seen_vectors import count_vectors
 from montechain.targets import CODE, UNKNOWN
 
 MANY_ROWS = 6000
-"""With at least this many rows, a single part is held out instead of each part in turn."""
+"""With more rows than this, a single part is held out instead of each part in turn."""
 N_FOLDS = 4
 MOST_ROWS = {"chain": 30_000, "tree": 10_000, "held out": 4000, "order": 4000}
 """Maximum number of rows for learning chains and trees, for learning weights, and for ranking orders."""
@@ -85,18 +88,19 @@ class Recipe:
         self.rng = np.random.default_rng([seed, 7])
         shuffled = self.rng.permutation(self.n_rows)
         if self.n_rows > MANY_ROWS:
-            n_out = min(self.n_rows // 5, MOST_ROWS["held out"])
-            self.folds = [(np.sort(shuffled[n_out:]), np.sort(shuffled[:n_out]))]
+            held_out = [shuffled[: min(self.n_rows // 5, MOST_ROWS["held out"])]]
         else:
-            number = np.empty(self.n_rows, dtype=np.int64)
-            number[shuffled] = np.arange(self.n_rows)
-            self.folds = _folds(number, min(N_FOLDS, self.n_rows))
+            n_folds = min(N_FOLDS, self.n_rows)
+            held_out = [shuffled[f::n_folds] for f in range(n_folds)]
+        self.folds = [(np.setdiff1d(self.all_rows, rows), np.sort(rows)) for rows in held_out]
         self.held_out = np.concatenate([rows for _, rows in self.folds])
         drawn = [tuple(self.rng.permutation(self.n_labels).tolist()) for _ in range(N_TRIED)]
         self.orders = [list(order) for order in dict.fromkeys(drawn)]
         self.blocks: dict[str, Block] = {}
         self.parts: list[Part] = []
         self.candidates: list[np.ndarray] = []
+        self.left_out: list[str] = []
+        """Steps for which there was not enough time."""
         self._weighed: tuple[Weights, HeldOutRows] | None = None
         self._set_vectors()
 
@@ -110,23 +114,47 @@ class Recipe:
         linear = self.parts[0]
         each = linear.seconds / max(1, linear.blocks[0].n_columns)
 
-        def is_time_for(seconds: float) -> bool:
-            return deadline is None or time.perf_counter() + seconds < deadline - RESERVE * linear.seconds
+        def is_time_for(step: str, seconds: float) -> bool:
+            if deadline is None or time.perf_counter() + seconds < deadline - RESERVE * linear.seconds:
+                return True
+            self.left_out.append(step)
+            return False
 
-        if "tf-idf" in self.blocks and is_time_for(linear.seconds):
+        if "tf-idf" in self.blocks and is_time_for("tf-idf", linear.seconds):
             yield "tf-idf", lambda: self.add_part("tf-idf", ["tf-idf"])
-        if is_time_for(4.0 * linear.seconds):
+        if is_time_for("forests", 4.0 * linear.seconds):
             yield "forests", lambda: self.add_forests(deadline)
-        if len(self.blocks) > 1 and is_time_for(each * sum(block.n_columns for block in self.blocks.values())):
+        if len(self.blocks) > 1 and is_time_for("union", each * sum(own.n_columns for own in self.blocks.values())):
             yield "union", lambda: self.add_part("union", list(self.blocks))
-        if is_time_for(2.0 * each * N_KERNEL):
+        if is_time_for("kernel", 2.0 * self._kernel_seconds()):
             yield "kernel", self.add_kernel
         # Half of the time left: chains over the log-odds come after the boosting itself.
         plan = self._boosting_plan(np.inf if deadline is None else (deadline - time.perf_counter()) / 2.0)
         if plan is not None:
             yield "boosting", lambda: self.add_boosting(*plan, is_time_for)
-        if is_time_for(sum(part.seconds for part in self.parts if part.has_parents) / 2.0):
+        elif self._boosting_plan(np.inf) is not None:
+            self.left_out.append("boosting")
+        if is_time_for("orders", sum(part.seconds for part in self.parts if part.has_parents) / 2.0):
             yield "orders", self.add_orders
+
+    def seconds_left(self, step: str) -> float | None:
+        """Return roughly how long a step and those after it take, judged by the first one; None for the first."""
+        if not self.parts:
+            return None
+        chains, n_columns = self.parts[0].seconds, self.X.shape[1]
+        tree_cells = min(self.n_rows, MOST_ROWS["tree"]) * np.log2(self.n_rows) * np.sqrt(n_columns)
+        # Measured: a tree costs something for each row, level and input that it tries, and more if it has many labels.
+        of_trees = 2 * N_TREES * (5e-4 + 2e-8 * tree_cells * (1.0 + self.n_labels / 20.0))
+        n_rounds, n_folds = self._boosting_plan(np.inf) or (0, 0)
+        seconds = {
+            "tf-idf": chains if "tf-idf" in self.blocks else 0.0,
+            "forests": chains + of_trees,
+            "union": chains,
+            "kernel": self._kernel_seconds(),
+            "boosting": self._round_seconds() * n_rounds * (n_folds + 3) / 4.0,
+            "orders": chains + self._kernel_seconds(),
+        }
+        return float(sum(list(seconds.values())[list(seconds).index(step) :]))
 
     @property
     def order(self) -> list[int]:
@@ -136,12 +164,12 @@ class Recipe:
     def _set_vectors(self) -> None:
         """Count the label vectors, and set which of them are candidates in held-out rows."""
         known = np.where(self.codes == UNKNOWN, 0, self.codes).astype(CODE)
-        vectors, self.numbers, counts = count_vectors(known, None)
+        vectors, numbers, counts = count_vectors(known, None)
         self.kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_VECTORS])
         self.vectors, self.counts = vectors[self.kept], counts[self.kept]
         place = np.full(len(vectors), -1)
         place[self.kept] = np.arange(len(self.kept))
-        self.target = place[self.numbers[self.held_out]]
+        self.target = place[numbers[self.held_out]]
 
     def add_block(self, name: str, transformer: Any, values: Any, **options: Any) -> None:
         """Keep the columns of a feature map, scaled so that rows have a mean squared length of one."""
@@ -166,7 +194,7 @@ class Recipe:
         if (self.codes != UNKNOWN).all():
             return
         linear = self.blocks["linear"]
-        chain = self._chain([linear], self.all_rows, self.order, 4.0, 4.0, True)
+        (chain,) = self._chains([linear], [(self.all_rows, self.order, 4.0, 4.0, True, 1e-4)])
         self.codes = chain.complete(linear.values, self.codes, np.random.default_rng([self.seed, 8]))
         self._set_vectors()
 
@@ -175,13 +203,11 @@ class Recipe:
         if len(self.orders) == 1:
             return
         linear, (train, rows) = [self.blocks["linear"]], self.folds[0]
-        train, Z = train[:: -(-len(train) // MOST_ROWS["order"])], self._matrix(linear, rows)
-
-        def likelihood(order: list[int]) -> float:
-            chain = self._chain(linear, train, order, 4.0, 4.0, True)
-            return float(chain.log_joint(Z, np.ascontiguousarray(self.codes[rows][:, order])).mean())
-
-        self.orders.sort(key=likelihood, reverse=True)
+        train, Z = _thinned(train, "order"), self._matrix(linear, rows)
+        chains = self._chains(linear, [(train, order, 4.0, 4.0, True, 1e-4) for order in self.orders])
+        logs = [chain.log_joint(Z, self.codes[rows][:, chain.order]).mean() for chain in chains]
+        ranked = sorted(zip(logs, self.orders, strict=True), key=lambda pair: float(pair[0]), reverse=True)
+        self.orders = [order for _, order in ranked]
 
     def add_forests(self, deadline: float | None) -> None:
         """Grow forests, and add chains and independent links over their log-odds."""
@@ -207,9 +233,8 @@ class Recipe:
         source = self.blocks.get("tf-idf", self.blocks["linear"])
 
         def some_rows(n_rows: int) -> Any:
-            return take_rows(
-                source.values, np.sort(self.rng.choice(self.n_rows, min(self.n_rows, n_rows), replace=False))
-            )
+            rows = self.rng.choice(self.n_rows, min(self.n_rows, n_rows), replace=False)
+            return take_rows(source.values, np.sort(rows))
 
         gamma = 1.0 / max(np.median(pairwise_distances(some_rows(500)) ** 2), 1e-12) / source.scale**2
         kernel = Nystroem(gamma=gamma, n_components=max(1, min(N_KERNEL, self.n_rows // 2)), random_state=self.seed)
@@ -220,18 +245,23 @@ class Recipe:
 
     def _boosting_plan(self, limit: float) -> tuple[int, int] | None:
         """Return how many rounds and folds boosting may take, or None if even few of them take too long."""
-        n_columns = self.X.shape[1]
-        if sp.issparse(self.X) and self.n_rows * n_columns > 2**24:
+        if sp.issparse(self.X) and self.n_rows * self.X.shape[1] > 2**24:
             return None
-        n_trees = sum(1 if k == 2 else k for k in self.n_classes)
-        # Measured: a round costs something for each tree, histogram and cell.
-        seconds = n_trees * (6e-4 + 5e-6 * n_columns + 4e-9 * self.n_rows * n_columns)
         for n_rounds, n_folds, most in BOOSTING_PLANS:
-            if seconds * n_rounds * (n_folds + 3) <= min(most, limit):
+            if self._round_seconds() * n_rounds * (n_folds + 3) <= min(most, limit):
                 return n_rounds, n_folds
         return None
 
-    def add_boosting(self, n_rounds: int, n_folds: int, is_time_for: Callable[[float], bool]) -> None:
+    def _round_seconds(self) -> float:
+        """Return how long a round of boosting takes. Measured: it has a cost for each tree, histogram and cell."""
+        n_trees, n_columns = sum(1 if k == 2 else k for k in self.n_classes), self.X.shape[1]
+        return n_trees * (6e-4 + 5e-6 * n_columns + 4e-9 * self.n_rows * n_columns)
+
+    def _kernel_seconds(self) -> float:
+        """Return how long chains over the kernel map take, from the time of those over the inputs."""
+        return self.parts[0].seconds * max(1.0, np.sqrt(N_KERNEL / self.X.shape[1]))
+
+    def add_boosting(self, n_rounds: int, n_folds: int, is_time_for: Callable[[str, float], bool]) -> None:
         """Boost trees for each label, and add chains over their log-odds.
 
         A race on the first held-out rows decides on the inputs, the size of leaves and the number of rounds for each
@@ -239,15 +269,14 @@ class Recipe:
         """
         X = self.X.toarray() if sp.issparse(self.X) else self.X
         started = time.perf_counter()
-
-        def race(codes: np.ndarray) -> BoostingRace:
-            return BoostingRace(X, codes, self.folds[0], n_rounds, self.weight, self.seed)
-
         with one_blas_thread():
-            races = run_in_threads(race, self.codes.T, self.n_jobs)
-            if self._lose_to_forests(races) or not is_time_for((time.perf_counter() - started) * (n_folds + 2)):
+            given = X, self.folds[0], n_rounds, self.weight, self.seed
+            races = run_tasks(BoostingRace, self.codes.T, self.n_jobs, *given)
+            if self._lose_to_forests(races):
                 return
-            run_in_threads(BoostingRace.refine, races, self.n_jobs)
+            if not is_time_for("boosting", (time.perf_counter() - started) * (n_folds + 2)):
+                return
+            races = run_tasks(BoostingRace.refine, races, self.n_jobs, X)
         boosting = CrossFittedFeatures(
             [race.booster for race in races], columns=[race.columns for race in races], cv=n_folds, n_jobs=self.n_jobs,
             random_state=self.seed,
@@ -268,30 +297,38 @@ class Recipe:
         """Learn chains over some blocks: how strong the penalty should be, held-out predictions, the final chain."""
         started = time.perf_counter()
         blocks = [self.blocks[own] for own in names]
-        C, parent_C, chain = self._penalty(blocks, has_parents)
+        C, parent_C, first = self._penalty(blocks, has_parents)
         log_proba, tables = [], []
-        for f, (train, rows) in enumerate(self.folds):
-            if f > 0:
-                chain = self._chain(blocks, train, self.order, C, parent_C, has_parents)
+        wanted = [(train, self.order, C, parent_C, has_parents, 1e-4) for train, _ in self.folds[1:]]
+        wanted.append((self.all_rows, self.order, C, parent_C, has_parents, 1e-5))
+        *others, final = self._chains(blocks, wanted)
+        for f, ((_, rows), chain) in enumerate(zip(self.folds, [first, *others], strict=True)):
             Z = self._matrix(blocks, rows)
-            log_proba.append(self._log_joint(chain, Z, rows))
+            log_proba.append(chain.log_joint(Z, self.codes[rows][:, chain.order]))
             if len(self.candidates) <= f:  # chosen once, by the first chain
                 self.candidates.append(shortlist(chain, Z, self.vectors, np.log(self.counts)))
             tables.append(candidate_log_proba(chain, Z, self.vectors, self.candidates[f]))
-        part = Part(name, blocks, C, parent_C, has_parents, np.concatenate(log_proba), np.concatenate(tables))
-        part.chains.append(self._chain(blocks, self.all_rows, self.order, C, parent_C, has_parents, tol=1e-5))
-        part.seconds = time.perf_counter() - started
-        self.parts.append(part)
+        held_out = np.concatenate(log_proba), np.concatenate(tables)
+        n_rows, seconds = len(_thinned(self.all_rows, "chain")), time.perf_counter() - started
+        self.parts.append(Part(name, blocks, C, parent_C, has_parents, *held_out, [final], n_rows, seconds))
 
     def add_orders(self) -> None:
         """Learn the chains of large weight again, in other orders."""
-        if self.n_labels < 2:
-            return
         for part, weight in zip(self.parts, self._weigh()[0].of_parts, strict=True):
             if weight > MUCH and part.has_parents:
-                for order in self.orders[len(part.chains) : N_ORDERS]:
-                    chain = self._chain(part.blocks, self.all_rows, order, part.C, part.parent_C, True, tol=1e-5)
-                    part.chains.append(chain)
+                orders = self.orders[len(part.chains) : N_ORDERS]
+                wanted = [(self.all_rows, order, part.C, part.parent_C, True, 1e-5) for order in orders]
+                part.chains += self._chains(part.blocks, wanted)
+
+    def learn_from_blocks(self, rows: RowBlocks) -> None:
+        """Learn the chains that see no other classifiers' predictions again, from all rows instead of a sample."""
+        for part, weight in zip(self.parts, self._weigh()[0].of_parts, strict=True):
+            if weight > 0.0 and not any(block.is_stacked for block in part.blocks):
+                maps = [(block.transformer, block.scale) for block in part.blocks]
+                inputs = rows.replaced(mapped_rows, [(maps, not sp.issparse(self.X))] * len(rows.blocks))
+                orders = [list(chain.order) for chain in part.chains]
+                wanted = [(inputs, order, part.C, part.parent_C, part.has_parents, 1e-5) for order in orders]
+                part.chains, part.n_rows = self._chains(part.blocks, wanted, n_jobs=1), rows.shape[0]
 
     def _penalty(self, blocks: list[Block], has_parents: bool) -> tuple[float, float, Chain]:
         """Return the strengths of the penalties that are best for the first held-out rows, and the chain."""
@@ -299,8 +336,8 @@ class Recipe:
         Z = self._matrix(blocks, rows)
 
         def tried(C: float, parent_C: float) -> tuple[float, float, float, Chain]:
-            chain = self._chain(blocks, train, self.order, C, parent_C, has_parents)
-            return float(self._log_joint(chain, Z, rows).mean()), C, parent_C, chain
+            (chain,) = self._chains(blocks, [(train, self.order, C, parent_C, has_parents, 1e-4)])
+            return float(chain.log_joint(Z, self.codes[rows][:, chain.order]).mean()), C, parent_C, chain
 
         best: Any = None
         for C in CS[any(block.is_stacked for block in blocks)]:
@@ -312,18 +349,18 @@ class Recipe:
             best = max([best, *(tried(best[1], parent_C) for parent_C in PARENT_CS)], key=lambda own: own[0])
         return best[1:]
 
-    def _chain(self, blocks, rows, order, C, parent_C, has_parents, tol=1e-4) -> Chain:
-        parents = [tuple(order[: order.index(label)]) if has_parents else () for label in range(self.n_labels)]
-        learner = LogisticLink(C, tol=tol, max_iter=300, parent_C=parent_C, centre=self._centre(blocks))
-        rows = rows if len(rows) <= MOST_ROWS["chain"] else rows[:: -(-len(rows) // MOST_ROWS["chain"])]
-        options = {} if self.weight is None else {"sample_weight": self.weight[rows]}
-        with warnings.catch_warnings():
-            # The best penalty is searched for, so that a rough solution does no harm.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return Chain.learn(
-                learner, self._matrix(blocks, rows), self.codes[rows], self.n_classes, order, parents,
-                seed=self.seed, n_jobs=self.n_jobs, **options,
-            )  # fmt: skip
+    def _chains(self, blocks: list[Block], wanted: list[tuple[Any, ...]], n_jobs: int | None = None) -> list[Chain]:
+        """Return chains over some blocks; for each, its rows, order, penalties, whether it has parents, tolerance."""
+        centre, values, tasks = self._centre(blocks), [block.values for block in blocks], []
+        for rows, order, C, parent_C, has_parents, tol in wanted:
+            parents = [tuple(order[: order.index(label)]) if has_parents else () for label in range(self.n_labels)]
+            learner = LogisticLink(C, tol=tol, max_iter=300, parent_C=parent_C, centre=centre)
+            if isinstance(rows, np.ndarray):
+                rows = _thinned(rows, "chain")
+            tasks.append((learner, rows, order, parents))
+        about: dict[str, Any] = {"n_classes": self.n_classes, "seed": self.seed, "n_jobs": self.n_jobs}
+        learn = partial(_learn_chain, dense=not sp.issparse(self.X), **about)
+        return run_tasks(learn, tasks, n_jobs or self.n_jobs, self.codes, self.weight, *values, in_threads=False)
 
     def _centre(self, blocks: list[Block]) -> list[np.ndarray] | None:
         """Return a coefficient of one for the label's own log-odds, shared by the classifiers that have some."""
@@ -344,9 +381,6 @@ class Recipe:
     def _matrix(self, blocks: list[Block], rows: np.ndarray) -> Any:
         return side_by_side([take_rows(block.values, rows) for block in blocks], dense=not sp.issparse(self.X))
 
-    def _log_joint(self, chain: Chain, Z: Any, rows: np.ndarray) -> np.ndarray:
-        return chain.log_joint(Z, np.ascontiguousarray(self.codes[rows][:, self.order]))
-
     def model(self) -> tuple[MappedModel, list[dict[str, Any]]]:
         """Return the mixture of what has been learned so far, and how its parts did on held-out rows."""
         weights, rows = self._weigh()
@@ -363,7 +397,19 @@ class Recipe:
         return self._weighed
 
 
-def _folds(numbers: np.ndarray, n_folds: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the other rows and the rows of each fold; a row's number says which fold it is in."""
-    numbers = numbers % n_folds
-    return [(np.flatnonzero(numbers != f), np.flatnonzero(numbers == f)) for f in range(n_folds)]
+def _thinned(rows: np.ndarray, use: str) -> np.ndarray:
+    """Return rows at equal distances, as few as `MOST_ROWS` says."""
+    return rows[:: -(-len(rows) // MOST_ROWS[use])]
+
+
+def _learn_chain(task, codes, weight, *values, n_classes, seed, n_jobs, dense) -> Chain:
+    """Return a chain over feature maps side by side; if its rows are `RowBlocks`, they hold all that is needed."""
+    learner, rows, order, parents = task
+    Z, options = rows, {}
+    if isinstance(rows, np.ndarray):
+        Z, codes = side_by_side([take_rows(own, rows) for own in values], dense=dense), codes[rows]
+        options = {} if weight is None else {"sample_weight": weight[rows]}
+    with warnings.catch_warnings():
+        # The best penalty is searched for, so that a rough solution does no harm.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return Chain.learn(learner, Z, codes, n_classes, order, parents, seed=seed, n_jobs=n_jobs, **options)

@@ -35,16 +35,8 @@ CELLS_AT_ONCE = 2**22
 class SeenVectors(JointModel):
     """A distribution over the label vectors seen in training; a concrete model says how probable each is (`log_proba`).
 
-    If no vector agrees with everything that is `given`, those that agree with the most of it stand in, with the given
-    classes inserted. The probability is then zero and nothing is certified.
-
-    Parameters
-    ----------
-    vectors : int32 ndarray of shape (V, L)
-        Distinct label vectors, in codes.
-    counts : ndarray of shape (V,)
-        Weighted number of training rows with each vector.
-    n_classes : sequence of L ints
+    `vectors`, int32 of shape (V, L), are distinct; `counts` are the weighted numbers of their training rows. If no
+    vector agrees with everything that is `given`, those nearest to it stand in, and nothing is certified.
     """
 
     vectors: np.ndarray
@@ -101,8 +93,7 @@ class SeenVectors(JointModel):
             expected_loss = np.maximum(1.0 - weights[np.arange(n_rows), best], 0.0)
             labels, regret = _put_in(self.vectors[best], given), np.zeros(n_rows)
         elif isinstance(loss, Hamming):
-            found = Marginals.exact(self._class_shares(weights, given))
-            labels, expected_loss, regret = loss.decide_marginals(found, given)
+            labels, expected_loss, regret = loss.decide_marginals(self._marginals(weights, given), given)
         else:
             parts = []
             for rows in row_blocks(n_rows, max(1, CELLS_AT_ONCE // self.vectors.size)):
@@ -123,7 +114,7 @@ class SeenVectors(JointModel):
 
     def marginals(self, X, *, given=None, rng=None, loss=None):  # noqa: D102
         weights, _ = _posterior_weights(self.log_proba(X), self.vectors, self.counts, given)
-        return Marginals.exact(self._class_shares(weights, given))
+        return self._marginals(weights, given)
 
     def distribution(self, X, *, given=None, rng=None, residual=None):  # noqa: D102
         weights, _ = _posterior_weights(self.log_proba(X), self.vectors, self.counts, given)
@@ -132,8 +123,7 @@ class SeenVectors(JointModel):
     def draw(self, X, n_samples, *, rng):  # noqa: D102
         return self.distribution(X).draw(rng.random((X.shape[0], n_samples)))
 
-    def _class_shares(self, weights: np.ndarray, given: np.ndarray | None) -> list[np.ndarray]:
-        """Return the mass of each label's classes, of shape (n, K) each."""
+    def _marginals(self, weights: np.ndarray, given: np.ndarray | None) -> Marginals:
         shares = []
         for j, k in enumerate(self.n_classes):
             proba = on_grid(weights @ (self.vectors[:, j, None] == np.arange(k)).astype(np.float64))
@@ -141,7 +131,7 @@ class SeenVectors(JointModel):
                 known = given[:, j] != UNKNOWN
                 proba[known] = given[known, j, None] == np.arange(k)
             shares.append(proba)
-        return shares
+        return Marginals.exact(shares)
 
     def _weighted(self, weights: np.ndarray, given: np.ndarray | None) -> LabelDistribution:
         rows, numbers = np.nonzero(weights)
@@ -244,8 +234,6 @@ def _posterior_weights(
     Where none does, those that agree with the most labels share the probability; where none of these has any
     probability, they share it by their frequency in training.
 
-    Examples
-    --------
     >>> vectors, counts = np.array([[0, 0], [0, 1], [1, 0]]), np.array([2, 1, 1])
     >>> log_proba = np.log([[0.5, 0.3, 0.2]] * 2)
     >>> weights, agrees = _posterior_weights(log_proba, vectors, counts, np.array([[0, -1], [1, 1]]))

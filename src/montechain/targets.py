@@ -161,9 +161,7 @@ def _natural_array(distinct: list[Any]) -> np.ndarray:
     # numpy's fixed-width strings drop zero characters at their end.
     if all(isinstance(value, str) and not value.endswith("\0") for value in distinct):
         return np.array(distinct, dtype=str)
-    array = np.empty(len(distinct), dtype=object)
-    array[:] = distinct
-    return array
+    return np.fromiter(distinct, dtype=object, count=len(distinct))
 
 
 def plain(value: Any) -> Any:
@@ -209,9 +207,6 @@ class TargetCodec:
     says whether the table had one dimension, and `is_tags` whether its rows were sets of tags: then `names` are the
     tags, each a label with the classes 0 and 1.
 
-    Examples
-    --------
-    >>> import pandas as pd
     >>> y = pd.DataFrame({"wind": ["low", "high", None], "rain": [0, 1, 1]})
     >>> codec, codes = TargetCodec.fit_encode(y)
     >>> codes.tolist(), codec.n_classes, codec.names
@@ -254,7 +249,6 @@ class TargetCodec:
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the parameters back and check them."""
         self.__init__(**state)  # type: ignore[misc]
         if self.library is not None and self.dtypes is not None:
             self.dtypes = [None if words is None else _frames.from_words(self.library, words) for words in self.dtypes]
@@ -270,12 +264,9 @@ class TargetCodec:
         return self.library is not None and not self.is_1d
 
     @classmethod
-    def fit_encode(cls, y: Any, *, n_rows: int | None = None, name: str = "y") -> tuple[Any, Any]:
-        """Learn the classes of a label table. Return the codec and the codes of the table.
-
-        The parameters are those of `as_columns`; `n_rows` is the number of rows of X, which must be that of `y`.
-        """
-        table = as_columns(y, name=name)
+    def fit_encode(cls, y: Any, *, n_rows: int | None = None) -> tuple[Any, Any]:
+        """Learn the classes of a label table, which must have `n_rows` rows. Return the codec and the table's codes."""
+        table = as_columns(y, name="y")
         table.check_rows(n_rows)
         codes = np.full(table.known.shape, UNKNOWN, dtype=CODE)
         classes = []
@@ -340,6 +331,15 @@ class TargetCodec:
         A data frame may hold some of the labels only, in any order, if the codec has names. The tags of a row are
         known to be there, and nothing is known of the others.
         """
+        if isinstance(given, dict):
+            raise TypeError("`given` is a dictionary: use a data frame, given=pandas.DataFrame(...).")
+        if (
+            hasattr(given, "to_frame")
+            and not hasattr(given, "columns")
+            and self.names
+            and not (self.is_1d or self.is_tags)
+        ):
+            given = given.to_frame()  # a series that is one of the labels
         codes = None if given is None else self.encode(given, n_rows=n_rows, name="given", partial=True)
         return codes if codes is not None and (codes != UNKNOWN).any() else None
 

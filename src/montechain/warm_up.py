@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import product
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,10 +20,7 @@ from montechain.population.pool import candidate_log_proba
 def warm_up() -> float:
     """Compile all kernels, or load them from the cache, by fitting and querying small models.
 
-    Returns
-    -------
-    float
-        Seconds spent compiling: zero if everything was in the cache.
+    Returns the seconds spent compiling: zero if everything was in the cache.
     """
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 4))
@@ -31,10 +29,8 @@ def warm_up() -> float:
     several[:, 0] += binary[:, 1]
     with watch_compilation() as compilation, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for link in (LogisticLink(), SVMLink()):
-            for inputs in (X, sp.csr_matrix(X)):
-                for Y in (binary, several):
-                    ChainClassifier(link, random_state=0).fit(inputs, Y).predict(inputs)
+        for link, inputs, Y in product((LogisticLink(), SVMLink()), (X, sp.csr_matrix(X)), (binary, several)):
+            ChainClassifier(link, random_state=0).fit(inputs, Y).predict(inputs)
         # Larger problems are learned in single precision first.
         many = rng.normal(size=(1200, 60))
         for inputs in (many, sp.csr_matrix(np.maximum(many, 0.0))):
@@ -43,9 +39,9 @@ def warm_up() -> float:
             known = np.where(rng.random(Y.shape) < 0.3, Y.astype(float), np.nan)
             for inference in ("greedy", "exhaustive", "beam", "epsilon_approximate", "monte_carlo"):
                 ChainClassifier(inference=inference, random_state=0).fit(X, Y).predict(X)
-            for loss in ("hamming", F1(negative=0), Jaccard(negative=0)):
-                for inference in ("exhaustive", "monte_carlo", "branch_and_bound"):
-                    ChainClassifier(inference=inference, loss=loss, random_state=0).fit(X, Y).predict(X)
+            losses = "hamming", F1(negative=0), Jaccard(negative=0)
+            for loss, inference in product(losses, ("exhaustive", "monte_carlo", "branch_and_bound")):
+                ChainClassifier(inference=inference, loss=loss, random_state=0).fit(X, Y).predict(X)
             chain = ChainClassifier(random_state=0).fit(X, Y)
             chain.predict_proba(X)
             chain.predict_proba(X, given=known)
@@ -54,9 +50,9 @@ def warm_up() -> float:
             chain.sample(X, n_samples=2)
             ChainClassifier(parents="tree", random_state=0).fit(X, Y).predict_proba(X)
             DependencyNetworkClassifier(random_state=0).fit(X, Y).predict(X)
+            population = ChainPopulationClassifier(n_chains=2, random_state=0).fit(X, Y)
             for combine in ("mixture", "algorithm-4"):
-                population = ChainPopulationClassifier(combine=combine, n_chains=2, random_state=0).fit(X, Y)
-                population.predict(X)
+                population.set_params(combine=combine).predict(X)
             population.predict_proba(X, given=known)
             forest, _ = LabelForest.grow(X, Y, np.arange(len(X)), n_trees=1)
             forest.shares(X)

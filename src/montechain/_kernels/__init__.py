@@ -1,6 +1,6 @@
 """Compiled loops over label-linear chains: arrays in, arrays out, no objects.
 
-Every kernel takes `montechain.links.linear.LinearScores.arrays` first (the base scores of the rows and the links), then
+Every kernel takes `montechain.links.linear.LinearScores` first (the base scores of the rows, and the links), then
 the labels known beforehand, then its own numbers. Each has a slow, obvious twin of the same name under
 `tests/reference/`.
 

@@ -16,14 +16,9 @@ from montechain._kernels.monte_carlo import best_of_draws
 def algorithm_4(base, links, given, orders, chosen_orders, uniforms):
     """Return the label vectors, int32 of shape (n, L), at which Algorithm 4 ends.
 
-    Parameters
-    ----------
-    base, links, given, orders
-        As in `montechain._kernels.mixture.mixture`.
-    chosen_orders : int64 ndarray of shape (T,)
-        The chain that is used in each step.
-    uniforms : ndarray of shape (T, S, L)
-        Uniform numbers in [0, 1): draw s of step t chooses the class of position k by ``uniforms[t, s, k]``.
+    The chains are given as to `montechain._kernels.mixture.mixture`. `chosen_orders`, int64 of shape (T,), has the
+    chain that is used in each step. By ``uniforms[t, s, k]``, in [0, 1), draw s of step t chooses the class of position
+    k.
     """
     labels = np.empty((len(base), orders.shape[1]), dtype=np.int32)
     known, z, vector = np.full((3, orders.shape[1]), -1, dtype=np.int32)

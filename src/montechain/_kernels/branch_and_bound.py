@@ -12,22 +12,11 @@ from montechain._kernels.depth_first import search_depth_first
 
 
 def most_probable(base, links, given, *, max_nodes):
-    """Find the most probable label vector of each row.
+    """Find the most probable label vector of each row; the first parameters are `PrefixTree.arrays`.
 
-    Parameters
-    ----------
-    base, links, given
-        See `montechain.prefix_tree.PrefixTree.arrays`.
-    max_nodes : int
-        Maximum number of nodes expanded per row. The first vector is always completed.
-
-    Returns
-    -------
-    labels : int32 ndarray of shape (n, L)
-    log_proba, upper_bound : ndarrays of shape (n,)
-        They are equal where the vector is proven best. The bound never rises with `max_nodes`.
-    nodes : int64 ndarray of shape (n,)
-        Nodes expanded.
+    At most `max_nodes` nodes are expanded per row, but the first vector is always completed. Returns the labels, int32
+    of shape (n, L), and for each row the log-probability, an upper bound, and the number of nodes expanded, int64. The
+    bound equals the log-probability where the vector is proven best, and never rises with `max_nodes`.
     """
     labels, log_proba, upper_bound, nodes, complete, _ = search_depth_first(base, links, given, max_nodes)
     rows = np.flatnonzero(~complete)

@@ -16,21 +16,11 @@ LARGE = 1e250
 def score_candidates(base, offsets, vectors, same_prefix, candidates, score_start, n_classes, log_proba):
     """Write log p(vector | x) of some vectors of each row; vectors that begin alike share the work for what they share.
 
-    Parameters
-    ----------
-    base : float64 ndarray of shape (n, W)
-        Scores of the rows without the effects of parents.
-    offsets : float64 ndarray of shape (V, W)
-        What the classes of each vector add to the scores of later positions.
-    vectors : int32 ndarray of shape (V, L)
-        By position.
-    same_prefix : int64 ndarray of shape (V, L)
-        A vector with the same classes up to and at each position, the same one for all of these vectors.
-    candidates : int64 ndarray of shape (n, S)
-        Numbers of the vectors to be scored.
-    score_start, n_classes : int64 ndarrays of shape (L + 1,) and (L,)
-    log_proba : float64 ndarray of shape (n, S)
-        Written.
+    `base`, of shape (n, W), are the scores of the rows without the effects of parents; `offsets`, of shape (V, W), what
+    the classes of each vector add to the scores of later positions. `vectors`, int32, and `same_prefix`, int64, are of
+    shape (V, L) and by position: the latter has a vector with the same classes up to and at each position, the same one
+    for all of these vectors. `candidates`, int64 of shape (n, S), are the numbers of the vectors to be scored;
+    `score_start` and `n_classes` are int64. The result goes to `log_proba`, of shape (n, S).
     """
     row_of = np.full(vectors.shape, -1)
     totals, inverses = np.empty(vectors.shape), np.empty(vectors.shape)

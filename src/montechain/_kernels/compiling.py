@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numba
 import numpy as np
 
 ZERO = np.int64(0)
-"""Where a kernel starts to count. From a plain 0, numba would compile the functions it calls with it once more."""
-_warned = False
+"""First value of a counter in a kernel. With a plain 0, numba would compile the functions that get it once more."""
 
 
 def njit(function: Callable | None = None, /, **options: Any) -> Any:
@@ -32,9 +31,9 @@ def njit(function: Callable | None = None, /, **options: Any) -> Any:
             raise
         _warn_once()
         return numba.njit(**{**options, "cache": False})(function)
-    cache = getattr(kernel, "_cache", None)
-    if options["cache"] and cache is not None and not numba.config.DISABLE_JIT:
-        save = cache.save_overload
+    stored = getattr(kernel, "_cache", None)  # None where compilation is disabled
+    if options["cache"] and stored is not None:
+        save = stored.save_overload
 
         def save_if_possible(*arguments: Any) -> None:
             try:
@@ -42,7 +41,7 @@ def njit(function: Callable | None = None, /, **options: Any) -> Any:
             except OSError:
                 _warn_once()
 
-        cache.save_overload = save_if_possible
+        stored.save_overload = save_if_possible
     return kernel
 
 
@@ -56,13 +55,11 @@ def inner(function: Callable | None = None, /, **options: Any) -> Any:
     return njit(function, cache=False, _nrt=False, no_cpython_wrapper=True, **options)
 
 
+@cache
 def _warn_once() -> None:
-    global _warned
-    if not _warned:
-        _warned = True
-        warnings.warn(
-            "montechain cannot cache its compiled code, since numba found no writable directory, so every new process "
-            "compiles again, for several seconds. Set the environment variable NUMBA_CACHE_DIR to a writable folder.",
-            RuntimeWarning,
-            stacklevel=4,
-        )
+    warnings.warn(
+        "montechain cannot cache its compiled code, since numba found no writable directory, so every new process "
+        "compiles again, for several seconds. Set the environment variable NUMBA_CACHE_DIR to a writable folder.",
+        RuntimeWarning,
+        stacklevel=4,
+    )

@@ -20,16 +20,9 @@ from montechain._kernels.ties import TIE
 class Links(NamedTuple):
     """The links of a label-linear chain as kernels take them, in chain positions.
 
-    Parameters
-    ----------
-    effects : float64 ndarray of shape (W, A)
-        ``effects[w, a]`` is added to score column w when the active class a holds; zero where a does
-        not belong to a parent.
-    score_start : int64 ndarray of shape (L + 1,)
-        The scores of position k are the columns ``score_start[k]:score_start[k + 1]``.
-    n_classes : int64 ndarray of shape (L,)
-    active_start : int64 ndarray of shape (L + 1,)
-        Class c >= 1 of position j is the active class ``active_start[j] + c - 1``.
+    ``effects[w, a]`` is added to score column w when the active class a holds; it is zero where a does not belong to a
+    parent. Class c >= 1 of position j is the active class ``active_start[j] + c - 1``. The scores of position k are
+    the columns from ``score_start[k]`` to ``score_start[k + 1]``.
     """
 
     effects: np.ndarray
@@ -133,13 +126,8 @@ def walk_down(base_row, links, known, uniforms, limit, labels, start, stop, path
 
     A known class is taken; others are drawn by `uniforms`, or are the most probable ones if that is empty. `known` is
     empty if nothing is known. Once the log-probability is not above `limit`, if that is finite, the vector is given up.
-
-    Returns
-    -------
-    log_proba : float
-        Of the classes chosen, or minus infinity if the vector was given up.
-    of_known : float
-        The part of the known classes in it.
+    Returns the log-probability of the classes chosen, or minus infinity if the vector was given up; and the part of the
+    known classes in it.
     """
     active, scores, log_proba = path
     value = of_known = 0.0

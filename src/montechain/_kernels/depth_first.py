@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from montechain._kernels.compiling import ZERO, inner, njit
-from montechain._kernels.conditional import activate, expand, most_probable_class
+from montechain._kernels.conditional import activate, expand, most_probable_class, new_path
 from montechain._kernels.depth_first_binary import search_binary
 from montechain._kernels.joint import complete
 from montechain._kernels.ties import TIE
@@ -104,39 +104,26 @@ def take_best(values, n_classes):
 
 def new_scratch(links):
     """Return the arrays in which the depth-first search keeps its path and the children not yet taken."""
-    n_labels, n_scores = links.n_classes.shape[-1], np.diff(links.score_start).max(initial=1)
-    return (
-        np.empty((n_labels, links.n_classes.max(initial=1))),
-        np.empty(n_labels, dtype=np.int32),
-        np.empty(n_labels, dtype=np.int64),
-        np.empty(n_labels + 1, dtype=np.int64),
-        np.empty(n_scores),
-    )
+    active, scores, log_proba = new_path(links)
+    n_labels, n_active_at = len(active), np.empty(len(active) + 1, dtype=np.int64)
+    return np.empty((n_labels, len(log_proba))), np.empty(n_labels, dtype=np.int32), active, n_active_at, scores
 
 
 def search_depth_first(base, links, given, max_nodes):
     """Find a label vector of each row, and prove it the most probable one where `max_nodes` nodes are enough.
 
-    Returns
-    -------
-    labels : int32 ndarray of shape (n, L)
-    log_proba, upper_bound : ndarrays of shape (n,)
-    nodes : int64 ndarray of shape (n,)
-        Nodes expanded.
-    complete : bool ndarray of shape (n,)
-        Whether the search ended before its budget.
-    tied : bool ndarray of shape (n,)
-        Whether another vector may be as probable.
+    Returns the labels, int32 of shape (n, L), and for each row the log-probability, an upper bound, the number of nodes
+    expanded, whether the search ended before its budget, and whether another vector may be as probable.
     """
-    if links.is_all_binary:
-        found = search_binary(base, links.effects, given, max_nodes)
-        if not found[3].all():
-            rows = np.flatnonzero(found[3] == 0)  # those that would underflow
-            known = given[rows] if len(given) else given
-            for values, own in zip(found, _best_of_any(base[rows], links, known, max_nodes), strict=True):
-                values[rows] = own
-        return found
-    return _best_of_any(base, links, given, max_nodes)
+    if not links.is_all_binary:
+        return _best_of_any(base, links, given, max_nodes)
+    found = search_binary(base, links.effects, given, max_nodes)
+    if not found[3].all():
+        rows = np.flatnonzero(found[3] == 0)  # those that would underflow
+        known = given[rows] if len(given) else given
+        for values, own in zip(found, _best_of_any(base[rows], links, known, max_nodes), strict=True):
+            values[rows] = own
+    return found
 
 
 def _best_of_any(base, links, given, max_nodes):
@@ -145,10 +132,8 @@ def _best_of_any(base, links, given, max_nodes):
     labels, log_proba = np.ascontiguousarray(labels[:, 0]), np.ascontiguousarray(log_proba[:, 0])
     rows = np.flatnonzero(np.isneginf(log_proba))
     if len(rows):  # the known classes are impossible: any completion is as good as the greedy one
-        vectors, zeros = labels[rows], np.zeros(len(rows), dtype=np.int64)
-        complete(
-            base, links, given, rows, vectors, np.empty((0, labels.shape[1])), zeros, zeros, zeros + labels.shape[1]
-        )
+        vectors, zeros, n_labels = labels[rows], np.zeros(len(rows), dtype=np.int64), labels.shape[1]
+        complete(base, links, given, rows, vectors, np.empty((0, n_labels)), zeros, zeros, zeros + n_labels)
         labels[rows] = vectors
     return labels, log_proba, *rest
 
@@ -156,14 +141,9 @@ def _best_of_any(base, links, given, max_nodes):
 def k_best(base, links, given, k, max_nodes):
     """Find the `k` most probable label vectors of each row, depth-first, the best first in the result.
 
-    Returns
-    -------
-    labels : int32 ndarray of shape (n, k, L)
-        -1 where fewer than k vectors have a positive probability.
-    log_proba : ndarray of shape (n, k)
-        Minus infinity there.
-    upper_bound, nodes, complete, tied
-        As `search_depth_first` returns them: the vectors are proven best where the search is complete.
+    Returns what `search_depth_first` does, with labels of shape (n, k, L) and log-probabilities of shape (n, k): -1 and
+    minus infinity where fewer than k vectors have a positive probability. The vectors are proven best where the search
+    is complete.
     """
     n_rows, n_labels = len(base), len(links.n_classes)
     labels = np.full((n_rows, k, n_labels), -1, dtype=np.int32)

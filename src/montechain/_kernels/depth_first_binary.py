@@ -135,11 +135,8 @@ def greedy_of_eight(base, given, start, n_lanes, forward, eight, line_values):
                         line_values[2, lane] *= line_values[1, lane]
                     classes[k, lane] = known
                     line_values[1, lane] = 0.0
-            its_class, its_ratio, its_share = (
-                lanes.load(classes, k),
-                lanes.load(line_values, 1),
-                lanes.load(line_values, 2),
-            )
+            its_class = lanes.load(classes, k)
+            its_ratio, its_share = lanes.load(line_values, 1), lanes.load(line_values, 2)
             positive = lanes.above(its_class, 0.5)
         lanes.store(classes, k, its_class)
         value = lanes.multiply(value, its_share)

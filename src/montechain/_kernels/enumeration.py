@@ -27,34 +27,14 @@ N_BUCKETS = 8192
 def enumerate_vectors(base, links, given, full_depth, residual, max_nodes, offset, n_samples):
     """Enumerate the label vectors of each row until at most `residual` of the agreeing mass is left.
 
-    Where the budget ends first, open prefixes are drawn to stand for the rest, in proportion to their mass: draw s is
-    the prefix in which the share ``(s + offset) / n_samples`` of the open mass is reached.
+    The first parameters are `PrefixTree.arrays`. Prefixes of the length `full_depth`, int64 of shape (n,), count as
+    complete: L, or less where only the mass is wanted. At most `max_nodes` prefixes are expanded per row. Where the
+    budget ends first, open prefixes are drawn to stand for the rest, in proportion to their mass: draw s is the prefix
+    in which the share ``(s + offset) / n_samples`` of the open mass is reached, with `offset` in [0, 1).
 
-    Parameters
-    ----------
-    base, links, given
-        See `montechain.prefix_tree.PrefixTree.arrays`.
-    full_depth : int64 ndarray of shape (n,)
-        Prefixes of this length count as complete: L, or less where only the mass is wanted.
-    residual : float
-    max_nodes : int
-        Maximum number of prefixes expanded per row.
-    offset : float
-        In [0, 1).
-    n_samples : int
-
-    Returns
-    -------
-    indptr : int64 ndarray of shape (n + 1,)
-        Where the prefixes of each row begin; complete ones come before the drawn ones.
-    labels : int32 ndarray of shape (m, L)
-        Undefined beyond each prefix.
-    depth : int64 ndarray of shape (m,)
-        Length of each prefix: less than `full_depth` if it was drawn.
-    log_mass : ndarray of shape (m,)
-        Logarithm of the mass that each prefix stands for.
-    complete, remaining : ndarrays of shape (n,)
-        Logarithms of the mass of all complete and of all open prefixes.
+    Returns `indptr`, where the prefixes of each row begin, complete ones before the drawn ones; for each prefix the
+    labels, undefined beyond it, its length, less than `full_depth` if it was drawn, and the logarithm of the mass that
+    it stands for; and for each row the logarithms of the mass of all complete and of all open prefixes.
     """
     budget = (residual, max_nodes, offset, n_samples)
     scratch = (new_tree(1024), new_path(links), np.empty(0, dtype=np.int32))
@@ -132,22 +112,10 @@ def new_tree(size):
     Of each node: parent, class, depth, log-probability, the nearest node from it upwards whose class is not the
     first one (0, the root, if there is none), and the node after it in its bucket (-1 for the last).
     """
-    return (
-        np.empty(size, dtype=np.int64),
-        np.empty(size, dtype=np.int32),
-        np.empty(size, dtype=np.int32),
-        np.empty(size),
-        np.empty(size, dtype=np.int64),
-        np.empty(size, dtype=np.int64),
-        np.empty(size, dtype=np.int64),
-        np.full(N_BUCKETS, -1, dtype=np.int64),
-    )
-
-
-@inner
-def bucket_of(log_mass):
-    """Return the bucket of a node; whatever is less probable than the last bucket's bound shares it."""
-    return int(min(-log_mass * BUCKETS_PER_NAT, N_BUCKETS - 1.0))
+    parent, active_from, after, frontier = np.empty((4, size), dtype=np.int64)
+    chosen, depth = np.empty((2, size), dtype=np.int32)
+    head = np.full(N_BUCKETS, -1, dtype=np.int64)
+    return parent, chosen, depth, np.empty(size), active_from, after, frontier, head
 
 
 @inner
@@ -173,17 +141,9 @@ def grow_tree(base_row, links, known, full_depth, residual, max_nodes, tree, pat
     """Expand one row's prefixes, the most probable first, until the open mass is at most `residual` of all mass.
 
     Parameters are those of `enumerate_vectors`, for one row; `known` is empty if nothing is known, `tree` and `path`
-    are scratch space.
-
-    Returns
-    -------
-    tree : tuple of arrays
-        The one passed in, grown if it had to be. Children come after their parents; nodes of depth `full_depth` are
-        complete.
-    n_stored, n_open : int
-        Nodes in the tree, and how many of them are open: those in its array of open nodes.
-    complete, remaining : float
-        Logarithms of the mass of complete vectors and of open nodes.
+    are scratch space. Returns the tree, grown if it had to be; the number of its nodes, and how many of them are open:
+    those in its array of open nodes; and the logarithms of the mass of complete vectors and of open nodes. Children
+    come after their parents; nodes of depth `full_depth` are complete.
     """
     parent, chosen, depth_of, log_mass, active_from, after, frontier, head = tree
     active, scores, log_proba = path
@@ -240,8 +200,8 @@ def grow_tree(base_row, links, known, full_depth, residual, max_nodes, tree, pat
             if depth + 1 == full_depth:
                 complete = log_add(complete, value)
             else:
-                # By rounding, a child may come out slightly more probable than its parent.
-                its_bucket = max(bucket_of(value), bucket)
+                # Rounding may make a child slightly more probable than its parent; the last bucket has no lower bound.
+                its_bucket = max(int(min(-value * BUCKETS_PER_NAT, N_BUCKETS - 1.0)), bucket)
                 after[n_stored] = head[its_bucket]
                 head[its_bucket] = n_stored
                 last_bucket = max(last_bucket, its_bucket)

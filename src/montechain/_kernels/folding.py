@@ -1,7 +1,7 @@
 """The part of x in the scores of a label-linear chain: the product of many rows and a few columns of coefficients.
 
-BLAS is made for large matrices: for 6 to 100 columns it takes between one and a half times and twice as long. Here the
-sums for six rows and one line of columns stay in registers. A row's scores do not depend on the rows beside it.
+BLAS is made for large matrices: for 6 to 100 columns it takes 1.5 to 2 times as long. Here the sums for six rows and
+one line of columns stay in registers. A row's scores do not depend on the rows beside it.
 """
 
 from __future__ import annotations

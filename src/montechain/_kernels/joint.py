@@ -18,14 +18,8 @@ def log_joint(base, links, Y):
 def complete(base, links, given, rows, labels, uniforms, sample, start, stop):
     """Draw the classes of some positions of label vectors: see `montechain.prefix_tree.PrefixTree.complete`.
 
-    Parameters
-    ----------
-    base, links, given
-        See `montechain.prefix_tree.PrefixTree.arrays`.
-    rows, sample, start, stop : int64 ndarrays of shape (m,)
-    labels : int32 ndarray of shape (m, L)
-    uniforms : ndarray of shape (S, L)
-        If it has no rows, the most probable classes are taken.
+    `rows`, `sample`, `start` and `stop` are int64 of shape (m,). If `uniforms`, of shape (S, L), has no rows, the most
+    probable classes are taken.
     """
     log_weight = np.empty(len(rows))
     _complete(base, links, given, rows, labels, uniforms, sample, start, stop, log_weight, new_path(links))

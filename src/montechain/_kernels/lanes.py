@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import math
 from functools import partial, wraps
+from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, models, register_model
@@ -19,6 +21,14 @@ from montechain._kernels.elementary import LOG2_E, LOG_2_HIGH, LOG_2_LOW, LOWEST
 from montechain._kernels.ties import TO_GRID
 
 N_BYTES = 64
+
+
+def whole_lines(*shape: int, dtype: Any = np.float64) -> np.ndarray:
+    """Return zeros that begin at a line of the cache: to load what straddles two lines takes 1.5 times as long."""
+    n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
+    space = np.zeros(n_bytes + N_BYTES, dtype=np.uint8)
+    first = -space.ctypes.data % N_BYTES
+    return space[first : first + n_bytes].view(dtype).reshape(shape)
 
 
 class Lanes(types.Type):
@@ -40,8 +50,9 @@ def _vector(dtype):
     return ir.VectorType(element, 8 * N_BYTES // dtype.bitwidth)
 
 
-def _pointer(context, builder, kind, array, place):
-    """Build the address of the line that begins at an element of an array, counted from its start."""
+def _pointer(context, builder, kind, array, place, n_each=1):
+    """Build the address of the line that begins at a multiple of `n_each` elements of an array."""
+    place = builder.mul(place, ir.Constant(place.type, n_each))
     data = context.make_array(kind)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [place]), _vector(kind.dtype).as_pointer())
 
@@ -69,8 +80,7 @@ def _loading(array, n_each):
     """Return what numba needs to load a line that begins at a multiple of `n_each` elements of an array."""
 
     def generate(context, builder, signature, arguments):
-        place = builder.mul(arguments[1], ir.Constant(arguments[1].type, n_each))
-        address = _pointer(context, builder, array, arguments[0], place)
+        address = _pointer(context, builder, array, *arguments, n_each)
         return builder.load(address, align=array.dtype.bitwidth // 8)
 
     return Lanes(array.dtype)(array, types.intp), generate
@@ -80,8 +90,7 @@ def _storing(array, lanes, n_each):
     """Return what numba needs to write a line to a multiple of `n_each` elements of an array."""
 
     def generate(context, builder, signature, arguments):
-        place = builder.mul(arguments[1], ir.Constant(arguments[1].type, n_each))
-        address = _pointer(context, builder, array, arguments[0], place)
+        address = _pointer(context, builder, array, *arguments[:2], n_each)
         builder.store(arguments[2], address, align=array.dtype.bitwidth // 8)
         return context.get_dummy_value()
 

@@ -23,7 +23,7 @@ import math
 import numpy as np
 
 from montechain._kernels.compiling import inner, njit
-from montechain._kernels.lanes import N_BYTES, add, load, multiply, multiply_add, sigmoids, store
+from montechain._kernels.lanes import N_BYTES, add, load, multiply, multiply_add, sigmoids, store, whole_lines
 
 LANES = N_BYTES // 8
 """Numbers per line; rows of scratch space are padded to whole lines."""
@@ -42,27 +42,14 @@ such that one walk is enough for nine rows of ten."""
 def bounded_marginals(base, effects, given, residual, max_nodes):
     """Bound the probabilities of both classes of each label from both sides.
 
-    Parameters
-    ----------
-    base : ndarray of shape (n, L)
-    effects : ndarray of shape (L, L)
-        As in `montechain.links.linear.LinearScores`, all labels being binary and their links logistic.
-    given : int32 ndarray of shape (n, L) or (0, L)
-        Known classes, -1 elsewhere. Rows in which something is known are left out.
-    residual : float
-        Maximum half-width of the bounds.
-    max_nodes : int
-        Maximum number of prefixes expanded per row.
+    `base` and `effects`, of shape (L, L), are those of `montechain.links.linear.LinearScores`, all labels being binary
+    and their links logistic. Rows in which something is known, by `given` of shape (n, L) or (0, L), are left out. At
+    most `max_nodes` prefixes are expanded per row.
 
-    Returns
-    -------
-    proba, lower : ndarrays of shape (n, 2 L)
-    unresolved : ndarray of shape (n, L)
-        The probabilities are at least `lower` and at most ``lower + unresolved``; `proba` is the midpoint.
-    settled : bool ndarray of shape (n,)
-        Whether the bounds are within `residual`. Where they are not, because something is known or the budget was too
-        small, nothing is written.
-    nodes : int64 ndarray of shape (n,)
+    Returns `proba` and `lower`, of shape (n, 2 L), and `unresolved`, of shape (n, L): the probabilities are at least
+    `lower` and at most ``lower + unresolved``; `proba` is the midpoint. Then, for each row, whether the bounds have a
+    half-width of at most `residual`, and the number of nodes. Where they are wider, because something is known or the
+    budget was too small, nothing is written.
     """
     n_rows, n_labels = base.shape
     width = -(-n_labels // LANES) * LANES
@@ -70,23 +57,21 @@ def bounded_marginals(base, effects, given, residual, max_nodes):
     low, high, sign = np.zeros((3, n_rows, n_labels))
     rows = np.arange(n_rows) if len(given) == 0 else np.flatnonzero((given < 0).all(axis=1))
     # What a label adds to those after it, one row per label; and the largest step of a sigmoid by that.
-    forward, largest_step, deviation, step, after, odds, probabilities = np.zeros((7, n_labels, width))
-    forward[:, :n_labels] = np.tril(effects, -1).T
+    forward, largest_step, deviation, step, after, odds, probabilities = whole_lines(7, n_labels, width)
+    forward[:, :n_labels] = effects.T
     np.tanh(0.25 * np.abs(forward), out=largest_step)
     after[:] = np.arange(width) >= np.arange(n_labels)[:, None]
     waiting = np.empty((2, n_labels * (n_labels + 1) // 2), dtype=np.uint64)
     _bound_rows(
         base, rows, residual, max_nodes, forward, largest_step, deviation, step, after, odds, probabilities,
-        np.zeros((14, width)), waiting, np.empty(waiting.shape[1]), low, high, sign, settled, nodes,
+        whole_lines(14, width), waiting, np.empty(waiting.shape[1]), low, high, sign, settled, nodes,
     )  # fmt: skip
     # What is bounded is the probability of the class that is not the greedy one: a deviation from the second class is
     # the first one.
-    proba, lower = np.empty((2, n_rows, n_labels, 2))
-    is_first = sign > 0.0
+    is_first, lower, unresolved = sign > 0.0, np.empty((n_rows, n_labels, 2)), high - low
     lower[:, :, 1], lower[:, :, 0] = np.where(is_first, low, 1.0 - high), np.where(is_first, 1.0 - high, low)
-    middle = 0.5 * (low + high)
-    proba[:, :, 1], proba[:, :, 0] = np.where(is_first, middle, 1.0 - middle), np.where(is_first, 1.0 - middle, middle)
-    return proba.reshape(n_rows, -1), lower.reshape(n_rows, -1), high - low, settled, nodes
+    proba = lower + 0.5 * unresolved[:, :, None]
+    return proba.reshape(n_rows, -1), lower.reshape(n_rows, -1), unresolved, settled, nodes
 
 
 @njit(error_model="numpy", fastmath={"contract"})
@@ -192,23 +177,14 @@ def cut_walk(
 ):
     """Walk over the prefixes of one row, cut off or overlook what weighs at most `threshold`, and sum what is found.
 
-    Parameters
-    ----------
-    after : ndarray
-        One for the labels from each depth on, zero for those before.
-    odds, proba : ndarrays
-        The log-odds and the probabilities of deviation. A prefix that deviates for the n-th time has row n, which is
-        shared by all prefixes that continue it without further deviation. Row 0 is there already.
-    waiting, from_mass : ndarrays
-        The level and label, and the mass, of deviations still to be followed.
-    exact, overlooked, middle, cut : ndarrays
-        Where sums go: the probability of deviation of each label in expanded prefixes, and the part of it that is
-        overlooked; that in cut prefixes; and the mass cut off before each label.
+    `after` is one for the labels from each depth on, zero for those before. `odds` and `proba` are the log-odds and the
+    probabilities of deviation: a prefix that deviates for the n-th time has row n, which is shared by all prefixes that
+    continue it without further deviation; row 0 is there already. `waiting` and `from_mass` have the level and label,
+    and the mass, of deviations still to be followed.
 
-    Returns
-    -------
-    int
-        The number of prefixes expanded. The sums are incomplete where it exceeds `max_nodes`.
+    Sums go to `exact` and `overlooked`, the probability of deviation of each label in expanded prefixes, and the part
+    of it that is overlooked; to `middle`, that in cut prefixes; and to `cut`, the mass cut off before each label.
+    Returns the number of prefixes expanded. The sums are incomplete where it exceeds `max_nodes`.
     """
     n_labels, width = np.uint64(deviation.shape[0]), np.uint64(deviation.shape[1])
     n_lines = width // np.uint64(LANES)

@@ -52,30 +52,16 @@ def search_binary(
 ):  # fmt: skip
     """Find for each of some problems with two classes the step along its direction at which its objective is least.
 
-    Parameters
-    ----------
-    problems : int array
-        Which of the Q problems under way to search.
-    score_start : int array of shape (Q + 1,)
-    rows : int array of shape (W,)
-        The row of `margin` that belongs to each score; those of a problem are consecutive.
-    targets : int32 array of shape (T, n)
-        Class of each observation; negative where the observation does not count.
-    target_row : int array of shape (Q,)
-        The row of `targets` that each problem is about.
-    sample_weight, class_weight : arrays of shape (n,) and (Q, K)
-    ahead : array of shape (5, Q)
-        See `look_ahead`. Problems whose slope is not negative do not move.
-    accuracy : float
-        The slope accepted, as a share of the first slope.
-    residual : array of shape (largest K, n)
-        Scratch space.
-    margin : array of shape (all scores, n)
-        Updated to the point found.
-    change : array of shape (W, n)
-        What a unit step adds to the margins. Overwritten by the gradient of the loss with respect to the margins.
-    information, step : arrays of shape (all scores,) and (Q,)
-        Written: total weight of p (1 - p), and the step; a step of 0 says that none was found.
+    `problems` are those of the Q problems under way to search. `rows` has the row of `margin` that belongs to each
+    score; those of a problem are consecutive, and begin at `score_start`. `targets`, int32 of shape (T, n), has the
+    class of each observation, negative where it does not count; each problem is about the row `target_row` of it.
+    `sample_weight` and `class_weight` are of shape (n,) and (Q, K). `ahead`, of shape (5, Q), is that of `look_ahead`;
+    problems whose slope is not negative do not move. `accuracy` is the slope accepted, as a share of the first slope.
+    `residual`, of shape (largest K, n), is scratch space.
+
+    `margin`, of shape (all scores, n), is updated to the point found. `change`, of shape (W, n), is what a unit step
+    adds to the margins, and is overwritten by the gradient of the loss with respect to the margins. `information`, the
+    total weight of p (1 - p), and `step` are written; a step of 0 says that none was found.
     """
     n_rows = margin.shape[1]
     zero, one = margin.dtype.type(0.0), margin.dtype.type(1.0)

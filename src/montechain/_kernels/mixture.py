@@ -22,28 +22,16 @@ from montechain._kernels.ties import TIE
 def mixture(base, links, given, orders, log_weights, k, first_nodes, max_nodes):
     """Find the `k` label vectors of each row that are most probable under the mixture, the best first.
 
-    Parameters
-    ----------
-    base, links
-        The chains, stacked: see `montechain.population.search.stacked_scores`.
-    given : int32 ndarray of shape (n, L) or (0, L)
-        Known classes by label, -1 elsewhere; no rows if nothing is known.
-    orders : int64 ndarray of shape (M, L)
-        The label at each position of each chain.
-    log_weights : ndarray of shape (M,)
-        Finite logarithms of the chains' weights.
-    k : int
-    first_nodes : int
-        Node budget with which each chain alone is searched for its own k best vectors before anything else.
-    max_nodes : int
-        Maximum number of prefixes that the streams of a row expand after that, all together.
+    `base` and `links` are those of the chains, stacked: see `montechain.population.search.stacked_scores`. `given`, of
+    shape (n, L) or (0, L), has known classes by label; `orders`, int64 of shape (M, L), the label at each position of
+    each chain; `log_weights` the finite logarithms of the chains' weights. Each chain alone is first searched for its
+    own k best vectors with `first_nodes` nodes; after that, the streams of a row expand at most `max_nodes` prefixes,
+    all together.
 
-    Returns
-    -------
-    labels, log_proba, upper_bound, nodes
-        As `montechain._kernels.depth_first.k_best` returns them, by label. `upper_bound` is about the last of the k and
-        all vectors that are not among them: where it equals the log-probability of the last, to rounding, these are the
-        k best. It never rises with `max_nodes`. `nodes` counts the prefixes expanded by the streams.
+    Returns labels, log-probabilities, upper bounds and nodes as `montechain._kernels.depth_first.k_best` does, by
+    label. The upper bound is about the last of the k and all vectors that are not among them: where it equals the
+    log-probability of the last, to rounding, these are the k best. It never rises with `max_nodes`. The nodes are the
+    prefixes expanded by the streams.
     """
     n_rows, n_labels = len(base), orders.shape[1]
     labels = np.full((n_rows, k, n_labels), -1, dtype=np.int32)

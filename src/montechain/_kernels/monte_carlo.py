@@ -24,19 +24,8 @@ search is cheaper than the draws."""
 def monte_carlo(base, links, given, uniforms):
     """Return the best of the greedy vector and the drawn ones, its log-probability and an upper bound.
 
-    Parameters
-    ----------
-    base, links, given
-        See `montechain.prefix_tree.PrefixTree.arrays`.
-    uniforms : ndarray of shape (S, L)
-        Uniform numbers in [0, 1), the same for all rows.
-
-    Returns
-    -------
-    labels : int32 ndarray of shape (n, L)
-    log_proba : ndarray of shape (n,)
-    upper_bound : ndarray of shape (n,)
-        No vector, drawn or not, has a higher log-probability.
+    The first parameters are `PrefixTree.arrays`. All rows share the `uniforms` in [0, 1), of shape (S, L). No vector,
+    drawn or not, has a higher log-probability than the upper bound.
     """
     labels, log_proba, upper_bound, _, complete, tied = search_depth_first(base, links, given, PATIENCE)
     if not links.is_all_binary:
@@ -56,15 +45,9 @@ def monte_carlo(base, links, given, uniforms):
 def _draw_binary_rows(base, effects, given, rows, is_best, uniforms, labels, log_proba, upper_bound):
     """Draw for some rows of a binary chain, one vector after the other, and keep the first of the most probable ones.
 
-    Parameters
-    ----------
-    rows : int64 ndarray
-    is_best : bool ndarray
-        Whether each row of `labels` is more probable than any other vector: if it is drawn, it is the answer.
-    labels, log_proba : ndarrays
-        Where the vectors of these rows and their log-probabilities go.
-    upper_bound : ndarray
-        No vector has a higher log-probability: where one is drawn that has this one, the others do not matter.
+    `is_best` says whether each row of `labels` is more probable than any other vector: if it is drawn, it is the
+    answer. No vector has a higher log-probability than `upper_bound`: where one is drawn that has this one, the others
+    do not matter. The vectors of the int64 `rows` and their log-probabilities go to `labels` and `log_proba`.
     """
     n_labels = base.shape[1]
     path = np.empty(n_labels, dtype=np.int32)
@@ -172,23 +155,10 @@ def _draw_rows(base, links, given, uniforms, found, path):
 def best_of_draws(base_row, links, known, uniforms, upper_bound, labels, vector, path):
     """Replace `labels` by the most probable draw if that is more probable; of equal draws, the first wins.
 
-    Parameters
-    ----------
-    known : int32 array of length L or 0
-        Known classes, -1 elsewhere; empty if nothing is known.
-    uniforms : ndarray of shape (S, L)
-        Draw s chooses the class of position k by ``uniforms[s, k]``.
-    upper_bound : float
-        No vector has a higher log-probability: once one is found that has this one, the other draws do not matter.
-    labels : int32 array of length L
-        The start.
-    vector, path
-        Scratch space: as long as `labels`, and `new_path`.
-
-    Returns
-    -------
-    float
-        The log-probability of `labels`.
+    `known` has known classes, -1 elsewhere; it is empty if nothing is known. Draw s chooses the class of position k by
+    ``uniforms[s, k]``. No vector has a higher log-probability than `upper_bound`: once one is found that has this one,
+    the other draws do not matter. `vector`, as long as `labels`, and `path`, made by `new_path`, are scratch space.
+    Returns the log-probability of `labels`.
     """
     best, _ = walk_down(base_row, links, labels, uniforms[0], -np.inf, labels, ZERO, len(labels), path)
     for s in range(len(uniforms)):

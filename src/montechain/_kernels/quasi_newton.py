@@ -14,6 +14,8 @@ from montechain._kernels.compiling import njit
 
 SUMS = {"reassoc", "contract"}
 """Sums may be taken in any order, with fused multiplication and addition."""
+RELATIVE = 1e-6
+"""Predicted relative decrease of the objective at which a problem may count as solved."""
 
 
 @njit(fastmath=SUMS)
@@ -21,17 +23,11 @@ def sweep(score_start, rows, n_iter, left, right, inverse, shares, upward, direc
     """Apply one half of the two-loop recursion of L-BFGS to a float32 `direction` (W, F), in place.
 
     The first half takes the pairs from the newest to the oldest, with the steps on the `left` and the changes on the
-    `right`; the second half, `upward`, takes them in the opposite order with the two exchanged.
-
-    Parameters
-    ----------
-    n_iter : int array of shape (Q,)
-        Number of moves of each problem. Its pairs form a ring, so that the last one says where the newest pair is.
-    left, right : float32 arrays of shape (pairs, all scores, F)
-    inverse : array of shape (pairs, all scores)
-        ``1 / (step @ change)`` of each pair, zero for a pair to leave out.
-    shares : array of shape (pairs, Q)
-        Written by the first half, for the second.
+    `right`, float32 of shape (pairs, all scores, F); the second half, `upward`, takes them in the opposite order with
+    the two exchanged. `n_iter`, of shape (Q,), is the number of moves of each problem: its pairs form a ring, so that
+    the last one says where the newest pair is. `inverse`, of shape (pairs, all scores), is ``1 / (step @ change)`` of
+    each pair, zero for a pair to leave out. `shares`, of shape (pairs, Q), is written by the first half, for the
+    second.
     """
     capacity, n_columns = left.shape[0], direction.shape[1]
     for q in range(score_start.shape[0] - 1):
@@ -64,25 +60,40 @@ def divide(direction, level, squares, penalty):
             direction[w, f] /= level[w] * squares[f] + penalty[f]
 
 
-@njit(fastmath=SUMS)
-def look_ahead(score_start, rows, direction, gradient, coefficients, penalty, out):
-    """Write to `out` (5, Q) what is known along `direction` before any step.
+@njit(fastmath=SUMS, error_model="numpy")
+def look_ahead(
+    score_start, rows, direction, gradient, coefficients, penalty, information, weight, stuck, tol, rounding, stuck_at,
+    out,
+):  # fmt: skip
+    """Write to `out` (5, Q) what is known along `direction` before any step; return whether a problem is solved.
 
-    These are the slope, the largest entry of the gradient, slope and curvature of the penalty, and twice the penalty
-    itself. `penalty` (F,) has one entry for each column.
+    These are the slope, the largest entry of the gradient of the mean objective, slope and curvature of the penalty,
+    and 1 if the problem is solved, else 0. Problem q has the total `weight[q]`; `penalty` (F,) has one entry for each
+    column. Promised decreases of the mean objective up to `rounding`, or up to `stuck_at` where a problem is `stuck`,
+    count as none.
     """
+    any_solved = False
     for q in range(score_start.shape[0] - 1):
-        slope = largest = penalty_slope = penalty_curvature = value = 0.0
+        slope = largest = penalty_slope = penalty_curvature = loss = 0.0
         for w in range(score_start[q], score_start[q + 1]):
             row = rows[w]
+            # A row that is almost certain has about the loss p (1 - p); others have more.
+            loss += information[row]
             for f in range(direction.shape[1]):
                 change, place = direction[w, f], coefficients[row, f]
                 slope += change * gradient[row, f]
                 largest = max(largest, abs(gradient[row, f]))
                 penalty_slope += penalty[f] * change * place
                 penalty_curvature += penalty[f] * change * change
-                value += penalty[f] * place * place
-        out[0, q], out[1, q], out[2, q], out[3, q], out[4, q] = slope, largest, penalty_slope, penalty_curvature, value
+                loss += 0.5 * penalty[f] * place * place
+        promised, norm = -slope / weight[q], largest / weight[q]
+        # The promise keeps problems with inputs of tiny scale, or with separable classes, from ending at once: their
+        # gradients are small, but the objective can still become a fraction of what it is.
+        close = norm <= tol and promised <= min(tol, RELATIVE * loss / weight[q])
+        solved = close or promised <= (stuck_at if stuck[q] else rounding)
+        any_solved = any_solved or solved
+        out[0, q], out[1, q], out[2, q], out[3, q], out[4, q] = slope, norm, penalty_slope, penalty_curvature, solved
+    return any_solved
 
 
 @njit(fastmath=SUMS, error_model="numpy")

@@ -13,14 +13,8 @@ def least_jaccard(candidates, labels, weights, negative):
     """Return the first candidate of least expected Jaccard loss over weighted label vectors, and that loss.
 
     Good candidates should come first, as should heavy vectors: a candidate is given up as soon as some of the vectors
-    cost as much as the best one found.
-
-    Parameters
-    ----------
-    candidates, labels : int32 ndarrays of shape (m, L)
-    weights : float64 ndarray
-    negative : int64 ndarray of shape (L,)
-        Code of the class of each label that is not relevant, -1 if there is none.
+    cost as much as the best one found. `negative`, int64, is the code of the class of each label that is not relevant,
+    -1 if there is none.
     """
     best, least = 0, np.inf
     for c in range(len(candidates)):

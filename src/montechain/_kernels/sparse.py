@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from montechain._kernels.compiling import njit
-from montechain._kernels.lanes import N_BYTES, add, load, multiply_add, store, zeros_like
+from montechain._kernels.lanes import N_BYTES, add, load, multiply_add, store, whole_lines, zeros_like
 
 TILE = 64
-"""Rows that are turned from lines to columns, or back, at a time: they stay in the nearest cache."""
+"""Number of rows transposed at a time, few enough to stay in the nearest cache."""
 
 
 def lines(n_rows: int, dtype: Any) -> np.ndarray:
     """Return scratch space for some lines: ``lines(n_columns, dtype), lines(TILE, dtype)`` is what products take."""
-    return np.zeros((n_rows, N_BYTES // np.dtype(dtype).itemsize), dtype=dtype)
+    return whole_lines(n_rows, N_BYTES // np.dtype(dtype).itemsize, dtype=dtype)
 
 
 @njit
@@ -81,10 +81,11 @@ def sparse_transposed_product(indptr, indices, data, residual, first, out, table
             for r in range(n_tile):
                 own = load(tile, r)
                 sums = add(sums, own)
-                for k in range(indptr[top + r], indptr[top + r + 1]):
-                    if each:
+                if each:
+                    for k in range(indptr[top + r], indptr[top + r + 1]):
                         store(table, indices[k], multiply_add(data[k], own, load(table, indices[k])))
-                    else:
+                else:
+                    for k in range(indptr[top + r], indptr[top + r + 1]):
                         store(table, indices[k], add(own, load(table, indices[k])))
         store(tile, 0, sums)
         for w in range(n_own):

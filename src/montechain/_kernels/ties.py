@@ -2,7 +2,7 @@
 
 A matrix product rounds differently for one row than for many, and the log-probability of a label vector is a sum
 whose rounding depends on the order of its terms. So scores are put on a fine grid where a product is made, and
-log-probabilities that differ by less than `TIE` are equal. Of equals, the first counts: the lowest class, the vector
+log-probabilities that differ by less than `TIE` are equal. Of equals, the first wins: the lowest class, the vector
 drawn first.
 """
 
@@ -30,8 +30,6 @@ def on_grid(scores: np.ndarray) -> np.ndarray:
 def first_largest(values: np.ndarray) -> np.ndarray:
     """Return the index of the largest value along the last axis, the first of equals.
 
-    Examples
-    --------
     >>> first_largest(np.array([[0.1, 0.5, 0.5 + 1e-16], [0.3, 0.2, 0.1]]))
     array([1, 0])
     """

@@ -7,18 +7,11 @@ from montechain._kernels.compiling import njit
 
 @njit
 def find_leaves(X, feature, threshold, left, right, first_node, leaves):
-    """Write the leaf of every row in every tree, counted through all trees.
+    """Write to `leaves`, int64 of shape (n, trees), the leaf of every row in every tree, counted through all trees.
 
-    Parameters
-    ----------
-    X : float32 ndarray of shape (n, n_features)
-    feature, left, right : int32 ndarrays of shape (nodes of all trees,)
-        The input a node looks at, and its children, counted within the tree; leaves have ``left < 0``.
-    threshold : float64 ndarray of shape (nodes of all trees,)
-        Rows with at most this go to the left.
-    first_node : int64 ndarray of shape (trees + 1,)
-    leaves : int64 ndarray of shape (n, trees)
-        Written.
+    X is float32. For each node of all trees, `feature` is the input it looks at, of which rows with at most `threshold`
+    go to the `left`, and `left` and `right` are its children, counted within the tree; leaves have ``left < 0``. The
+    trees begin at `first_node`, int64 of shape (trees + 1,). All arrays of nodes but the threshold are int32.
     """
     for t in range(len(first_node) - 1):
         root = first_node[t]

@@ -1,8 +1,4 @@
-"""The command line: translates arguments into calls that you could write in Python.
-
-Exit codes: 0 success; 1 a bug in montechain; 2 wrong arguments; 3 unusable data; 4 unusable model file;
-5 output cannot be written; 130 interrupted; 141 broken pipe.
-"""
+"""The command line: translates arguments into calls that you could write in Python."""
 
 from __future__ import annotations
 
@@ -11,8 +7,6 @@ import sys
 
 from montechain.cli import output
 from montechain.errors import DataError, ModelFileError, OutputError
-
-__all__ = ["main"]
 
 BUG, MISUSE, DATA, MODEL, OUTPUT, INTERRUPTED, BROKEN_PIPE = 1, 2, 3, 4, 5, 130, 141
 
@@ -37,6 +31,7 @@ def _run() -> int:
     try:
         from montechain.cli.app import app
 
+        _refuse_repeated_names()
         with output.warnings_as_notes():
             code = app(prog_name="montechain", standalone_mode=False) or 0
     except SystemExit as end:
@@ -56,12 +51,16 @@ def _run() -> int:
     return code
 
 
-def exit_code(error: Exception) -> int:
-    """Return the exit code for an error.
+def _refuse_repeated_names() -> None:
+    """Raise an error if an option that names columns is typed twice, since only the last one would count."""
+    typed = [text.partition("=")[0] for text in sys.argv[1:]]
+    for option in ("-t", "--targets", "--drop", "--text", "--nominal", "--numeric", "--tags", "--keep"):
+        if typed.count(option) > 1:
+            raise ValueError(f"`{option}` is given more than once. Join the names with commas: {option} a,b.")
 
-    >>> exit_code(DataError("no rows.", path="songs.csv")), exit_code(ValueError("`k=0` must be positive."))
-    (3, 2)
-    """
+
+def exit_code(error: Exception) -> int:
+    """Return the exit code for an error."""
     for kind, code in ((DataError, DATA), (ModelFileError, MODEL), (OSError, OUTPUT)):
         if isinstance(error, kind):
             return code

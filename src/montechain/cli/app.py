@@ -31,19 +31,10 @@ data = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
 BOARD = {"log_likelihood": "log-likelihood", "exact_match": "exact match", "weight": "weight", "seconds": "seconds"}
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        print(f"montechain {mc.__version__}")
-        raise typer.Exit
-
-
-Version = Annotated[bool, options.flag("--version", callback=_show_version, is_eager=True, help="Print the version.")]
-
-
 @app.callback()
 def montechain(
     context: typer.Context,
-    version: Version = False,
+    version: Annotated[bool, options.flag("--version", help="Print the version.")] = False,
     quiet: Annotated[bool, options.flag("--quiet", "-q", help="Print only results and errors.")] = False,
     traceback: Annotated[bool, options.flag("--traceback", help="Show the traceback of an error.")] = False,
 ) -> None:
@@ -55,12 +46,16 @@ def montechain(
       montechain fit bridges.csv --targets type,material,span -o bridges.mchain
       montechain predict bridges.mchain new.csv -o predicted.csv
     """  # noqa: D301
-    _help_without_command(context)  # `output.has_option` finds the options
+    # `output.has_option` finds the other options.
+    if version:
+        print(f"montechain {mc.__version__}")
+        raise typer.Exit
+    _help_without_command(context)
 
 
 def inspect(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model that `fit` or `montechain.save` wrote.")],
-    n_shown: Annotated[int, typer.Option("--show", "-n", min=1, help="Maximum number of lines of each list.")] = 12,
+    n_shown: Annotated[int, typer.Option("--show", "-n", min=1, help="Maximum number of lines in each list.")] = 12,
     as_json: options.Json = False,
 ) -> None:
     """Show what a model learned, and from what."""
@@ -92,10 +87,10 @@ def _summary(model: Model, facts: dict[str, Any], n_shown: int) -> list[list[str
     if about := model.about:
         targets = [f"{name} ({len(kinds)})" for name, kinds in about.get("targets", {}).items()]
         more = ["..."] if len(targets) > n_shown else []
-        n_inputs = len(model.recorded("inputs"))
         rows += [
-            ["learned from", f"{about.get('source')}: {about.get('rows')} rows, {n_inputs} inputs"],
+            ["learned from", f"{about.get('source')}: {about.get('rows')} rows, {len(about.get('inputs', []))} inputs"],
             ["targets", ", ".join([*targets[:n_shown], *more])],
+            ["left out", ", ".join(about.get("dropped", [])) or "nothing"],
             ["missing targets", str(about.get("unknown_cells", 0))],
             ["fitted", f"{about.get('fitted')}, in {about.get('fit_seconds')} s"],
         ]
@@ -149,9 +144,7 @@ def warmup() -> None:
 
     with output.progress("compiling"):
         seconds = warm_up()
-    output.print_line(
-        f"Compiled everything in {seconds:.0f} s of CPU." if seconds else "Everything was already compiled."
-    )
+    output.print_line(f"Compilation took {seconds:.0f} s of CPU." if seconds else "Everything was already compiled.")
 
 
 for command in (demo, fit, predict, evaluate, inspect, methods, warmup):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,7 @@ from montechain._files import protect_files
 from montechain._messages import by_name
 from montechain.cli import options, output
 from montechain.cli.options import choose_estimator, split_names
-from montechain.cli.tables import read_training_table, with_tags_as_targets
+from montechain.cli.tables import check_loss, read_training_table, with_tags_as_targets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +30,6 @@ SHOWN = {
     "predict_seconds": "predict, s",
 }
 """Measures in the printed table, with their headings."""
-METHODS_HELP = "Methods of `montechain methods`."
 
 
 @options.grouped
@@ -37,7 +37,7 @@ def evaluate(
     *,
     file: options.Source,
     columns: options.Columns,
-    methods: Annotated[str, typer.Option("--methods", "-m", metavar="A,B", help=METHODS_HELP)] = (
+    methods: Annotated[str, typer.Option("--methods", "-m", metavar="A,B", help="Names from `montechain methods`.")] = (
         "Auto,Boosting,Forest,LP-Forest,CC,MCC"
     ),
     cv: Annotated[int, typer.Option(metavar="K", help="Number of stratified folds.")] = 5,
@@ -46,11 +46,10 @@ def evaluate(
     store: Annotated[Path | None, typer.Option(help="Folder of finished results, to resume from.")] = None,
     retry: Annotated[bool, options.flag("--retry", help="Retry what failed in an earlier run.")] = False,
     time_limit: Annotated[float | None, typer.Option(help="Seconds for one method on one fold.")] = None,
-    n_jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", help="Number of processes, each running one method on one fold.")
-    ] = None,
+    n_jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Processes to use; -1 for one per core.")] = None,
     table: Annotated[Path | None, typer.Option("--output", "-o", help="Write all scores to a table.")] = None,
     seed: options.Seed = 0,
+    scheduler: options.Scheduler = None,
     reading: options.Reading,
     force: options.Force = False,
     as_json: options.Json = False,
@@ -87,9 +86,10 @@ def evaluate(
         by_name("loss", loss, Loss, LOSSES, "leave it out")
     compared = {find_method(name).name: mc.make_method(name, base, loss=loss) for name in names}
     dataset = with_tags_as_targets(read_training_table(file, columns, reading), columns)
+    check_loss(loss, dataset)
     rows: list[pd.DataFrame] = []
     complete = True
-    with output.progress("evaluating", cv * len(compared)) as advance:
+    with options.on_cluster(scheduler), output.progress("evaluating", cv * len(compared)) as advance:
 
         def on_result(result: pd.DataFrame) -> None:
             rows.append(result)
@@ -107,9 +107,7 @@ def evaluate(
     if as_json:
         output.print_json(results.to_dict("records"))
     elif rows:
-        caption = f"{BASELINE} always predicts the most common combination. Best values in bold."
-        title = f"{dataset.name or file}: {cv}-fold cross-validation, mean ± standard deviation"
-        print_scores(title, results, caption)
+        print_scores(f"{dataset.name or file}: {cv}-fold cross-validation, mean ± standard deviation", results)
     if table is not None and rows:
         write_table(results, table)
     if not complete:
@@ -118,7 +116,7 @@ def evaluate(
         raise typer.Exit(130)
 
 
-def print_scores(title: str, results: pd.DataFrame, caption: str) -> None:
+def print_scores(title: str, results: pd.DataFrame) -> None:
     """Print a row per method and a column per measure: mean and standard deviation over folds, the best in bold."""
     from montechain.evaluation import summarise
 
@@ -129,6 +127,8 @@ def print_scores(title: str, results: pd.DataFrame, caption: str) -> None:
         [method, *map(_cell, own.set_index("measure").loc[measures].itertuples())]
         for method, own in summary.groupby("method", sort=False)
     ]
+    bold = " Best values in bold." if sys.stdout.isatty() else ""
+    caption = f"{BASELINE} always predicts the most common combination.{bold}"
     output.print_table(title, ["method", *(SHOWN[measure] for measure in measures)], rows, caption=caption)
     if (summary[summary["measure"] == "joint_log_likelihood"]["mean"] == -math.inf).any():
         output.note(

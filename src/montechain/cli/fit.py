@@ -14,12 +14,11 @@ import montechain as mc
 from montechain._files import check_output_path, protect_files
 from montechain.cli import options, output
 from montechain.cli.options import choose_estimator, parse_settings, split_names
-from montechain.cli.tables import read_training_table
+from montechain.cli.tables import check_loss, read_training_table
 
 N_SHOWN = 20
 """Maximum number of targets in the report."""
 SET_HELP = "A parameter of the method, such as inference=beam, parents=2, order=b,a or order__n_iterations=200."
-TIME_HELP = "Seconds that learning may take, roughly; for the default model only."
 
 
 @options.grouped
@@ -33,8 +32,9 @@ def fit(
     settings: Annotated[list[str] | None, typer.Option("--set", "-s", metavar="NAME=VALUE", help=SET_HELP)] = None,
     loss: options.Loss = None,
     seed: options.Seed = 0,
-    time_limit: Annotated[float | None, typer.Option(help=TIME_HELP)] = None,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds to learn, roughly; default model only.")] = None,
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Processor cores to use; -1 for all.")] = None,
+    scheduler: options.Scheduler = None,
     reading: options.Reading,
     force: options.Force = False,
     as_json: options.Json = False,
@@ -54,6 +54,7 @@ def fit(
     check_output_path(model)
     protect_files(model, inputs=[file, columns.targets or ""], force=force)
     dataset = read_training_table(file, columns, reading)
+    check_loss(loss, dataset)
     choices = parse_settings(settings or [])
     if time_limit is not None:
         choices["time_limit"] = time_limit
@@ -62,9 +63,11 @@ def fit(
     links = choose_estimator(estimator, to_save=True)
     classifier = mc.make_method(name, links, loss=loss, random_state=seed, n_jobs=jobs, **choices)
     text = split_names(columns.text)
-    tags: Any = {"tags": split_names(columns.tags), "separator": columns.separator or ";"} if columns.tags else {}
-    table = mc.TableClassifier(classifier, encoder=mc.TableEncoder(text=text) if text else None, **tags)
-    _, seconds = timed(_learn, table, dataset)
+    encoder = mc.TableEncoder(text=text) if text else None
+    tags = split_names(columns.tags)
+    table = mc.TableClassifier(classifier, encoder=encoder, tags=tags, separator=columns.separator)
+    with options.on_cluster(scheduler):
+        _, seconds = timed(_learn, table, dataset)
     about = _record(table, dataset, file, columns)
     about |= {"method": method or "", "fit_seconds": round(seconds, 3)}
     with output.progress("saving"):
@@ -81,7 +84,11 @@ def _learn(table: Any, dataset: mc.Dataset) -> None:
     inner = table.classifier
     with output.progress("learning") as advance, redirect_stdout(sys.stderr):  # where `verbose` may print
         if isinstance(inner, mc.AutoChainClassifier):
-            inner.set_params(verbose=lambda step, left: advance(what=f"learning: {step}"))
+
+            def show(step: str, left: float | None) -> None:
+                advance(what=f"learning: {step}{'' if left is None else f', about {left:.0f} s left'}")
+
+            inner.set_params(verbose=show)
         elif isinstance(getattr(inner, "order", None), mc.OrderSearch):
             inner.set_params(verbose=sys.stderr.isatty() and not output.has_option("--quiet", "-q"))
         table.fit(dataset.X, dataset.Y)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 import csv
 import inspect
+import logging
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, is_dataclass
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, is_dataclass
 from functools import partial, wraps
 from importlib import import_module
 from typing import Annotated, Any
@@ -15,27 +18,40 @@ from typing import Annotated, Any
 import typer
 
 from montechain._messages import nearest
+from montechain.errors import OutputError
 
 flag = partial(typer.Option, metavar="")
 """An option without a value."""
 names = partial(typer.Option, metavar="A,B")
 """An option whose value is a list of column names."""
+ESTIMATORS = {
+    "logistic": "montechain.LogisticLink",
+    "svm": "montechain.SVMLink",
+    "random_forest": "sklearn.ensemble.RandomForestClassifier",
+    "extra_trees": "sklearn.ensemble.ExtraTreesClassifier",
+    "hist_gradient_boosting": "sklearn.ensemble.HistGradientBoostingClassifier",
+    "lightgbm": "lightgbm.LGBMClassifier",
+    "xgboost": "xgboost.XGBClassifier",
+    "catboost": "catboost.CatBoostClassifier",
+}
+"""The classes that `--estimator` may name."""
+QUIET: dict[str, dict[str, Any]] = {
+    "lightgbm": {"verbose": -1},
+    "catboost": {"verbose": False, "allow_writing_files": False},
+}
+"""Parameters that keep an estimator from printing."""
 
-
-TABLE_HELP = "A CSV, TSV, Excel, Parquet, Feather or ARFF file."
 TARGETS_HELP = "Columns to predict: names joined by commas, first:N, last:N, or a Mulan .xml file; ARFF may name them."
-ESTIMATOR_HELP = (
-    "What learns each target of a chain: logistic, svm, random_forest, extra_trees, hist_gradient_boosting, lightgbm, "
-    "xgboost, catboost."
-)
+ESTIMATOR_HELP = f"What learns each target of a chain: {', '.join(ESTIMATORS)}."
+MISSING_HELP = "Cells that mean missing, besides empty ones. By default ?, NA, N/A, None, null and the like."
 TAGS_HELP = "Targets whose cells hold any number of tags, as in 'rock;calm'; an empty cell has none."
-LOSS_HELP = "What to minimise: exact_match (the default), hamming, f1, jaccard."
 
-Source = Annotated[str, typer.Argument(metavar="FILE", help=TABLE_HELP)]
+Source = Annotated[str, typer.Argument(metavar="FILE", help="A CSV, TSV, Excel, Parquet, Feather or ARFF file.")]
 Estimator = Annotated[str | None, typer.Option("--estimator", "-e", help=ESTIMATOR_HELP)]
-Loss = Annotated[str | None, typer.Option("--loss", "-l", help=LOSS_HELP)]
+Loss = Annotated[str | None, typer.Option("--loss", "-l", help="exact_match (the default), hamming, f1 or jaccard.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed.")]
 Force = Annotated[bool, flag("--force", "-f", help="Replace the output file if it exists; never an input.")]
+Scheduler = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Dask scheduler, such as tcp://10.0.0.5:8786.")]
 Json = Annotated[bool, flag("--json", help="Print JSON.")]
 
 
@@ -47,8 +63,9 @@ class Columns:
     drop: Annotated[str | None, names("--drop", help="Columns to leave out, such as identifiers.")] = None
     text: Annotated[str | None, names("--text", help="Columns of running text.")] = None
     nominal: Annotated[str | None, names("--nominal", help="Columns whose numbers or dates are categories.")] = None
+    numeric: Annotated[str | None, names("--numeric", help="Columns of numbers, whose words count as missing.")] = None
     tags: Annotated[str | None, names("--tags", help=TAGS_HELP)] = None
-    separator: Annotated[str | None, typer.Option(help="What separates the tags of a cell: ';' by default.")] = None
+    separator: Annotated[str, typer.Option(help="What separates the tags of a cell.")] = ";"
 
 
 @dataclass(frozen=True)
@@ -59,9 +76,14 @@ class Reading:
     encoding: Annotated[str, typer.Option(help="Text encoding of the file, such as latin-1.")] = "utf-8"
     header: Annotated[bool | None, flag(help="Whether the first line of a CSV file names the columns.")] = None
     decimal: Annotated[str, typer.Option(help="Decimal mark of a CSV file, such as a comma.")] = "."
-    format: Annotated[
-        str | None, typer.Option(help="csv, tsv, excel, parquet, arff, ..., if the file name does not say.")
-    ] = None
+    format: Annotated[str | None, typer.Option(help="Format, such as csv, if the file name does not show it.")] = None
+    missing_values: Annotated[str | None, names("--missing-values", help=MISSING_HELP)] = None
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of `read_dataset`."""
+        found = asdict(self)
+        words = found.pop("missing_values")
+        return found if words is None else found | {"missing_values": split_names(words)}
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -86,6 +108,32 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
+@contextmanager
+def on_cluster(scheduler: str | None) -> Iterator[None]:
+    """Let the workers of a Dask scheduler do what joblib runs in parallel; without an address, nothing changes."""
+    if scheduler is None:
+        yield
+        return
+    import joblib
+
+    from montechain._lazy import import_dask
+
+    distributed = import_dask("distributed")
+    logging.disable()  # Dask would print tracebacks
+    try:
+        client = distributed.Client(scheduler, timeout=10.0)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"`--scheduler {scheduler}` cannot be reached: {error}") from error
+    try:
+        with client, joblib.parallel_config(backend="dask"):
+            yield
+    except (CancelledError, distributed.KilledWorker) as error:
+        raise OutputError(
+            f"the cluster at {scheduler} was lost. What has been written is complete: start the cluster again, and run "
+            "the same command."
+        ) from error
+
+
 def split_names(text: str | None) -> list[str]:
     """Return names joined by commas; a name with a comma in it stands in double quotes.
 
@@ -104,27 +152,11 @@ def parse_targets(text: str | None) -> Any:
     """
     if text is None:
         return None
+    if not text.strip():
+        raise ValueError("`--targets` is empty: name columns, as in --targets type,span, or use --targets last:2.")
     if match := re.fullmatch(r"(first|last):(\d+)", text.strip()):
         return int(match[2]) if match[1] == "first" else -int(match[2])
     return text if text.lower().endswith(".xml") else split_names(text)
-
-
-ESTIMATORS = {
-    "logistic": "montechain.LogisticLink",
-    "svm": "montechain.SVMLink",
-    "random_forest": "sklearn.ensemble.RandomForestClassifier",
-    "extra_trees": "sklearn.ensemble.ExtraTreesClassifier",
-    "hist_gradient_boosting": "sklearn.ensemble.HistGradientBoostingClassifier",
-    "lightgbm": "lightgbm.LGBMClassifier",
-    "xgboost": "xgboost.XGBClassifier",
-    "catboost": "catboost.CatBoostClassifier",
-}
-"""The classes that `--estimator` may name."""
-QUIET: dict[str, dict[str, Any]] = {
-    "lightgbm": {"verbose": -1},
-    "catboost": {"verbose": False, "allow_writing_files": False},
-}
-"""Parameters that keep an estimator from printing."""
 
 
 def choose_estimator(name: str | None, *, to_save: bool = False) -> Any:
@@ -138,8 +170,9 @@ def choose_estimator(name: str | None, *, to_save: bool = False) -> Any:
     if name is None:
         return None
     if name not in ESTIMATORS:
-        hint = nearest(name, ESTIMATORS) or "."
-        raise ValueError(f"`--estimator {name}` is not known{hint} Allowed: {', '.join(ESTIMATORS)}.")
+        known = [own for own, path in ESTIMATORS.items() if not (to_save and path.startswith(own))]
+        hint = nearest(name, known) or "."
+        raise ValueError(f"`--estimator {name}` is not known{hint} Allowed: {', '.join(known)}.")
     module, _, class_name = ESTIMATORS[name].rpartition(".")
     if to_save and module == name:
         hint = "use hist_gradient_boosting, or fit in Python; `montechain evaluate` takes it"

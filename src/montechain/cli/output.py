@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH = 200
 """Width of a table that is not printed to a terminal."""
-SAME = "decimal delimiter drop encoding estimator format header loss nominal tags targets text time_limit"
-OPTIONS = {name: f"--{name.replace('_', '-')}" for name in SAME.split()}
+SAME = "decimal delimiter drop encoding estimator format header loss nominal numeric separator tags targets text"
+OPTIONS = {name: f"--{name}" for name in SAME.split()} | {"time_limit": "--time-limit"}
 OPTIONS |= {"folds": "--cv", "n_jobs": "--jobs", "n_splits": "--cv", "random_state": "--seed"}
 """Parameters of the library, and the options that set them."""
 NAMES = "|".join(OPTIONS)
@@ -101,7 +101,7 @@ def is_usage_error(error: Exception) -> bool:
 def _usage_message(error: Any) -> str:
     """Return what is wrong with the arguments, and where to look."""
     text, context = error.format_message().rstrip("."), error.ctx
-    if "extra argument" in text:
+    if "extra argument" in text and has_option("--targets", "-t"):
         text += ". Put commas, without spaces, between the names of several columns: --targets species,sex"
     return f"{text}{'' if text.endswith('?') else '.'} See {context.command_path if context else 'montechain'} --help."
 
@@ -145,10 +145,11 @@ def progress(what: str, total: int | None = None) -> Iterator[Callable[..., None
     if has_option("--quiet", "-q", "--json") or not sys.stderr.isatty():
         yield lambda n_steps=0, what=what: None
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich import progress as shown
 
-    columns = [TextColumn("{task.description}"), BarColumn(), *([] if total is None else [MofNCompleteColumn()])]
-    with Progress(*columns, TimeElapsedColumn(), console=console(stderr=True), transient=True) as bar:
+    known = [shown.MofNCompleteColumn(), shown.TimeRemainingColumn(), shown.TextColumn("left, elapsed")]
+    columns = [shown.TextColumn("{task.description}"), shown.BarColumn(), *([] if total is None else known)]
+    with shown.Progress(*columns, shown.TimeElapsedColumn(), console=console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda n_steps=0, what=what: bar.update(task, advance=n_steps, description=what)
 
@@ -156,14 +157,14 @@ def progress(what: str, total: int | None = None) -> Iterator[Callable[..., None
 def in_options(message: str) -> str:
     """Return a message with parameters of Python written as options.
 
-    >>> in_options("Leave it out with drop=['id'], or say header=False.")
-    'Leave it out with --drop id, or say --no-header.'
+    >>> in_options("Leave it out with drop=['id'], or use header=False.")
+    'Leave it out with --drop id, or use --no-header.'
     >>> in_options("`targets`: column 'a b' not found. Try targets=-2, or targets=['a c', 'd'].")
     "`--targets`: column 'a b' not found. Try --targets last:2, or --targets 'a c,d'."
     >>> in_options("`n_splits=0` must be positive, e.g. KFold(n_splits=10).")
     '`--cv 0` must be positive, e.g. --cv 10.'
     """
-    message = EXAMPLE_CALL.sub(r"\1", message)
+    message = EXAMPLE_CALL.sub(r"\1", message.replace(", or None.", "."))  # which cannot be typed
     message = ASSIGNMENT.sub(lambda match: _option(match[1], match[2]), message)
     return PARAMETER.sub(lambda match: f"`{OPTIONS[match[1]]}`", message)
 

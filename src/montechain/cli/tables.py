@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,37 +20,44 @@ if TYPE_CHECKING:
 def read_training_table(source: str, columns: Columns, reading: Reading) -> mc.Dataset:
     """Return the data set of a file, its targets in the order in which they were named.
 
-    Raises
-    ------
-    DataError
-        If there is no such file, or nothing can be learned from it.
+    A DataError says if there is no such file, or nothing can be learned from it.
     """
     targets = parse_targets(columns.targets)
-    kinds: Any = {name: split_names(getattr(columns, name)) for name in ("drop", "text", "nominal", "tags")}
+    kinds: Any = {name: split_names(getattr(columns, name)) for name in ("drop", "text", "nominal", "numeric", "tags")}
+    if columns.separator != ";" and not kinds["tags"]:
+        raise ValueError(f"`--separator {columns.separator}` is for tags: name their columns, as in --tags genres.")
     if kinds["tags"]:
         if not isinstance(targets, list | None):
             raise ValueError(f"`--tags` needs the other targets by name, not `--targets {columns.targets}`.")
-        targets = [*(targets or []), *(name for name in kinds["tags"] if name not in (targets or []))]
+        targets = [*(targets or []), *kinds["tags"]]
     with output.progress("reading"):
-        dataset = mc.read_dataset(source, targets=targets, **kinds, **asdict(reading))
+        dataset = mc.read_dataset(source, targets=targets, **kinds, **reading.arguments())
     output.notes(dataset.notes)
     if isinstance(targets, list):
         classes = dict(zip(dataset.label_names, dataset.classes, strict=True))
-        dataset = replace(dataset, Y=dataset.Y[targets], classes=[classes[name] for name in targets])
+        classes = {name: classes[name] for name in targets}  # each only once
+        dataset = replace(dataset, Y=dataset.Y[list(classes)], classes=list(classes.values()))
     if len(dataset.Y) < 2:
         raise DataError("at least 2 rows with a known target are needed to learn from.", path=source)
     return dataset
+
+
+def check_loss(loss: str | None, dataset: mc.Dataset) -> None:
+    """Raise an error if a loss on sets of relevant labels cannot know which classes are relevant."""
+    for name, classes in zip(dataset.label_names, dataset.classes, strict=True):
+        if loss in ("f1", "jaccard") and len(classes) > 2:
+            raise ValueError(
+                f"`--loss {loss}` takes targets with two classes, but {name!r} has {len(classes)}. In Python, "
+                "F1(negative=[...]) names the class of each target that does not count."
+            )
 
 
 def with_tags_as_targets(dataset: mc.Dataset, columns: Columns) -> mc.Dataset:
     """Return a data set with a target, 0 or 1, for each tag."""
     from montechain._tags import expand_tags
 
-    tags = split_names(columns.tags)
-    if not tags:
-        return dataset
     classes = dict(zip(dataset.label_names, dataset.classes, strict=True))
-    Y, _ = expand_tags(dataset.Y, tags, columns.separator or ";")
+    Y, _ = expand_tags(dataset.Y, split_names(columns.tags), columns.separator)
     return replace(dataset, Y=Y, classes=[classes.get(name, [0, 1]) for name in Y])
 
 
@@ -61,10 +68,6 @@ class Model:
     classifier: Any
     manifest: dict[str, Any]
     about: dict[str, Any]
-
-    def recorded(self, key: str) -> list[str]:
-        """Return one of the lists of columns that `montechain fit` recorded."""
-        return self.about.get(key, [])
 
     def inputs_of(self, *kinds: str) -> list[str]:
         """Return the names of the inputs that the encoder takes for one of these kinds."""
@@ -100,8 +103,8 @@ class Model:
     @property
     def input_names(self) -> list[str]:
         """Names of the inputs, in their order; empty if unknown. Identifiers that `fit` left out are not needed."""
-        names = getattr(self.classifier, "feature_names_in_", self.recorded("inputs"))
-        return [str(name) for name in names if name not in self.recorded("dropped")]
+        names = getattr(self.classifier, "feature_names_in_", self.about.get("inputs", []))
+        return [str(name) for name in names if name not in self.about.get("dropped", [])]
 
 
 def open_model(path: Path) -> Model:
@@ -143,22 +146,21 @@ def read_new_rows(
     kinds["tags"] = [name for name in getattr(model.classifier, "tags_", {}) if name in targets]
     typed = [*model.input_names, *targets] if model.input_names else None
     with output.progress("reading"):
-        dataset = mc.read_dataset(file, targets=targets, partial=True, typed=typed, **kinds, **asdict(reading))
+        dataset = mc.read_dataset(file, targets=targets, partial=True, typed=typed, **kinds, **reading.arguments())
     output.notes(dataset.notes)
     X, Y, there = dataset.X, dataset.Y, dataset.feature_names
     numbers = [name for name in model.word_targets if name in Y and pd.api.types.is_numeric_dtype(Y[name])]
     Y = Y.assign(**{name: Y[name].astype("string").astype(object) for name in numbers})
     if given and not dataset.label_names:
-        raise ValueError(f"`--given`, but no target is filled in anywhere in {file}.")
+        raise ValueError(f"`--given` has nothing to condition on: no target is filled in anywhere in {file}.")
     if not given and (ignored := [name for name in model.target_columns if name in there]):
         listed = ", ".join(ignored[:5]) + (", ..." if len(ignored) > 5 else "")
-        output.note(f"note: the targets {listed} in {file} are ignored; --given conditions on them.")
+        output.note(f"note: the targets {listed} in {file} are ignored. Use --given to condition on them.")
     frame = pd.concat([X if isinstance(X, pd.DataFrame) else pd.DataFrame(index=range(len(Y))), Y], axis=1)
     for name in keep:
         if name not in frame:
             raise ValueError(f"`--keep {name}`: {file} has no such column{nearest(name, frame.columns) or '.'}")
-    # An identifier is not an input, so it was left out when the model was fitted.
-    left_out = [name for name in model.recorded("dropped") if name in frame]
+    left_out = [name for name in model.about.get("dropped", []) if name in frame]
     key = next(([name] for name in left_out if frame[name].is_unique and not frame[name].hasnans), [])
     copied = frame[list(dict.fromkeys([*key, *keep]))].copy()
     if not key:

@@ -69,18 +69,12 @@ class Attribute:
 
 @dataclass(frozen=True)
 class ArffTable:
-    """The content of an ARFF file.
+    """The content of an ARFF file; `relation` is its name, where MEKA keeps options.
 
-    Attributes
-    ----------
-    relation : str
-        Its name, where MEKA keeps options.
-    attributes : list of Attribute
-    data : data frame or CSR array of shape (n, number of attributes)
-        Of a dense file, a frame: numeric columns are float64, nominal ones categoricals with the declared values,
-        texts and dates are text, and missing cells are NaN. Of a sparse file, an array of numbers: nominal cells are
-        codes in the declared order, so that an omitted cell is the first declared value; missing cells are stored NaN.
-        It cannot hold text or dates: such cells hold a 1.
+    The `data` of a dense file are a frame: numeric columns are float64, nominal ones categoricals with the declared
+    values, texts and dates are text, and missing cells are NaN. Those of a sparse file are a CSR array of numbers:
+    nominal cells are codes in the declared order, so that an omitted cell is the first declared value; missing cells
+    are stored NaN. It cannot hold text or dates: such cells hold a 1.
     """
 
     relation: str

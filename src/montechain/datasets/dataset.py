@@ -16,7 +16,8 @@ import scipy.sparse as sp
 from pandas.api import types
 
 from montechain._messages import nearest
-from montechain.datasets.files import file_stem, read_bytes
+from montechain._rows import take_rows
+from montechain.datasets.files import read_bytes, stem_and_suffix
 from montechain.datasets.tables import DATES_AS_LABELS
 from montechain.errors import DataError
 
@@ -75,8 +76,7 @@ class Dataset:
     def take(self, rows: Sequence[int] | np.ndarray) -> Dataset:
         """Return some of the rows, by position."""
         rows = np.asarray(rows)
-        X = self.X.iloc[rows] if isinstance(self.X, pd.DataFrame) else self.X[rows]
-        return replace(self, X=X, Y=self.Y.iloc[rows], split=None)
+        return replace(self, X=take_rows(self.X, rows), Y=self.Y.iloc[rows], split=None)
 
     def to_frame(self) -> pd.DataFrame:
         """Return inputs and labels as one table, labels last."""
@@ -87,15 +87,9 @@ class Dataset:
 
 
 def label_table(columns: pd.DataFrame, *, path: str | Path | None = None) -> tuple[pd.DataFrame, list[list[Any]]]:
-    """Return label columns in the types that `Dataset.Y` has, and the classes of each.
+    """Return label columns in the types that `Dataset.Y` has, and the classes of each; numbers may be written as text.
 
-    Whole numbers, even if written as text, are int64, or Int64 in a column with unknown cells. Others are categoricals
-    with the declared categories or, if none are declared, the sorted ones that occur. A label that is continuous or
-    entirely unknown is a `DataError`.
-
-    >>> Y, classes = label_table(pd.DataFrame({"loud": ["1", "0", None], "mood": ["sad", "glad", "sad"]}))
-    >>> Y.dtypes.astype(str).tolist(), classes
-    (['Int64', 'category'], [[0, 1], ['glad', 'sad']])
+    A label that is continuous or entirely unknown is a `DataError`.
     """
     pairs = {name: _label(columns[name], name, path) for name in columns}
     Y = pd.DataFrame({name: label for name, (label, _) in pairs.items()}, index=columns.index)
@@ -105,7 +99,7 @@ def label_table(columns: pd.DataFrame, *, path: str | Path | None = None) -> tup
 def _label(series: pd.Series, name: Any, path: str | Path | None) -> tuple[Any, list[Any]]:
     """Return one label and its classes."""
     if series.isna().all():
-        raise DataError(f"the label {name!r} has no known value: leave it out of the targets.", path=path)
+        raise DataError(f"the target {name!r} has no known value: leave it out.", path=path)
     if types.is_datetime64_any_dtype(series.dtype):
         raise DataError(DATES_AS_LABELS.format(name=name, word=str(series.dropna().iloc[0])), path=path)
     unknown = series.isna().to_numpy(dtype=bool)
@@ -116,7 +110,7 @@ def _label(series: pd.Series, name: Any, path: str | Path | None) -> tuple[Any, 
         try:
             words = series.array if isinstance(series.dtype, pd.CategoricalDtype) else pd.Categorical(series)
         except TypeError as error:
-            raise DataError(f"the label {name!r} does not hold classes: {error}.", path=path) from error
+            raise DataError(f"the target {name!r} does not hold classes: {error}.", path=path) from error
         declared = words.categories.tolist()
         if all(isinstance(word, str) and WHOLE.fullmatch(word) for word in declared):
             declared = [int(word) for word in declared]
@@ -128,8 +122,8 @@ def _label(series: pd.Series, name: Any, path: str | Path | None) -> tuple[Any, 
     broken = (classes != np.floor(classes)) | (np.abs(classes) >= limit)
     if broken.any() or (declared is None and len(classes) > max(MANY, np.sum(~unknown) / 2)):
         raise DataError(
-            f"the label {name!r} is continuous (it holds {classes[np.argmax(broken)]:g}): a label has classes. Bin it "
-            "first, for example with pandas.cut, or leave it out of the targets.",
+            f"the target {name!r} is continuous (it holds {classes[np.argmax(broken)]:g}): a target has classes. Bin "
+            "it first, for example with pandas.cut, or leave it out.",
             path=path,
         )
     integers = values.astype(np.int64)
@@ -150,7 +144,7 @@ _MEKA_OPTION = re.compile(r"(?:^|[\s:])-C\s+(-?\d{1,9})(?!\S)", re.ASCII)
 
 @dataclass(frozen=True)
 class Selection:
-    """The columns that are labels, left out, text, words or tags, as `read_dataset` takes them.
+    """The columns that are labels, left out, text, words, numbers or tags, as `read_dataset` takes them.
 
     `path` is the file, for messages; `name` that of the data set.
     """
@@ -159,6 +153,7 @@ class Selection:
     drop: Collection[str | int]
     text: Collection[str]
     nominal: Collection[str]
+    numeric: Collection[str]
     tags: Collection[str]
     partial: bool
     path: Path | None
@@ -170,11 +165,13 @@ class Selection:
         labels = choose_targets(self._present(self.targets, names), names, path=self.path, relation=relation)
         dropped = self._choose("drop", names, labels)
         self._choose("text", names, labels)
-        self._choose("nominal", names)
+        nominal, numeric = self._choose("nominal", names), self._choose("numeric", names)
+        if both := [name for name in nominal if name in numeric]:
+            raise ValueError(f"column {both[0]!r} is in `nominal` and in `numeric`: name it in one of them.")
         self._choose("tags", labels)
         inputs = [column for column in names if column not in {*labels, *dropped}]
         if not inputs:
-            raise DataError("no column is left as an input: all are labels or dropped.", path=self.path)
+            raise DataError("no column is left as an input: all are targets or dropped.", path=self.path)
         return labels, inputs
 
     def dataset(self, X: Any, labels: pd.DataFrame, feature_names: list[str], notes: Collection[str] = ()) -> Dataset:
@@ -189,9 +186,8 @@ class Selection:
             labels = labels.loc[:, known.any(axis=0)]
         elif not labels.empty and not rows.all():
             X = X[rows].reset_index(drop=True) if isinstance(X, pd.DataFrame) else X[np.flatnonzero(rows)]
-            labels, lost = labels[rows].reset_index(drop=True), int((~rows).sum())
-            verb, whose = ("is", "its") if lost == 1 else ("are", "their")
-            notes.append(f"{lost} of {len(rows)} rows {verb} left out: all of {whose} labels are unknown.")
+            labels = labels[rows].reset_index(drop=True)
+            notes.append(f"{np.sum(~rows)} of {len(rows)} rows were left out because all of their targets are missing.")
         Y, classes = label_table(labels, path=self.path)
         return Dataset(X, Y, feature_names, classes, self.name, notes)
 
@@ -211,17 +207,9 @@ class Selection:
 
 
 def choose_targets(
-    targets: Targets, names: Sequence[str], *, path: str | Path | None = None, relation: str | None = None
+    targets: Targets, names: list[str], *, path: str | Path | None = None, relation: str | None = None
 ) -> list[str]:
-    """Return the names of the labels, in the order of the table; `relation` is that of an ARFF file.
-
-    >>> columns = ["age", "mood", "pulse", "sleep"]
-    >>> choose_targets(["sleep", "mood"], columns), choose_targets(-2, columns)
-    (['mood', 'sleep'], ['pulse', 'sleep'])
-    >>> choose_targets(None, columns, relation="patients: -C 2")
-    ['age', 'mood']
-    """
-    names = list(names)
+    """Return the names of the labels, in the order of the table; `relation` is that of an ARFF file."""
     if targets is None:
         return _declared_targets(names, path, relation)
     if isinstance(targets, Path) or (isinstance(targets, str) and targets.lower().endswith(".xml")):
@@ -266,24 +254,16 @@ def _declared_targets(names: list[str], path: str | Path | None, relation: str |
     The list has the file's name, or that without ``-train`` or ``-test``. It comes first, because filters copy the
     option into files that it does not fit.
     """
-    some = names[-2:]
-    example = (
-        f"Name them, e.g. targets=[{', '.join(map(repr, some))}], or say targets=-{len(some)} for the last "
-        f"{len(some)}. The columns are {_shown(names)}."
-    )
+    example = f"Name them, e.g. targets={names[-2:]}, or use targets=-2 for the last two. Columns are {_shown(names)}."
     if relation is None:
-        raise DataError(f"a table does not say which of its columns are labels. {example}", path=path)
-    stem = "" if path is None else file_stem(path)
+        raise DataError(f"a table does not say which of its columns are targets. {example}", path=path)
+    stem = "" if path is None else stem_and_suffix(path)[0]
     for beside in (stem, re.sub(r"-(train|test)$", "", stem, flags=re.IGNORECASE)):
         if path is not None and (xml := Path(path).with_name(f"{beside}.xml")).is_file():
             return choose_targets(xml, names)
     if option := _MEKA_OPTION.search(relation):
         return choose_targets(int(option.group(1)), names, path=path)
-    raise DataError(
-        "it is unknown which columns are labels: no .xml file of the same name beside it, and no -C in the "
-        f"relation. {example}",
-        path=path,
-    )
+    raise DataError(f"neither an .xml file of the same name nor -C in the relation names labels. {example}", path=path)
 
 
 def read_mulan_labels(path: str | Path) -> list[str]:

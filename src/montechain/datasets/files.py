@@ -26,6 +26,7 @@ SUFFIXES = {
     "feather": (".feather", ".arrow"),
 }
 """Formats that can be read, with their file suffixes."""
+FORMATS = {suffix: name for name, suffixes in SUFFIXES.items() for suffix in suffixes}
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """First characters of cells that a spreadsheet runs as formulas."""
 COMPRESSIONS = (".gz", ".bz2")
@@ -44,32 +45,24 @@ def find_format(path: str | Path, format: str | None = None) -> str:
             allowed = ", ".join(map(repr, SUFFIXES))
             raise ValueError(f"`format={format!r}` is unknown{nearest(format, SUFFIXES) or '.'} Allowed: {allowed}.")
         return format
-    suffix = _suffixes(path)[0]
-    for name, endings in SUFFIXES.items():
-        if suffix in endings:
-            return name
+    _, suffix = stem_and_suffix(path)
+    if suffix in FORMATS:
+        return FORMATS[suffix]
     check_input_path(path)
-    known = ", ".join(suffix for endings in SUFFIXES.values() for suffix in endings)
     what = f"the suffix {suffix!r} is not a known format" if suffix else "the name has no suffix that tells the format"
     raise DataError(
-        f"{what}. Known suffixes: {known}; text files may also end in .gz or .bz2. Otherwise name the format: "
-        'format="csv".',
+        f"{what}. Known suffixes: {', '.join(FORMATS)}; text files may also end in .gz or .bz2. Otherwise name "
+        'the format: format="csv".',
         path=path,
     )
 
 
-def _suffixes(path: str | Path) -> tuple[str, str]:
-    """Return the suffix that tells the format of a file, and that of its compression, "" without one."""
+def stem_and_suffix(path: str | Path) -> tuple[str, str]:
+    """Return the name of a data file, such as ``yeast-train``, and the suffix that tells its format."""
     path = Path(path)
-    packing = path.suffix.lower() if path.suffix.lower() in COMPRESSIONS else ""
-    return Path(path.stem if packing else path).suffix.lower(), packing
-
-
-def file_stem(path: str | Path) -> str:
-    """Return the name of a data file without the suffixes of its format, such as ``yeast-train``."""
-    suffix, packing = _suffixes(path)
-    is_known = any(suffix in endings for endings in SUFFIXES.values())
-    return Path(path).name[: -len(packing + suffix * is_known) or None]
+    path = path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
+    suffix = path.suffix.lower()
+    return path.stem if suffix in FORMATS else path.name, suffix
 
 
 def require_library(format: str) -> None:
@@ -105,6 +98,8 @@ def read_bytes(path: str | Path, most: int = -1) -> bytes:
 def read_text(path: str | Path, encoding: str = "utf-8") -> str:
     r"""Return the text of a file without a byte order mark, its lines ending in ``\n``."""
     content = read_bytes(path)
+    if content.startswith(b"PK\x03\x04"):
+        raise DataError('is a zip archive, as Excel files are. Is it one? Then use format="excel".', path=path)
     try:
         text = content.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
     except LookupError as error:
@@ -123,21 +118,9 @@ def read_text(path: str | Path, encoding: str = "utf-8") -> str:
 
 
 def write_table(frame: pd.DataFrame, path: str | Path) -> None:
-    """Write a table in the format of the file's suffix. The file appears only once it is complete.
+    """Write a table in the format of the file's suffix: .csv, .tsv, .jsonl, .parquet or .feather.
 
-    Parameters
-    ----------
-    frame : data frame
-    path : str or Path
-        Ends in .csv, .tsv, .jsonl, .parquet or .feather.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_table(pd.DataFrame({"tag": ["a", "b"]}), pathlib.Path(folder) / "tags.csv")
-    ...     (pathlib.Path(folder) / "tags.csv").read_text().split()
-    ['tag', 'a', 'b']
+    The file appears only once it is complete.
     """
     kind = check_table_path(path)
     with atomic_write(Path(path)) as stream:

@@ -26,12 +26,8 @@ def load_digits_facts() -> Dataset:
 
     The visible half often fits several digits, so the facts are uncertain, but not independently: only ten of the 144
     combinations belong to a digit. The images are those of Alpaydin and Kaynak (1998), the test part of "Optical
-    Recognition of Handwritten Digits" (UCI Machine Learning Repository).
-
-    Returns
-    -------
-    Dataset
-        The inputs are pixels from 0 (blank) to 1 (ink). `split` has two random halves, always the same.
+    Recognition of Handwritten Digits" (UCI Machine Learning Repository). The inputs are pixels from 0 (blank) to 1
+    (ink). `split` has two random halves, always the same.
 
     Examples
     --------

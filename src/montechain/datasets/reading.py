@@ -15,7 +15,7 @@ from montechain._columns import to_words
 from montechain._frames import as_pandas, column_names, is_frame
 from montechain.datasets.arff import ArffTable, read_arff
 from montechain.datasets.dataset import Dataset, Selection, Targets
-from montechain.datasets.files import file_stem, find_format
+from montechain.datasets.files import find_format, stem_and_suffix
 from montechain.datasets.tables import MISSING_VALUES, TextTable, read_frame
 from montechain.errors import DataError
 
@@ -43,7 +43,8 @@ def read_dataset(
     In a text file, whole numbers become int64; other numbers, and those with missing cells, float64; ``true`` and
     ``false`` bool; dates strings, from which `TableEncoder` makes dates; everything else a categorical whose categories
     are the sorted values. Codes such as ``007`` stay as they are written. Files and frames with types of their own keep
-    them.
+    them. The `notes` of the data set say what was found. If the file is missing or cannot be read, a `DataError` names
+    it and, where there is one, the line.
 
     Parameters
     ----------
@@ -83,16 +84,6 @@ def read_dataset(
         For a source to be predicted: named columns that are absent are ignored, labels without a known value are
         left out, and every row is kept.
 
-    Returns
-    -------
-    Dataset
-        Its `notes` say what was found.
-
-    Raises
-    ------
-    DataError
-        If the file is missing or cannot be read. The message names the file and, where there is one, the line.
-
     Examples
     --------
     >>> import pathlib, tempfile
@@ -108,7 +99,9 @@ def read_dataset(
         if isinstance(names, str):
             raise TypeError(f"`{parameter}={names!r}` is a string; give a list, as in {parameter}=[{names!r}].")
     path = Path(source) if isinstance(source, str | os.PathLike) else None
-    selection = Selection(targets, drop, text, nominal, tags, partial, path, file_stem(path) if path else "")
+    selection = Selection(
+        targets, drop, text, nominal, numeric, tags, partial, path, stem_and_suffix(path)[0] if path else ""
+    )
     if path is None:
         return _from_frame(source, selection)
     found = find_format(path, format)
@@ -116,7 +109,8 @@ def read_dataset(
         return _from_arff(read_arff(path, encoding), selection)
     if found in ("excel", "parquet", "feather"):
         return _from_frame(read_frame(path, found, header, missing_values), selection)
-    table = TextTable(path, found, delimiter, header, encoding, missing_values, decimal)
+    delimiter = "\t" if found == "tsv" and delimiter is None else delimiter
+    table = TextTable(path, delimiter, header, encoding, missing_values, decimal)
     labels, inputs = selection.split(table.names)
     kinds = dict.fromkeys(numeric, "number")
     if typed is not None:
@@ -160,11 +154,7 @@ def _column(frame: Any, name: Any, selection: Selection) -> pd.Series:
 
 
 def _from_arff(table: ArffTable, selection: Selection) -> Dataset:
-    """Return the data set of an ARFF file.
-
-    The inputs of a dense file are a frame. Those of a sparse file are a CSR array: of a nominal input with two values,
-    the first, which omitted cells have, is 0, and the second is 1.
-    """
+    """Return the data set of an ARFF file."""
     attributes = {attribute.name: attribute for attribute in table.attributes}
     names, data = list(attributes), table.data
     if isinstance(data, pd.DataFrame):

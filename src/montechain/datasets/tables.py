@@ -1,7 +1,7 @@
 """Tables of text, and the frames of other files.
 
 A CSV or TSV file is read as text, and each column goes once through the typing pass, which finds numbers, dates, words
-or text. Notes say, in plain sentences, what was found that you may want to know about.
+or text.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from montechain._columns import DATE, MOSTLY_NUMBERS, describe_strays
+from montechain._columns import DATE, MOSTLY_NUMBERS, UNIT, describe_strays
 from montechain.datasets.files import read_bytes, read_text, require_library
 from montechain.errors import DataError
 
-MISSING_VALUES = ("?", "NA", "N/A", "<NA>", "NaN", "nan", "None", "null", "NULL")
+MISSING_VALUES = ("?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "None", "null", "NULL")
 """Cells that mean "unknown", besides an empty one."""
 
 NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?)", re.ASCII | re.IGNORECASE)
@@ -42,10 +42,9 @@ NEWLINE, QUOTE, ZERO = b'\n"0'
 LINE = re.compile(r"[^\n]*+\n|[^\n]++")
 SAMPLE_ROWS = 20
 SAMPLE_CHARACTERS = 1 << 16
-EXACT_FLOATS: dict[str, Any] = {}
+IS_EXACT = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
+EXACT_FLOATS: dict[str, Any] = {} if IS_EXACT else {"float_precision": "round_trip"}
 """Makes `pandas.read_csv` read numbers exactly; from 3.1 on it always does."""
-if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
-    EXACT_FLOATS["float_precision"] = "round_trip"
 
 
 @dataclass
@@ -56,7 +55,6 @@ class TextTable:
     """
 
     path: Path
-    format: str
     delimiter: str | None
     header: bool | None
     encoding: str
@@ -72,15 +70,17 @@ class TextTable:
         if "\0" in text:
             message = 'there is a NUL byte: this is not a text file, or it has an encoding such as encoding="utf-16".'
             raise DataError(message, path=self.path, line=1 + text[: text.index("\0")].count("\n"))
-        sign = self.delimiter
-        if sign is None:
-            sign = "\t" if self.format == "tsv" else sniff_delimiter(text[:SAMPLE_CHARACTERS])
+        detected, agreement = sniff_delimiter(text[:SAMPLE_CHARACTERS])
+        sign = detected if self.delimiter is None else self.delimiter
         if not (len(sign) == 1 and sign.isascii() and sign not in '"\r\n\0'):
             raise ValueError(f"`delimiter={sign!r}` must be one character, such as delimiter=';'.")
         self.sign = sign
         line, first = next(_records(text, sign, self.path), (None, []))
         if not first:
             raise DataError("the table is empty.", path=self.path)
+        if len(first) == 1 and detected != sign and agreement == 1.0:
+            message = f"the first line has no {sign!r}, but the first lines can all be split by {detected!r}"
+            raise DataError(f"{message}: use delimiter={detected!r}.", path=self.path, line=line)
         self.names = [f"column_{position}" for position in range(len(first))]
         if self.header is not False:
             self._read_header([name.strip() for name in first], line)
@@ -88,13 +88,13 @@ class TextTable:
 
     def _read_header(self, first: list[str], line: int | None) -> None:
         """Take the names of the columns from the first row, unless it looks like data."""
-        without = "If the file has no header line, say header=False."
+        without = "If the file has no header line, use header=False."
         for position, name in enumerate(first):
             name = self.names[position] = name or self.names[position]
             is_odd = name in self.missing_values or (NUMBER.fullmatch(name) and not name.isdigit())
             if is_odd and self.header is None:
                 message = f"the first line looks like data: {name!r} is an odd name for a column. {without}"
-                raise DataError(f"{message} If it is a header, say header=True.", path=self.path, line=line)
+                raise DataError(f"{message} If it is a header, use header=True.", path=self.path, line=line)
             if name in self.names[:position]:
                 raise DataError(f"the column {name!r} occurs more than once. {without}", path=self.path, line=line)
 
@@ -185,8 +185,6 @@ class TextTable:
 
     def _column(self, cells: pd.Series, name: str, kind: str) -> Any:
         """Return one column: integers, floats (NaN where missing), truth values, categories or strings."""
-        if types.is_bool_dtype(cells.dtype):
-            return cells.to_numpy()
         if types.is_numeric_dtype(cells.dtype):
             return cells.to_numpy(np.float64 if cells.dtype == np.uint64 else None)
         codes, words = self._words(cells)
@@ -210,9 +208,7 @@ class TextTable:
                 kind = "text"  # `TableEncoder` makes dates of it, always in the format of the training rows
         if kind == "text":
             return pd.array(np.array([*words, None], dtype=object)[codes], dtype="string")
-        order = sorted(range(len(words)), key=words.__getitem__)
-        categories = pd.Index([words[code] for code in order], dtype=None if words else object)
-        return pd.Categorical.from_codes(np.append(np.argsort(order), -1)[codes], categories=categories)
+        return pd.Categorical.from_codes(codes, categories=words).reorder_categories(sorted(words))
 
     def _words(self, cells: pd.Series) -> tuple[np.ndarray, list[str]]:
         """Return a code for each cell, -1 where it is missing, and the distinct words."""
@@ -225,19 +221,23 @@ class TextTable:
     def _numbers(self, words: list[str], codes: np.ndarray, name: str, kind: str) -> Any:
         """Return numbers if all cells but a few strays are such; None for a column of something else."""
         # Point and comma change places, so that 1.5 is not a number where 1,5 is one.
-        plain = words if self.decimal == "." else [word.translate({44: ".", 46: ","}) for word in words]
+        plain = words if kind == "label" else [UNIT.sub("", word) for word in words]
+        plain = plain if self.decimal == "." else [word.translate({44: ".", 46: ","}) for word in plain]
         is_number = np.array([NUMBER.fullmatch(word) is not None for word in plain])
         strays = np.flatnonzero(~np.append(is_number, True)[codes])
         if kind != "number":
             odd = [word for word, number in zip(words, is_number, strict=True) if not number]
             if odd and all(map(NUMBER_WITH_COMMA.fullmatch, odd)):
                 raise DataError(
-                    f"column {name!r} holds numbers with a comma, such as {odd[0]!r}. If it is the decimal mark, say "
-                    'decimal=",". Remove what separates thousands from the file. To keep the cells as written, say '
-                    f"nominal=[{name!r}].",
+                    f"column {name!r} holds numbers with a comma, such as {odd[0]!r}. If it is the decimal mark, use "
+                    'decimal=",". If it separates thousands, remove it from the file. To keep the cells as written, '
+                    f"use nominal=[{name!r}].",
                     path=self.path,
                     line=self._line(int(strays[0])),
                 )
+            if odd and self.decimal == "," and all(map(NUMBER.fullmatch, odd)):
+                why = f"it holds numbers with a point, such as {odd[0]!r}, and the decimal mark is a comma"
+                self.notes.append(f"column {name!r} is read as words: {why}.")
             is_code = any(CODE.match(word) for word, number in zip(plain, is_number, strict=True) if number)
             if is_code or len(strays) > (0 if kind == "label" else (1 - MOSTLY_NUMBERS) * (codes >= 0).sum()):
                 return None
@@ -270,13 +270,11 @@ def read_frame(path: Path, format: str, header: bool | None, missing_values: Col
         raise DataError(f"this is not a readable {format.capitalize()} file: {error}", path=path) from error
 
 
-def sniff_delimiter(sample: str) -> str:
-    r"""Return the delimiter among comma, semicolon, tab and bar that splits most lines into the same number of cells.
+def sniff_delimiter(sample: str) -> tuple[str, float]:
+    """Return the delimiter among comma, semicolon, tab and bar that fits most lines, and their share.
 
-    The comma wins where none of them splits the first line, as in a table of one column.
-
-    >>> sniff_delimiter("height;width\n1,5;2,5\n")
-    ';'
+    It fits a line that it splits into as many cells as the first one. Where none of them splits the first line, as in a
+    table of one column, the result is the comma, and zero.
     """
 
     def agreement(delimiter: str) -> tuple[float, int]:
@@ -287,7 +285,8 @@ def sniff_delimiter(sample: str) -> str:
             return 0.0, 1
         return widths.count(widths[0]) / len(widths), widths[0]
 
-    return max(DELIMITERS, key=agreement)  # the first of equal ones
+    best = max(DELIMITERS, key=agreement)  # the first of equal ones
+    return best, agreement(best)[0]
 
 
 def _records(text: str, delimiter: str, path: str | Path, width: int = 0) -> Iterator[tuple[int, list[str]]]:

@@ -7,13 +7,15 @@ import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-import numpy as np
-
 from montechain._messages import check_time_limit
 from montechain.errors import InterruptedFitWarning
 from montechain.estimators.base import JointClassifier
+from montechain.links.blocks import RowBlocks
 from montechain.recipe import Recipe
 from montechain.seen_vectors import informative_rows
+
+SAMPLE = 40_000
+"""Number of rows of a Dask collection from which all models are learned first."""
 
 
 @dataclass(eq=False, repr=False)
@@ -28,7 +30,8 @@ class AutoChainClassifier(JointClassifier):
 
     Their mixture is itself a joint distribution: the most probable label vector comes with a proof, vectors never seen
     in training keep a positive probability, and one fit serves every loss
-    (``model.set_params(loss="f1").predict(X)``).
+    (``model.set_params(loss="f1").predict(X)``). Ctrl-C during `fit` keeps what has been learned so far, with a
+    warning, once the first chain is learned.
 
     Parameters
     ----------
@@ -42,14 +45,14 @@ class AutoChainClassifier(JointClassifier):
     random_state : int, RandomState or None, default=None
         With a number, the result is always the same, unless a time limit ends the fit early.
     verbose : bool or callable, default=False
-        Whether to print a line for each step. A callable gets the name of each step before it begins, and the seconds
-        left or None.
+        Whether to print a line for each step. A callable gets the name of each step before it begins, and roughly the
+        seconds left, None as long as nothing is known about that.
 
     Attributes
     ----------
     leaderboard_ : list of dict
         What was learned: the mean log-likelihood and the exact match of held-out rows, the weight in the mixture, the
-        seconds it took. ``pandas.DataFrame(leaderboard_)`` is a table.
+        rows that its chains learned from, the seconds it took. ``pandas.DataFrame(leaderboard_)`` is a table.
     model_ : MappedModel
         The mixture, over the features that the models need.
     classes_, target_names_, n_features_in_, feature_names_in_
@@ -57,7 +60,8 @@ class AutoChainClassifier(JointClassifier):
 
     Notes
     -----
-    Ctrl-C during `fit` keeps what has been learned so far, with a warning, once the first chain is learned.
+    From a Dask collection, everything is learned from about 40,000 rows drawn at random. Then the chains over scaled
+    inputs, TF-IDF and the kernel map learn again, from all rows, by passes over the blocks.
 
     Examples
     --------
@@ -81,29 +85,45 @@ class AutoChainClassifier(JointClassifier):
     def _check_choices(self) -> None:
         check_time_limit(self.time_limit)
 
-    def _learn(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> None:
+    def _check_blocks(self) -> None:
+        """All parameters are allowed for Dask collections."""
+
+    def _learn(self, X: Any, codes: Any, seed: int, options: dict[str, Any]) -> None:
+        every = X if isinstance(X, RowBlocks) else None
+        if every is not None:
+            rows = every.sample(SAMPLE, seed)
+            X, codes = rows.X, rows.codes
+            options = {} if (rows.weight == 1.0).all() else {"sample_weight": rows.weight}
+            every = every if len(codes) < every.shape[0] else None
         X, codes, options = informative_rows(X, codes, options)
         recipe = Recipe(X, codes, self.codec_.n_classes, seed=seed, n_jobs=self.n_jobs, **options)
         started = time.perf_counter()
         deadline = None if self.time_limit is None else started + float(self.time_limit)
         try:
             for name, step in recipe.steps(deadline):
-                self._report(name, started, deadline)
+                self._report(name, started, deadline, recipe.seconds_left(name))
                 step()
+            if every is not None:
+                self._report("all rows", started, deadline, None)
+                recipe.learn_from_blocks(every)
         except KeyboardInterrupt:
             if not recipe.parts:
                 raise
-            learned = ", ".join(part.name for part in recipe.parts)
+            learned = ", ".join(repr(part.name) for part in recipe.parts)
             message = f"The fit was interrupted. The model is made of what had been learned by then: {learned}."
             warnings.warn(message, InterruptedFitWarning, stacklevel=3)
+        if recipe.left_out:
+            message = f"`time_limit={self.time_limit}` was too short for some steps, which were left out: "
+            warnings.warn(message + ", ".join(recipe.left_out) + ".", InterruptedFitWarning, stacklevel=3)
         self.model_, self.leaderboard_ = recipe.model()
 
-    def _report(self, name: str, started: float, deadline: float | None) -> None:
-        """Tell the user which step begins."""
+    def _report(self, name: str, started: float, deadline: float | None, left: float | None) -> None:
+        """Tell the user which step begins, and in how many seconds the fit will roughly end."""
         now = time.perf_counter()
-        left = None if deadline is None else max(0.0, deadline - now)
+        if deadline is not None:
+            left = max(0.0, deadline - now if left is None else min(left, deadline - now))
         if callable(self.verbose):
             self.verbose(name, left)
         elif self.verbose:
-            of_limit = "" if left is None else f", at most {left:.0f} s left"
-            print(f"[AutoChainClassifier] {name} ({now - started:.1f} s{of_limit})")
+            more = "" if left is None else f", about {left:.0f} s left"
+            print(f"[AutoChainClassifier] {name} ({now - started:.1f} s{more})")

@@ -17,11 +17,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from montechain import metrics
 from montechain._compat import check_sample_weight
 from montechain._frames import is_frame
+from montechain._lazy import is_lazy, lazy_answer
 from montechain._messages import check_memory, check_positive_argument, check_seed, explained_input
 from montechain._rows import map_chunks
 from montechain._savable import require
 from montechain.distributions import Marginals
 from montechain.errors import EstimateWarning, NonFiniteError
+from montechain.estimators.blocks import read_blocks
 from montechain.estimators.checks import is_finite, remembered, unchanged_on_failure
 from montechain.inference import Decision, TopK
 from montechain.joint import JointModel
@@ -66,19 +68,19 @@ class MultiTargetClassifier(ClassifierMixin, BaseEstimator):
 
     codec_: TargetCodec
 
-    def _learn_classes(self, y: Any, n_rows: int) -> np.ndarray:
-        """Learn the classes of the targets, and return the codes of y."""
-        self.codec_, codes = TargetCodec.fit_encode(y, n_rows=n_rows)
-        self.classes_ = self.codec_.classes[0] if self.codec_.is_1d else self.codec_.classes
-        if self.codec_.names is None:
-            self.__dict__.pop("target_names_", None)
-        else:
-            self.target_names_ = list(self.codec_.names)
-        return codes
+    def _set_codec(self, codec: TargetCodec) -> None:
+        self.codec_ = codec
+        self.classes_ = codec.classes[0] if codec.is_1d else codec.classes
+        if codec.names is not None:
+            self.target_names_ = list(codec.names)
 
     def _decode(self, codes: np.ndarray, X: Any) -> Any:
         """Return codes in the user's classes and container, with the index of X."""
         return self.codec_.decode(codes, index=X.index if hasattr(X, "iloc") else None)
+
+    def _check_fitted(self) -> None:
+        if "classes_" not in vars(self):  # faster than scikit-learn's check, which then says what to do
+            check_is_fitted(self)
 
     @abstractmethod
     def predict(self, X: Any, *, given: Any = None) -> Any:
@@ -89,7 +91,6 @@ class MultiTargetClassifier(ClassifierMixin, BaseEstimator):
         return metrics.exact_match(y, self.predict(X), sample_weight=sample_weight)
 
     def __sklearn_tags__(self):
-        """Return scikit-learn's description of inputs and outputs."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.multi_output = True
@@ -145,6 +146,8 @@ class JointClassifier(MultiTargetClassifier):
         Parameters
         ----------
         X : array, sparse container or data frame of shape (n, n_features)
+            Chains of logistic links also learn from Dask arrays and data frames, by passes over their blocks. Then
+            `y`, and the weights if any, should be Dask collections with the same blocks.
         y : array, sparse container or data frame of shape (n, L), or array of shape (n,)
             Classes of any kind, column by column; NaN and None where a label is not known.
         sample_weight : array of shape (n,), optional
@@ -152,13 +155,20 @@ class JointClassifier(MultiTargetClassifier):
             Passed on to the classifier's `fit`, by metadata routing if that is enabled.
         """
         with unchanged_on_failure(self):
-            seed = self._seed()
+            seed = check_seed(self.random_state)
             self._check_choices()
-            X = self._check_X(X, reset=True)
+            codes: Any
+            if is_lazy(X):
+                refuse_fit_params(self, fit_params)
+                X, codes, options = read_blocks(self, X, y, sample_weight)
+            else:
+                X = self._check_X(X, reset=True)
+                codec, codes = TargetCodec.fit_encode(y, n_rows=X.shape[0])
+                self._set_codec(codec)
+                options = self._fit_options(X, sample_weight, fit_params)
             self.n_samples_seen_ = X.shape[0]
-            codes = self._learn_classes(y, X.shape[0])
             self._bound_loss()
-            self._learn(X, codes, seed, self._fit_options(X, sample_weight, fit_params))
+            self._learn(X, codes, seed, options)
         return self
 
     def predict(self, X: Any, *, given: Any = None) -> Any:
@@ -167,6 +177,7 @@ class JointClassifier(MultiTargetClassifier):
         Parameters
         ----------
         X : array, sparse container or data frame of shape (n, n_features)
+            For a Dask array or data frame, the answer is lazy as well.
         given : array or data frame of shape (n, L), optional
             Labels known beforehand, NaN or None elsewhere: the best completion is returned. A data frame may hold some
             of the targets only.
@@ -175,6 +186,8 @@ class JointClassifier(MultiTargetClassifier):
         -------
         ndarray of shape (n, L) in y's own classes, a data frame if y was one, (n,) if y was one-dimensional
         """
+        if is_lazy(X):
+            return lazy_answer(self, "predict", X, given=given)
         return self._decide(X, given).labels
 
     def decide(self, X: Any, *, given: Any = None) -> Decision:
@@ -183,6 +196,8 @@ class JointClassifier(MultiTargetClassifier):
         They come with their log-probability, an upper bound on that of any label vector, the expected loss, a bound on
         the regret, and which rows are certified. The last three are conditional on what is given.
         """
+        if is_lazy(X):
+            return lazy_answer(self, "decide", X, given=given)
         return self._decide(X, given, conditional=True)
 
     def predict_proba(self, X: Any, *, given: Any = None) -> Any:
@@ -197,6 +212,8 @@ class JointClassifier(MultiTargetClassifier):
         -------
         list of L ndarrays of shape (n, K), or one ndarray if y was one-dimensional
         """
+        if is_lazy(X):
+            return lazy_answer(self, "predict_proba", X, given=given)
         found = self.predict_marginals(X, given=given)
         n_estimated = int(found.estimated.sum())
         if n_estimated and not self._model().is_sampling:
@@ -206,7 +223,7 @@ class JointClassifier(MultiTargetClassifier):
                 f"out of nodes. Their error is proven to be at most {worst:.2g}; `predict_marginals` returns the bound "
                 "of each row. For smaller errors, raise `max_nodes`, e.g. inference=BranchAndBound(max_nodes=200_000).",
                 EstimateWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return found.proba[0] if self.codec_.is_1d else found.proba
 
@@ -216,6 +233,8 @@ class JointClassifier(MultiTargetClassifier):
         `proba` is a list of L ndarrays of shape (n, K); `error_bound`, of shape (n,), a proven bound on the error of
         every probability in a row; and `estimated`, of shape (n,), tells which rows rest on random draws.
         """
+        if is_lazy(X):
+            return lazy_answer(self, "predict_marginals", X, given=given)
         loss = self._bound_loss()
         find = lambda model, rows, known, rng: model.marginals(rows, given=known, rng=rng, loss=loss)  # noqa: E731
         return self._ask(find, X, given)
@@ -224,8 +243,7 @@ class JointClassifier(MultiTargetClassifier):
         """Return the k most probable label vectors of each row, best first; `X` and `given` are those of `predict`.
 
         `labels` is of shape (n, k, L), `log_proba` and `proba` are of shape (n, k). There are fewer than k if the
-        labels have fewer combinations. Rows where fewer agree with what is given
-        are padded with None and a probability of zero.
+        labels have fewer combinations. Rows where fewer agree with `given` are padded with None and probability zero.
         """
         k = check_positive_argument("k", k, "k=5")
         self._check_fitted()
@@ -238,11 +256,13 @@ class JointClassifier(MultiTargetClassifier):
 
         A class that did not occur in training counts as half a training row.
         """
+        if is_lazy(X):
+            return lazy_answer(self, "log_joint", X, y=y)
         X = self._checked(X)
         codes = self.codec_.encode(y, n_rows=X.shape[0], allow_new=True)
         is_new = codes == NEW
         known = np.where(is_new, UNKNOWN, codes).astype(codes.dtype)[:, : len(self.codec_.classes)]
-        found = self._map(lambda model, rows, own, rng: model.log_known(rows, own, rng=rng), X, known)
+        found = self._ask(lambda model, rows, own, rng: model.log_known(rows, own, rng=rng), X, codes=known)
         return found - is_new.sum(axis=1) * np.log(2.0 * self.n_samples_seen_ + 1.0)
 
     def sample(self, X: Any, n_samples: int = 100, *, given: Any = None) -> np.ndarray:
@@ -255,13 +275,12 @@ class JointClassifier(MultiTargetClassifier):
         self._check_fitted()
         self._check_size(X, "n_samples", n)
         draw = lambda model, rows, known, rng: model.sample(rows, n, given=known, rng=rng)  # noqa: E731
-        drawn = self._ask(draw, X, given, width=n, is_drawn=True)
-        return self.codec_.decode_array(drawn)
+        return self.codec_.decode_array(self._ask(draw, X, given, width=n, is_drawn=True))
 
     # -- asking the model ---------------------------------------------------------------------
 
     def _decide(self, X: Any, given: Any, conditional: bool = False) -> Decision:
-        """Return a decision; `conditional` if its expected loss and regret are wanted, too, given what is known."""
+        """Return a decision; if `conditional`, its expected loss and regret are those given what is known."""
         loss, is_framed = self._bound_loss(), self.codec_.is_frame
 
         def decide(model: JointModel, rows: Any, known: np.ndarray | None, rng: np.random.Generator) -> Decision:
@@ -273,26 +292,26 @@ class JointClassifier(MultiTargetClassifier):
         decision = self._ask(decide, X, given)
         return decision.with_labels(self._decode(decision.labels, X)) if is_framed else decision
 
-    def _ask(self, query: Callable[..., Any], X: Any, given: Any, **chunks: Any) -> Any:
-        """Return ``query(model, rows, known, rng=...)`` for all rows; `given` is in the user's classes."""
-        X = self._checked(X)
-        return self._map(query, X, self.codec_.encode_given(given, n_rows=X.shape[0]), **chunks)
-
-    def _map(
+    def _ask(
         self,
         query: Callable[..., Any],
         X: Any,
-        known: np.ndarray | None,
+        given: Any = None,
         *,
+        codes: np.ndarray | None = None,
         width: int | None = None,
         is_drawn: bool = False,
     ) -> Any:
-        """Query the model in chunks of rows, and join the answers.
+        """Return ``query(model, rows, codes, rng=...)``, asked in chunks of rows and joined.
 
-        A row counts for `width` label vectors, by default the model's. Chunks have draws of their own if `is_drawn`.
-        Otherwise all rows share the same draws, so that an answer does not depend on the rows beside it.
+        What is known is `given`, in the user's classes; or, for rows that are already checked, `codes`. A row counts
+        for `width` label vectors, by default the model's. Chunks have draws of their own if `is_drawn`. Otherwise all
+        rows share the same draws, so that an answer does not depend on the rows beside it.
         """
-        model, seed, is_plain = self._model(), self._seed(), self._is_plain(X)
+        if codes is None:
+            X = self._checked(X)
+            codes = self.codec_.encode_given(given, n_rows=X.shape[0])
+        model, seed, is_plain = self._model(), check_seed(self.random_state), self._is_plain(X)
 
         def ask(rows: Any, known: np.ndarray | None, start: int) -> Any:
             if is_plain and not model.sees_every_cell and not is_finite(rows):
@@ -317,7 +336,7 @@ class JointClassifier(MultiTargetClassifier):
             n_rows_each = min(n_rows_each, max(-(-X.shape[0] // N_SHARES), MIN_CHUNK_CELLS // n_scores))
         # Products of fewer than four rows at a time are rounded differently.
         n_rows_each = -(-max(n_rows_each, MIN_CHUNK_ROWS) // 4) * 4
-        return map_chunks(ask, X, known, n_rows_each=n_rows_each, n_jobs=self.n_jobs, in_kernels=n_scores > 0)
+        return map_chunks(ask, X, codes, n_rows_each=n_rows_each, n_jobs=self.n_jobs, in_kernels=n_scores > 0)
 
     def _check_size(self, X: Any, name: str, n_vectors: int) -> None:
         """Raise an error if an answer of `n_vectors` label vectors per row would not fit into memory."""
@@ -335,13 +354,10 @@ class JointClassifier(MultiTargetClassifier):
             return remembered(self, "loss", [self.loss, self.codec_], bind)
         return bind(None)  # its own parameters may have changed
 
-    def _seed(self) -> int:
-        return check_seed(self.random_state)
-
     # -- checking X ---------------------------------------------------------------------------
 
     def _checked(self, X: Any) -> Any:
-        """Return rows to answer for. The cells of plain arrays are left to `_map`."""
+        """Return rows to answer for. The cells of plain arrays are left to `_ask`."""
         self._check_fitted()
         return X if self._is_plain(X) else self._check_X(X, reset=False)
 
@@ -353,18 +369,9 @@ class JointClassifier(MultiTargetClassifier):
                 if X.shape[0] == 0:
                     raise ValueError(f"`X` has 0 rows (shape {tuple(X.shape)}): at least 1 is needed.")
                 return validate_data(self, X, reset=reset, skip_check_array=True)
-            return validate_data(
-                self,
-                X,
-                reset=reset,
-                accept_sparse="csr",
-                dtype="numeric" if keep_frames else [np.float64, np.float32],
-                ensure_all_finite="allow-nan" if allow_nan else True,
-            )
-
-    def _check_fitted(self) -> None:
-        if "classes_" not in vars(self):  # faster than scikit-learn's check, which then says what to do
-            check_is_fitted(self)
+            dtype: Any = "numeric" if keep_frames else [np.float64, np.float32]
+            are_finite = "allow-nan" if allow_nan else True
+            return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=dtype, ensure_all_finite=are_finite)
 
     def _is_plain(self, X: Any) -> bool:
         """Return whether X is a dense or CSR matrix of floats with as many columns as in training.
@@ -381,7 +388,6 @@ class JointClassifier(MultiTargetClassifier):
         )
 
     def __sklearn_tags__(self):
-        """Return scikit-learn's description of inputs and outputs."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._takes()[1]
         return tags

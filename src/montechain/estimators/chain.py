@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -20,7 +19,8 @@ from montechain.estimators.checks import remembered
 from montechain.estimators.linked import LinkedClassifier
 from montechain.inference import check_inference
 from montechain.joint import ChainModel, JointModel
-from montechain.links import LinkLearner, LinkProblem
+from montechain.links import LinkLearner, LinkProblem, LogisticLink, check_estimator
+from montechain.links.blocks import RowBlocks
 from montechain.ordering import OrderFinder, SearchResult, check_order
 from montechain.parents import arrange
 from montechain.population import Population, check_combine
@@ -42,6 +42,19 @@ class ChainsClassifier(LinkedClassifier):
         super()._check_choices()
         check_inference(self.inference)
 
+    def _check_blocks(self) -> None:
+        """Raise an error that says what to do unless this can learn from the blocks of a Dask collection."""
+        if not isinstance(check_estimator(self.estimator), LogisticLink):
+            raise TypeError(
+                f"`estimator={self.estimator!r}` learns from rows in memory. For Dask collections leave it out, or use "
+                "LogisticLink()."
+            )
+        if isinstance(self.order, OrderFinder) or getattr(self, "bootstrap", False):
+            raise TypeError(
+                "Searching for an order and bootstrapping take rows in memory. Fit to a sample first, and give the "
+                "order that it found: order=model.order_.tolist()."
+            )
+
     def _search_orders(
         self, learner: LinkLearner, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]
     ) -> SearchResult:
@@ -59,6 +72,7 @@ class ChainsClassifier(LinkedClassifier):
         return result
 
 
+@dataclass(eq=False, repr=False)
 class ChainClassifier(ChainsClassifier):
     """Predict several targets at once with a probabilistic classifier chain.
 
@@ -134,7 +148,8 @@ class ChainClassifier(ChainsClassifier):
             rng = np.random.default_rng(seed)
             order, fixed = check_order(self.order, len(n_classes), names=names, rng=rng)
         weight = options.get("sample_weight")
-        chosen, parents = arrange(self.parents, order, codes, n_classes, fixed=fixed, names=names, sample_weight=weight)
+        given: dict[str, Any] = {"fixed": fixed, "names": names, "information": getattr(codes, "information", None)}
+        chosen, parents = arrange(self.parents, order, codes, n_classes, sample_weight=weight, **given)
         with self._reported(f"learned {len(chosen)} links"):
             self.chain_ = Chain.learn(
                 learner, X, codes, n_classes, chosen, parents, seed=seed, names=names, n_jobs=self.n_jobs, **options
@@ -218,13 +233,14 @@ class ChainPopulationClassifier(ChainsClassifier):
         weights = checked_weights(payoffs if self.weights is None else self.weights, len(orders))
         kept = np.flatnonzero(weights).tolist()
         given: dict[str, Any] = {"fixed": fixed, "names": names, "sample_weight": options.get("sample_weight")}
+        given["information"] = getattr(codes, "information", None)
         arranged = [arrange(self.parents, orders[j], codes, n_classes, **given) for j in kept]
-        problems = [[LinkProblem(label, parents[label]) for label in order] for order, parents in arranged]
-        distinct = list(dict.fromkeys(itertools.chain(*problems)))
-        together = not self.bootstrap and bool((codes != UNKNOWN).all())
-        with self._reported(f"learned {len(problems)} chains"):
+        is_complete = not (codes.n_unknown if isinstance(codes, RowBlocks) else codes == UNKNOWN).any()
+        with self._reported(f"learned {len(kept)} chains"):
             shared: dict[str, Any] = {"names": names, "n_jobs": self.n_jobs}
-            if together:  # links shared by several chains are learned once
+            if is_complete and not self.bootstrap:  # links shared by several chains are learned once
+                problems = [[LinkProblem(label, parents[label]) for label in order] for order, parents in arranged]
+                distinct = list(dict.fromkeys(problem for own in problems for problem in own))
                 links = learner.fit_links(X, codes, codes, n_classes, distinct, **shared, **options)
                 known = dict(zip(distinct, links, strict=True))
                 chains = [
@@ -262,7 +278,7 @@ class ChainPopulationClassifier(ChainsClassifier):
         self, learner: LinkLearner, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]
     ) -> tuple[Sequence[Sequence[int]], bool, np.ndarray | None]:
         """Return the orders, whether the user chose them, and their weights, if any."""
-        n_labels, names, rng = codes.shape[1], self.codec_.names, np.random.default_rng(seed)
+        n_labels, names, rng = len(self.codec_.classes), self.codec_.names, np.random.default_rng(seed)
         if isinstance(self.order, OrderFinder):
             result = self._search_orders(learner, X, codes, seed, options)
             # Payoffs that are logarithms become ratios to the largest.

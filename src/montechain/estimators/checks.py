@@ -1,9 +1,9 @@
-"""Helpers of the estimators: advice, caches, metadata, and the classifier within pipelines, searches and tables."""
+"""Helpers of the estimators: fits that fail, caches, metadata, and the classifier inside pipelines and searches."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from operator import is_
 from typing import Any
@@ -21,18 +21,16 @@ from montechain._compat import BaseSearchCV
 
 @contextmanager
 def unchanged_on_failure(estimator: Any) -> Iterator[None]:
-    """Restore the previous fit if a new one fails half-way: classes and chains must belong together."""
-
-    def learned() -> dict[str, Any]:
-        return {name: value for name, value in vars(estimator).items() if name.endswith("_")}
-
-    before = learned()
+    """Forget the previous fit, and restore it if the new one fails half-way: classes and chains must fit together."""
+    before = dict(vars(estimator))
+    for name in before:
+        if name.endswith("_"):
+            delattr(estimator, name)
     try:
         yield
     except BaseException:
-        for name in learned():
-            delattr(estimator, name)
-        estimator.__dict__.update(before)
+        vars(estimator).clear()
+        vars(estimator).update(before)
         raise
 
 
@@ -41,23 +39,19 @@ def is_finite(X: Any) -> bool:
     X = X.data if sp.issparse(X) else X
     # One pass without a mask: a sum is finite only if all of its terms are, and so is one of squares.
     with np.errstate(over="ignore", invalid="ignore"):
-        if X.flags.c_contiguous:
-            cells = X.reshape(-1)
-            return math.isfinite(cells.dot(cells))
-        return math.isfinite(np.add.reduce(X, axis=None))
+        return math.isfinite(np.vdot(X, X) if X.flags.c_contiguous else np.add.reduce(X, axis=None))
 
 
 _CACHE: WeakKeyDictionary[Any, dict[str, tuple[list[Any], Any]]] = WeakKeyDictionary()
 """A cache of values derived from an estimator's attributes, kept outside of them so that it is never saved."""
 
 
-def remembered(owner: Any, name: str, sources: Sequence[Any], make: Callable[[list[Any]], Any]) -> Any:
+def remembered(owner: Any, name: str, sources: list[Any], make: Callable[[list[Any]], Any]) -> Any:
     """Return ``make(sources)``, recomputed only when one of the sources is a different object than last time."""
     own = _CACHE.setdefault(owner, {})
     entry = own.get(name)
-    if entry is None or len(entry[0]) != len(sources) or not all(map(is_, entry[0], sources)):
-        kept = list(sources)
-        entry = own[name] = (kept, make(kept))
+    if entry is None or not all(map(is_, entry[0], sources)):
+        entry = own[name] = (sources, make(sources))
     return entry[1]
 
 

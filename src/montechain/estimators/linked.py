@@ -63,7 +63,6 @@ class LinkedClassifier(JointClassifier):
         return route_to(self, "estimator")
 
     def __sklearn_tags__(self):
-        """Return scikit-learn's description of inputs and outputs."""
         tags = super().__sklearn_tags__()
         if hasattr(self.estimator, "predict_proba"):
             tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse

@@ -24,14 +24,16 @@ class DependencyNetworkClassifier(LinkedClassifier):
 
     Every label has a link to all others: p(label | x, all other labels). No order has to be chosen. In return, the
     links need not belong to one joint distribution, and inference is never exact: the labels are drawn one after the
-    other, in the order of the columns, each given the current classes of the others. There are
-    `n_iterations` such sweeps, which start from the first class of every label; predictions are made from the last
-    `n_collected`. Unlike a chain, a network has no `log_joint`, no certificates and no most probable vectors.
+    other, in the order of the columns, each given the current classes of the others, starting from the first class of
+    every label. Unlike a chain, a network has no `log_joint`, no certificates and no most probable vectors.
 
     Cost: ``n_iterations`` times L conditionals per row. With label-linear links (the default, "svm", or linear models
     of scikit-learn) a conditional is a comparison. Other classifiers are called at most once per label and sweep, for
     all rows together and only for new combinations of the other labels. Slow ones still take long if there are many
     labels: try fewer iterations.
+
+    A link is learned from the rows in which its own label is known. Other labels that are unknown are filled by draws
+    from a chain over the columns of y in their order, which is learned for this purpose.
 
     Parameters
     ----------
@@ -53,11 +55,6 @@ class DependencyNetworkClassifier(LinkedClassifier):
         The learned links.
     classes_, target_names_, n_features_in_, feature_names_in_
         As in `ChainClassifier`.
-
-    Notes
-    -----
-    A link is learned from the rows in which its own label is known. Other labels that are unknown are filled by draws
-    from a chain over the columns of y as they stand, which is learned for this purpose.
 
     References
     ----------
@@ -113,7 +110,5 @@ class DependencyNetworkClassifier(LinkedClassifier):
             )  # fmt: skip
 
     def _model(self) -> JointModel:
-        def build(_: Any) -> DependencyNetwork:
-            return DependencyNetwork(self.network_.links, *self._n_sweeps())
-
-        return remembered(self, "model", [self.network_, self.n_iterations, self.n_collected], build)
+        sources = [self.network_, self.n_iterations, self.n_collected]
+        return remembered(self, "model", sources, lambda own: DependencyNetwork(own[0].links, *self._n_sweeps()))

@@ -101,7 +101,5 @@ class StackedMixtureClassifier(JointClassifier, BaseComposition):
         self.estimators_ = [clone(model).fit(X, codes, **options) for _, model in self.estimators]
 
     def _model(self) -> JointModel:
-        def build(_: Any) -> Population:
-            return Population([model._model() for model in self.estimators_], self.weights_)
-
-        return remembered(self, "model", [self.estimators_, self.weights_], build)
+        sources = [self.estimators_, self.weights_]
+        return remembered(self, "model", sources, lambda own: Population([model._model() for model in own[0]], own[1]))

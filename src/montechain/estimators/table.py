@@ -16,34 +16,26 @@ from sklearn.impute import SimpleImputer
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from montechain import metrics
 from montechain._frames import as_pandas, column_names, import_library, is_frame
+from montechain._lazy import is_lazy, lazy_answer
 from montechain._messages import check_names
 from montechain._tags import expand_tags, join_tags
 from montechain.estimators.auto import AutoChainClassifier
 from montechain.estimators.base import JointClassifier, MultiTargetClassifier
 from montechain.estimators.checks import fit_options, innermost, route_to, unchanged_on_failure
+from montechain.features import acceptable
 from montechain.inference import Decision
 from montechain.preparation import TableEncoder
 from montechain.targets import UNKNOWN, TargetCodec, named_labels, plain
 
 MANY_CLASSES = 20
 """A target with more classes than this may not be categorical at all."""
+SEPARATORS = (";", ",", "|")
+"""If most tags contain one of these, a note asks whether it separates them."""
 FEW_ROWS = 5
 """With fewer rows than this for each class, a target with many classes is hard to predict."""
-
-
-def _ask_classifier(method: str) -> Any:
-    """Return a method that passes the encoded table on to the method of this name of the classifier."""
-
-    @available_if(_classifier_has(method))
-    @wraps(getattr(JointClassifier, method))
-    def ask(self: TableClassifier, X: Any, *arguments: Any, **options: Any) -> Any:
-        return self._ask(method, X, *arguments, **options)
-
-    return ask
 
 
 def _classifier_has(method: str) -> Any:
@@ -66,12 +58,11 @@ class TableClassifier(MultiTargetClassifier):
     Parameters
     ----------
     classifier : classifier, default=None
-        A classifier of montechain, or any scikit-learn classifier for several targets. None is
-        `AutoChainClassifier()`.
-        Methods that it does not have, such as `decide`, are not available here either.
+        A classifier of montechain, or any of scikit-learn for several targets. None is `AutoChainClassifier()`. Methods
+        that it does not have, such as `decide`, are not available here either.
     encoder : transformer, default=None
         Turns the table into numbers. None is `TableEncoder()`, which fills missing numbers unless the classifier
-        accepts them (its tag `allow_nan`); for sparse containers, which hold numbers only, only their gaps are filled.
+        accepts them (its tag `allow_nan`); for sparse containers, a `SimpleImputer()` of medians.
     tags : str or sequence of str, default=()
         Columns of y whose cells hold any number of tags, such as ``"rock;calm"``. Each tag becomes a target of its own,
         named ``column=tag``, with the classes 0 and 1. An empty or missing cell has no tags. Predictions hold tags in
@@ -109,8 +100,6 @@ class TableClassifier(MultiTargetClassifier):
     3
     """
 
-    random_state = None
-
     classifier: Any = None
     _: KW_ONLY
     encoder: Any = None
@@ -125,32 +114,49 @@ class TableClassifier(MultiTargetClassifier):
         """
         with unchanged_on_failure(self):
             classifier = self._part("classifier", "fit", AutoChainClassifier())
-            missing = "keep" if get_tags(classifier).input_tags.allow_nan else "impute"
             of_numbers = SimpleImputer(strategy="median", keep_empty_features=True)
-            default: Any = of_numbers if sp.issparse(X) else TableEncoder(missing=missing)
+            default: Any = of_numbers if sp.issparse(X) else TableEncoder()
             default.set_output(transform="default")
             encoder = self._part("encoder", "fit_transform", default)
+            takes, is_free = get_tags(classifier).input_tags, getattr(encoder, "missing", "") is None
+            if is_free and takes.allow_nan:
+                encoder.missing = "keep"
             encoded = encoder.fit_transform(X)
+            if is_free and takes.allow_nan and takes.sparse and sp.issparse(encoded):  # which must not hold NaN
+                encoded = encoder.set_params(missing="impute").fit_transform(X)
             for name in ("n_features_in_", "feature_names_in_"):
-                self.__dict__.pop(name, None)
                 if hasattr(encoder, name):
                     setattr(self, name, getattr(encoder, name))
             self.encoder_ = encoder
+            options = fit_options(self, "classifier", classifier, sample_weight, fit_params)
+            if is_lazy(X) and (self.tags or not hasattr(classifier, "_check_blocks")):
+                raise TypeError(
+                    "`tags`, and classifiers other than AutoChainClassifier() and chains of logistic links, take rows "
+                    "in memory, not Dask collections: fit to a sample, such as X.sample(frac=0.01).compute()."
+                )
+            self._refuse_targets_among_inputs(X, y)
             y = self._learn_tags(y)
-            codes = self._learn_classes(y, encoded.shape[0])
+            if is_lazy(X):
+                self.classifier_ = classifier.fit(encoded, y, **options)
+                self._set_codec(self.classifier_.codec_)
+                self.notes_ = list(getattr(encoder, "notes_", ()))
+                return self
+            codec, codes = TargetCodec.fit_encode(y, n_rows=encoded.shape[0])
+            self._set_codec(codec)
             if encoded.shape[0] == 1:
                 raise ValueError("`X` has only 1 row (n_samples=1): give at least 2 rows to learn from.")
-            self.notes_ = [*getattr(encoder, "notes_", ()), *_notes(self.codec_, codes)]
+            self.notes_ = [*getattr(encoder, "notes_", ()), *_notes(self.codec_, codes, self.tags_)]
             targets = y
             if not _takes_any_classes(classifier):
                 targets = np.where(codes == UNKNOWN, np.nan, codes) if (codes == UNKNOWN).any() else codes
                 targets = targets[:, 0] if targets.shape[1] == 1 else targets
-            options = fit_options(self, "classifier", classifier, sample_weight, fit_params)
-            self.classifier_ = classifier.fit(_acceptable(encoded, classifier), targets, **options)
+            self.classifier_ = classifier.fit(acceptable(encoded, classifier), targets, **options)
         return self
 
     def predict(self, X: Any, *, given: Any = None) -> Any:
         """Return a label vector for each row, as the classifier does. See `ChainClassifier.predict`."""
+        if is_lazy(X):
+            return lazy_answer(self, "predict", X, given=given)
         return self._presented(self._ask("predict", X, given=given), X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -165,12 +171,16 @@ class TableClassifier(MultiTargetClassifier):
     @available_if(_classifier_has("decide"))
     def decide(self, X: Any, *, given: Any = None) -> Decision:
         """Return the predictions with what is proven about them. See `ChainClassifier.decide`."""
+        if is_lazy(X):
+            return lazy_answer(self, "decide", X, given=given)
         decision = self._ask("decide", X, given=given)
         return replace(decision, labels=self._presented(decision.labels, X))
 
     @available_if(_classifier_has("predict_proba"))
     def predict_proba(self, X: Any, *, given: Any = None) -> Any:
         """Return the marginal probabilities of each label. See `ChainClassifier.predict_proba`."""
+        if is_lazy(X):
+            return lazy_answer(self, "predict_proba", X, given=given)
         marginals = self._ask("predict_proba", X, given=given)
         if self.codec_.is_1d or isinstance(marginals, list):
             return marginals
@@ -182,10 +192,26 @@ class TableClassifier(MultiTargetClassifier):
     @available_if(_classifier_has("log_joint"))
     def log_joint(self, X: Any, y: Any) -> np.ndarray:
         """Return log p(y | x) of one label vector per row. See `ChainClassifier.log_joint`."""
+        if is_lazy(X):
+            return lazy_answer(self, "log_joint", X, y=y)
         return self._ask("log_joint", X, self._expanded(y))
 
-    predict_top_k = _ask_classifier("predict_top_k")
-    sample = _ask_classifier("sample")
+    @available_if(_classifier_has("predict_top_k"))
+    @wraps(JointClassifier.predict_top_k)
+    def predict_top_k(self, X, *arguments, **options):  # noqa: D102
+        return self._ask("predict_top_k", X, *arguments, **options)
+
+    @available_if(_classifier_has("predict_marginals"))
+    @wraps(JointClassifier.predict_marginals)
+    def predict_marginals(self, X, **options):  # noqa: D102
+        if is_lazy(X):
+            return lazy_answer(self, "predict_marginals", X, **options)
+        return self._ask("predict_marginals", X, **options)
+
+    @available_if(_classifier_has("sample"))
+    @wraps(JointClassifier.sample)
+    def sample(self, X, *arguments, **options):  # noqa: D102
+        return self._ask("sample", X, *arguments, **options)
 
     # -- helpers ------------------------------------------------------------------------------
 
@@ -205,6 +231,14 @@ class TableClassifier(MultiTargetClassifier):
         if empty := [name for name, tags in self.tags_.items() if not tags]:
             raise ValueError(f"column {empty[0]!r} of `y` has no tags: some cell must have one.")
         return expanded
+
+    def _refuse_targets_among_inputs(self, X: Any, y: Any) -> None:
+        """Raise an error if columns of y are inputs, too: predictions for other rows would disappoint."""
+        if not (isinstance(X, pd.DataFrame) and isinstance(y, pd.DataFrame)):
+            return
+        shared = [name for name in y if list(X).count(name) == list(y).count(name) == 1]
+        if same := [name for name in shared if X[name].reset_index(drop=True).equals(y[name].reset_index(drop=True))]:
+            raise ValueError(f"`X` holds the targets themselves: {same}. Leave them out: X.drop(columns={same}).")
 
     def _expanded(self, y: Any, *, partial: bool = False) -> Any:
         """Return y with a column for each tag. If it is `partial`, tags that a cell does not have are unknown."""
@@ -231,11 +265,12 @@ class TableClassifier(MultiTargetClassifier):
             )
         return clone(given)
 
-    def _ask(self, method: str, X: Any, *arguments: Any, given: Any = None) -> Any:
+    def _ask(self, method: str, X: Any, *arguments: Any, given: Any = None, **options: Any) -> Any:
         """Call a method of the classifier with the encoded table."""
-        check_is_fitted(self)
-        options = {} if given is None else {"given": self._expanded(given, partial=True)}
-        encoded = _acceptable(self.encoder_.transform(X), self.classifier_)
+        self._check_fitted()
+        if given is not None:
+            options["given"] = self._expanded(given, partial=True)
+        encoded = acceptable(self.encoder_.transform(X), self.classifier_)
         return getattr(self.classifier_, method)(encoded, *arguments, **options)
 
     def _presented(self, labels: Any, X: Any) -> Any:
@@ -258,7 +293,6 @@ class TableClassifier(MultiTargetClassifier):
         return route_to(self, "classifier")
 
     def __sklearn_tags__(self):
-        """Return scikit-learn's description of inputs and outputs."""
         tags = super().__sklearn_tags__()
         of_encoder = get_tags(TableEncoder() if self.encoder is None else self.encoder).input_tags
         for name in ("sparse", "allow_nan", "string", "categorical"):
@@ -268,7 +302,7 @@ class TableClassifier(MultiTargetClassifier):
 
 
 def _as_pandas(y: Any) -> pd.DataFrame:
-    """Return a data frame or a named series of any library as a pandas data frame."""
+    """Return a data frame of any library, or a series of pandas, as a pandas data frame."""
     if isinstance(y, pd.DataFrame | pd.Series):
         return y.to_frame() if isinstance(y, pd.Series) else y
     if not is_frame(y):
@@ -277,7 +311,7 @@ def _as_pandas(y: Any) -> pd.DataFrame:
     return pd.DataFrame(dict(zip(names, as_pandas(y, names), strict=True)))
 
 
-def _notes(codec: TargetCodec, codes: np.ndarray) -> list[str]:
+def _notes(codec: TargetCodec, codes: np.ndarray, tags: dict[str, list[str]]) -> list[str]:
     """Return what you should know about targets that are hard or pointless to predict; refuse those that are dates."""
     said = []
     for name, own, column in zip(named_labels(codec.names, codes.shape[1]), codec.classes, codes.T, strict=True):
@@ -294,12 +328,14 @@ def _notes(codec: TargetCodec, codes: np.ndarray) -> list[str]:
                 f"target {name!r} has {n_classes} classes in {n_known} rows: with so few rows for each class, expect "
                 "poor predictions."
             )
+    for name, words in tags.items():
+        for sign in SEPARATORS:
+            if len(joined := [tag for tag in words if sign in tag]) > len(words) / 2:
+                said.append(
+                    f"most tags of {name!r} contain {sign!r}, such as {joined[0]!r}. If it separates them, use "
+                    f"separator={sign!r}."
+                )
     return said
-
-
-def _acceptable(encoded: Any, classifier: Any) -> Any:
-    """Return the encoded table, as an array if the classifier does not accept sparse containers."""
-    return encoded.toarray() if sp.issparse(encoded) and not get_tags(classifier).input_tags.sparse else encoded
 
 
 def _takes_any_classes(classifier: Any) -> bool:

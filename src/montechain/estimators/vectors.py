@@ -60,14 +60,14 @@ class SeenVectorsClassifier(JointClassifier):
 
 
 class LabelPowersetClassifier(SeenVectorsClassifier, LinkedClassifier):
-    """Predict several targets at once by taking each label vector seen in training for one class.
+    """Predict several targets at once by treating each label vector seen in training as one class.
 
     The label powerset method: p(y | x) is one multi-class problem. Dependence between labels costs nothing, but a
     vector that was never seen has probability zero (`log_joint` returns minus infinity), and with many labels most
     vectors are seen once. Because all vectors are considered, decisions are exact and certified for exact match,
     Hamming loss and F1.
 
-    Where some labels of a row are unknown, they are drawn from a chain over the columns of y as they stand, which is
+    Where some labels of a row are unknown, they are drawn from a chain over the columns of y in their order, which is
     learned for this purpose. Rows without any known label are left out. If no vector agrees with what is `given` at
     prediction, those that agree with most of it are used, with the given classes inserted; the probability is then
     zero and nothing is certified.
@@ -152,10 +152,8 @@ class ClusteringForestClassifier(SeenVectorsClassifier):
     ----------
     model_ : ForestModel
         The trees and the share of each vector in each leaf.
-    vectors_, vector_counts_
+    vectors_, vector_counts_, classes_, target_names_, n_features_in_, feature_names_in_
         As in `LabelPowersetClassifier`.
-    classes_, target_names_, n_features_in_, feature_names_in_
-        As in `ChainClassifier`.
 
     References
     ----------
@@ -172,9 +170,6 @@ class ClusteringForestClassifier(SeenVectorsClassifier):
     >>> model = ClusteringForestClassifier(n_estimators=20, random_state=0).fit(X, Y)
     >>> model.predict(X).shape
     (200, 5)
-    >>> top = model.predict_top_k(X[:1], k=2)
-    >>> bool(top.proba[0, 0] >= top.proba[0, 1])
-    True
     """
 
     n_estimators: int = 100
@@ -197,19 +192,12 @@ class ClusteringForestClassifier(SeenVectorsClassifier):
     def _learn_vectors(self, X: Any, codes: np.ndarray, seed: int, options: dict[str, Any]) -> ForestModel:
         weight = options.get("sample_weight")
         vectors, numbers, counts = count_vectors(codes, weight)
+        max_features = self.n_features_in_ // 10 + 1 if self.max_features == "tenth" else self.max_features
         forest, _ = LabelForest.grow(
-            X,
-            codes,
-            numbers,
-            n_trees=self.n_estimators,
-            splitters=["best"],
-            weight=weight,
-            seed=seed,
-            n_jobs=self.n_jobs,
-            max_features=self.n_features_in_ // 10 + 1 if self.max_features == "tenth" else self.max_features,
-            max_depth=self.max_depth,
+            X, codes, numbers, n_trees=self.n_estimators, splitters=["best"], weight=weight, seed=seed,
+            n_jobs=self.n_jobs, max_features=max_features, max_depth=self.max_depth,
             min_samples_leaf=self.min_samples_leaf,
-        )
+        )  # fmt: skip
         return ForestModel(vectors, counts, self.codec_.n_classes, forest)
 
 
@@ -230,10 +218,8 @@ class MajorityClassifier(SeenVectorsClassifier):
 
     Attributes
     ----------
-    vectors_, vector_counts_
+    vectors_, vector_counts_, classes_, target_names_, n_features_in_, feature_names_in_
         As in `LabelPowersetClassifier`.
-    classes_, target_names_, n_features_in_, feature_names_in_
-        As in `ChainClassifier`.
 
     Examples
     --------
@@ -261,7 +247,6 @@ class MajorityClassifier(SeenVectorsClassifier):
         return FrequencyModel(vectors, counts, self.codec_.n_classes)
 
     def __sklearn_tags__(self):
-        """Return scikit-learn's description of inputs and outputs."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
         return tags

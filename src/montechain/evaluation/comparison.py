@@ -60,12 +60,8 @@ def measure_fold(model: Any, dataset: Dataset, parts: tuple[Any, Any]) -> dict[s
     """Train a model on one part of a data set and test it on the other.
 
     `parts` are two data sets, or two arrays of positions in `dataset`. The prediction is that of `decide` where the
-    model has it, else that of `predict`.
-
-    Returns
-    -------
-    dict
-        ``values``, None where a measure is not defined, and ``notes`` that say why.
+    model has it, else that of `predict`. Returns the ``values``, None where a measure is not defined, and ``notes``
+    that say why.
     """
     if type(getattr(model, "classifier", model)).__module__.startswith("montechain."):
         _warm_up()
@@ -108,7 +104,9 @@ def _measured(name: str, predictions: Any, test: Dataset) -> float:
 def _cached(model: Any, answer: Any, test: Dataset) -> SimpleNamespace:
     """Return a stand-in for the classifier that gives scorers the one prediction already made."""
     inner = getattr(model, "classifier_", model)
-    found = SimpleNamespace(
+    found = type(
+        type(inner).__name__, (SimpleNamespace,), {}
+    )(  # named as errors should name it
         predict=lambda X: getattr(answer, "labels", answer),
         loss=getattr(inner, "loss", None),
         classes_=[factorise(np.array([*own, None], dtype=object)[:-1])[0] for own in test.classes],
@@ -207,6 +205,8 @@ def evaluate(
 
 def fold_jobs(dataset: Dataset, methods: Any, *, folds: Any = 5, seed: int = 0, encoder: Any = None) -> list[Job]:
     """Return the jobs of `evaluate`, fold by fold, for `run_jobs`; parameters as there."""
+    if not isinstance(dataset, Dataset):
+        raise TypeError(f"`dataset` is a {type(dataset).__name__}: use read_dataset(file or frame, targets=[...]).")
     if not isinstance(methods, Mapping):
         names = [methods] if isinstance(methods, str) else methods
         methods = {method.name: method for method in map(find_method, names)}
@@ -280,24 +280,10 @@ def _results_table(jobs: Sequence[Job], outcomes: Sequence[dict[str, Any]]) -> p
 def summarise(results: pd.DataFrame) -> pd.DataFrame:
     """Return the mean, standard deviation and rank of every method, by data set and measure.
 
-    Parameters
-    ----------
-    results : data frame
-        What `evaluate` returned; or several of them, concatenated.
-
-    Returns
-    -------
-    data frame
-        One row for each data set, measure and method, with the columns `mean`, `std` (NaN for a single value), `n`,
-        `rank` (1 is best; ties share the mean of their ranks), `status` and `reason`. A method that did not
-        finish on some fold has no mean, since a mean over the other folds would not compare.
-
-    Examples
-    --------
-    >>> rows = [["music", method, fold, "exact_match", value, "ok", "", 0, "{}", ""] for method, fold, value in
-    ...         [("CC", 0, 0.2), ("CC", 1, 0.4), ("MCC", 0, 0.3), ("MCC", 1, 0.5)]]
-    >>> summarise(pd.DataFrame(rows, columns=COLUMNS))[["method", "mean", "std", "rank"]].round(3).to_numpy().tolist()
-    [['CC', 0.3, 0.141, 2.0], ['MCC', 0.4, 0.141, 1.0]]
+    `results` are what `evaluate` returned, or several of these concatenated. There is one row for each data set,
+    measure and method, with the columns `mean`, `std` (NaN for a single value), `n`, `rank` (1 is best; ties share the
+    mean of their ranks), `status` and `reason`. A method that did not finish on some fold has no mean, since a mean
+    over the other folds would not compare.
     """
     where = ["dataset", "protocol", "measure"]
     key = [*where, "method", "parameters"]

@@ -15,24 +15,13 @@ from montechain.targets import UNKNOWN, TargetCodec, TargetTable, as_columns
 class LabelStratifiedKFold(KFold):
     """Split rows into folds in which every class of every label is about equally frequent.
 
-    Uses iterative stratification: as long as rows are left, take the rarest pair (label, class) among them and give
-    each of its rows to the fold with the fewest rows of that pair, then to the smallest fold, then at random. Rare
-    classes are placed first, while every fold still has room. Beyond the published algorithm, labels may have
-    more than two classes, unknown cells are ignored, and fold sizes differ by at most one.
+    Uses the iterative stratification of Sechidis, Tsoumakas and Vlahavas (On the stratification of multi-label data,
+    ECML PKDD 2011): as long as rows are left, take the rarest pair (label, class) among them and give each of its rows
+    to the fold with the fewest rows of that pair, then to the smallest fold, then at random. Rare classes are placed
+    first, while every fold still has room. Beyond the published algorithm, labels may have more than two classes,
+    unknown cells are ignored, and fold sizes differ by at most one. With an integer as `random_state`, every call of
+    `split` gives the same folds.
 
-    Parameters
-    ----------
-    n_splits : int, default=5
-        Number of folds, at least 2.
-    random_state : int, RandomState or None, default=None
-        With an integer, every call of `split` gives the same folds.
-
-    References
-    ----------
-    K. Sechidis, G. Tsoumakas, I. Vlahavas. On the stratification of multi-label data. ECML PKDD 2011.
-
-    Examples
-    --------
     >>> Y = [[1, "red"], [0, "red"], [0, None], [1, "tan"], [0, "tan"], [0, "red"]]
     >>> folds = LabelStratifiedKFold(n_splits=2, random_state=0)
     >>> [len(test) for _, test in folds.split(Y, Y)]
@@ -76,10 +65,6 @@ def assign_folds(
     `pairs` of shape (n, L) numbers the pairs (label, class) of each row, -1 for unknown. Rows are visited in `order`;
     among equally rare pairs the one with the smallest `priority` comes first; `uniforms` in [0, 1), one for each row,
     break ties between folds.
-
-    >>> pairs = np.array([[0, 1], [0, -1], [2, 1], [2, -1]])
-    >>> assign_folds(pairs, 2, np.arange(4), np.arange(3), np.zeros(4)).tolist()
-    [0, 1, 1, 0]
     """
     known = pairs >= 0
     label_of = np.zeros(len(priority), dtype=np.int64)

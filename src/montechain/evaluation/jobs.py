@@ -38,15 +38,6 @@ class ResultStore:
 
     A file appears only once it is complete, so a run that is killed loses the jobs that were under way and nothing
     else. The file name is a hash of the job's identity and of the version of montechain.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = ResultStore(folder)
-    ...     store.put({"method": "CC", "fold": 0}, {"status": "ok", "values": {"exact_match": 0.3}})
-    ...     store.get({"method": "CC", "fold": 0})["values"], store.get({"method": "CC", "fold": 1})
-    ({'exact_match': 0.3}, None)
     """
 
     def __init__(self, folder: str | Path):
@@ -82,13 +73,8 @@ def run_jobs(
     """Run jobs and return their outcomes; those that finished before come from the store.
 
     A job that takes longer than `time_limit` seconds is stopped. `retry` reruns jobs that failed before. joblib runs
-    `n_jobs` of them at a time, on its current backend. `on_done` is called with each job's position and outcome once
-    it is stored.
-
-    Returns
-    -------
-    list of dict
-        With ``status``: "ok" with ``values``, or "DNF" with ``reason``.
+    `n_jobs` of them at a time, on its current backend. `on_done` is called with each job's position and outcome once it
+    is stored. An outcome has the ``status`` "ok" with ``values``, or "DNF" with a ``reason``.
     """
     check_time_limit(time_limit)
     outcomes: list[Any] = [None if store is None else store.get(job.identity) for job in jobs]

@@ -11,7 +11,6 @@ from montechain.inference.level_by_level import Beam, EpsilonApproximate, Exhaus
 from montechain.inference.monte_carlo import MonteCarlo
 
 __all__ = [
-    "STRATEGIES",
     "Beam",
     "BranchAndBound",
     "Decision",
@@ -21,7 +20,6 @@ __all__ = [
     "Inference",
     "MonteCarlo",
     "TopK",
-    "check_inference",
 ]
 
 STRATEGIES: dict[str, type[Inference]] = {
@@ -38,8 +36,6 @@ STRATEGIES: dict[str, type[Inference]] = {
 def check_inference(inference: Any) -> Inference:
     """Return a strategy: the given one, or the one of this name with its default parameters.
 
-    Examples
-    --------
     >>> check_inference("beam")
     Beam()
     """

@@ -83,12 +83,8 @@ class Decision:
     def relative_to(self, log_evidence: np.ndarray, error: np.ndarray) -> Decision:
         """Return a decision for exact match with its loss conditional on the given labels.
 
-        Parameters
-        ----------
-        log_evidence : ndarray of shape (n,)
-            log p(given labels | x); zero in rows without given labels.
-        error : ndarray of shape (n,)
-            Relative error of the evidence: it is proven to be at least ``1 - error`` times this.
+        `log_evidence` is log p(given labels | x), zero in rows without given labels; the evidence is proven to be at
+        least ``1 - error`` times this.
         """
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             share = np.exp(self.log_proba - log_evidence)

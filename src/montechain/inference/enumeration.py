@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 
 import numpy as np
 
 from montechain._kernels.depth_first import k_best
 from montechain._kernels.enumeration import enumerate_vectors
 from montechain._kernels.marginals import bounded_marginals
-from montechain._rows import join_rows
+from montechain._rows import distinct, join_rows
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference.decision import TIGHT, TopK
 from montechain.inference.sweep import Prefixes, best_first, log_sum_by_row, sweep
-from montechain.prefix_tree import PrefixTree, distinct
+from montechain.prefix_tree import PrefixTree
 from montechain.targets import CODE
 
 FALL = math.log(8.0)
@@ -35,14 +36,9 @@ FEW_VECTORS = 256
 class Effort:
     """How far to enumerate.
 
-    Parameters
-    ----------
-    residual : float
-        Mass, relative to what agrees with the known labels, that may stay unexplored.
-    max_nodes : int
-        Maximum number of prefixes expanded per row.
-    n_samples : int
-        Vectors drawn to stand for the unexplored mass where the budget ends first.
+    `residual` is the mass, relative to what agrees with the known labels, that may stay unexplored; `max_nodes` the
+    maximum number of prefixes expanded per row; `n_samples` the number of vectors drawn to stand for the unexplored
+    mass where the budget ends first.
     """
 
     residual: float = 0.01
@@ -117,10 +113,10 @@ def marginals(tree: PrefixTree, effort: Effort = DEFAULT, *, rng: np.random.Gene
         uninformed = np.hstack([np.where(own >= 0, own == np.arange(n), 1.0 / n) for own, n in pairs])
         proba, lower = np.where(estimated[:, None], uninformed, lower), np.nan_to_num(lower)
         unresolved = np.repeat(estimated[:, None].astype(float), tree.chain.n_labels, axis=1)
-    elif tree.scores is None or not tree.arrays[1].is_all_binary:
+    elif tree.scores is None or not (arrays := tree.arrays)[1].is_all_binary:
         return _enumerated(tree, effort, rng)
     else:
-        base, links, given = tree.arrays
+        base, links, given = arrays
         residual = effort.residual_of(tree)
         proba, lower, unresolved, settled, _ = bounded_marginals(base, links.effects, given, residual, effort.max_nodes)
         estimated, rows = np.zeros(tree.n_rows, dtype=bool), np.flatnonzero(~settled)
@@ -128,8 +124,8 @@ def marginals(tree: PrefixTree, effort: Effort = DEFAULT, *, rng: np.random.Gene
             rest = _enumerated(tree.take(rows), effort, rng)
             proba[rows], lower[rows] = np.hstack(rest.proba), np.hstack(rest.lower)
             unresolved[rows], estimated[rows] = rest.unresolved, rest.estimated
-    ends = np.cumsum(tree.chain.n_classes)[:-1]
-    return Marginals(np.split(proba, ends, axis=1), np.split(lower, ends, axis=1), unresolved, estimated)
+    own = [slice(*ends) for ends in pairwise(accumulate(tree.chain.n_classes, initial=0))]
+    return Marginals([proba[:, k] for k in own], [lower[:, k] for k in own], unresolved, estimated)
 
 
 def top_k(tree: PrefixTree, k: int, *, max_nodes: int = DEFAULT.max_nodes) -> TopK:
@@ -168,12 +164,8 @@ def _enumerate(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Enumerate prefixes of the lengths `full_depth`, and draw from the open ones where more than `residual` is left.
 
-    Returns
-    -------
-    rows, labels, log_mass : ndarrays of shape (m,), (m, L) and (m,)
-        The complete prefixes of each row and the draws, sorted by row, and the logarithm of the mass each stands for.
-    complete, remaining : ndarrays of shape (n,)
-        Logarithms of the complete and of the open mass of each row.
+    Returns the row, the labels and the logarithm of the mass of each complete prefix and each draw, sorted by row; and
+    the logarithms of the complete and of the open mass of each row.
     """
     # All rows share the offset and the table of uniforms; a longer table begins with the shorter.
     offset, uniforms = rng.random(), rng.random((effort.n_samples, tree.chain.n_labels))

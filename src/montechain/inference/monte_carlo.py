@@ -142,20 +142,9 @@ def _marginals(tree: PrefixTree, draws: Draws) -> Marginals:
 class Draws:
     """The distinct vectors among the draws of n rows, sorted by row and then by class.
 
-    Parameters
-    ----------
-    rows : int64 ndarray of shape (m,)
-    labels : int32 ndarray of shape (m, L)
-    counts : int64 ndarray of shape (m,)
-        How many draws gave the vector.
-    first : int64 ndarray of shape (m,)
-        The number of the first draw that did.
-    log_proba : ndarray of shape (m,)
-        log p(y | x).
-    log_weight : ndarray of shape (m,)
-        The part of it that known classes contribute.
-    unseen : ndarray of shape (n,)
-        No vector, except those drawn or abandoned, has a higher log-probability than this.
+    `labels` is of shape (m, L). `counts` says how many draws gave each vector, `first` which was the first that did.
+    `log_proba` is log p(y | x), `log_weight` the part of it that known classes contribute. No vector of a row, except
+    those drawn or abandoned, has a log-probability above `unseen`, of shape (n,).
     """
 
     rows: np.ndarray
@@ -190,7 +179,7 @@ class Draws:
         return np.maximum(1.0 - self.sum_by_row(drawn), 0.0)
 
     def best(self, floor: np.ndarray) -> np.ndarray:
-        """Return the most probable vector of each row that has one above `floor`, the one drawn first of equals."""
+        """Return the most probable vector of each row that has one above `floor`; of equals, the one drawn first."""
         rows, largest = self.rows, floor + TIE
         np.maximum.at(largest, rows, self.log_proba)
         found = np.flatnonzero((self.log_proba >= largest[rows] - TIE) & (self.log_proba > floor[rows] + TIE))
@@ -201,13 +190,8 @@ class Draws:
 def draw(tree: PrefixTree, uniforms: np.ndarray, floor: np.ndarray | None = None) -> Draws:
     """Draw ``len(uniforms)`` vectors for each row, all rows and draws together, position by position.
 
-    Parameters
-    ----------
-    tree : PrefixTree
-    uniforms : ndarray of shape (S, L)
-        Uniform numbers in [0, 1), the same for all rows.
-    floor : ndarray of shape (n,), optional
-        Draws are abandoned once their log-probability is not above this.
+    All rows share the `uniforms` in [0, 1), of shape (S, L). Draws are abandoned once their log-probability is not
+    above the `floor` of their row.
     """
     n_rows, n_samples = tree.n_rows, len(uniforms)
     unseen, floor = np.full(n_rows, -np.inf), np.full(n_rows, -np.inf) if floor is None else floor

@@ -17,16 +17,10 @@ from montechain.targets import CODE
 
 @dataclass(frozen=True)
 class Prefixes:
-    """Label prefixes of the same length, of several rows.
+    """Label prefixes of the same length k, of several rows.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (m,)
-    labels : int32 ndarray of shape (m, k)
-    free, known : ndarrays of shape (m,)
-        Sum of the log-probabilities of the classes that were free to choose, and of those known beforehand.
-    origin : ndarray of shape (m,)
-        Index of the prefix that each was grown from.
+    `labels` is of shape (m, k). `free` and `known` are the sums of the log-probabilities of the classes that were free
+    to choose, and of those known beforehand. `origin` is the index of the prefix that each was grown from.
     """
 
     rows: np.ndarray
@@ -73,12 +67,8 @@ class Prefixes:
 class Swept:
     """The complete vectors that a sweep has kept, and what it has dropped.
 
-    Parameters
-    ----------
-    vectors : Prefixes
-        Sorted by row; with a `width`, best first within a row.
-    dropped, dropped_mass : ndarrays of shape (n,)
-        Log-probability of the most probable prefix dropped for lack of width, and the mass of all of them.
+    The vectors are sorted by row; with a `width`, best first within a row. For each row, `dropped` is the
+    log-probability of the most probable prefix dropped for lack of width, and `dropped_mass` the mass of all of them.
     """
 
     vectors: Prefixes
@@ -97,15 +87,9 @@ class Swept:
 def sweep(tree: PrefixTree, *, width: int | None = None, above: np.ndarray | None = None) -> Swept:
     """Grow prefixes level by level, all rows together, and keep some of each row at every level.
 
-    Without a restriction this is exhaustive search.
-
-    Parameters
-    ----------
-    tree : PrefixTree
-    width : int, optional
-        Number of prefixes kept, the most probable ones: 1 is greedy search, more is a beam.
-    above : ndarray of shape (n,), optional
-        Only prefixes with a log-probability above this are kept: branch and bound.
+    Without a restriction this is exhaustive search. `width` is the number of prefixes kept, the most probable ones: 1
+    is greedy search, more is a beam. With `above`, of shape (n,), only prefixes with a log-probability above that of
+    their row are kept: branch and bound.
     """
     prefixes = Prefixes.empty(np.arange(tree.n_rows))
     dropped, dropped_mass = np.full(tree.n_rows, -np.inf), np.zeros(tree.n_rows)
@@ -129,9 +113,8 @@ def best_first(rows: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.nda
     Equal values keep their order.
     """
     order = np.lexsort((-level(values), rows))
-    sorted_rows = rows[order]
-    starts = np.flatnonzero(np.r_[True, sorted_rows[1:] != sorted_rows[:-1]]) if len(rows) else np.empty(0, int)
-    return order, np.arange(len(rows)) - np.repeat(starts, np.diff(np.r_[starts, len(rows)]))
+    first = np.flatnonzero(np.diff(rows[order], prepend=-1))
+    return order, np.arange(len(rows)) - np.repeat(first, np.diff(first, append=len(rows)))
 
 
 def log_sum_by_row(rows: np.ndarray, values: np.ndarray, n_rows: int) -> np.ndarray:

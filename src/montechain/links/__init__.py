@@ -8,35 +8,20 @@ from sklearn.base import is_regressor
 
 from montechain._messages import by_name
 from montechain.links.base import FittedLink, LinkLearner, LinkProblem
-from montechain.links.estimator import EstimatorLink, FittedEstimatorLink
+from montechain.links.estimator import EstimatorLink
 from montechain.links.linear import FittedLinearLink
 from montechain.links.logistic import LogisticLink
 from montechain.links.svm import SVMLink
 
-__all__ = [
-    "EstimatorLink",
-    "FittedEstimatorLink",
-    "FittedLinearLink",
-    "FittedLink",
-    "LinkLearner",
-    "LinkProblem",
-    "LogisticLink",
-    "SVMLink",
-    "check_estimator",
-]
+__all__ = ["EstimatorLink", "FittedLinearLink", "FittedLink", "LinkLearner", "LinkProblem", "LogisticLink", "SVMLink"]
 
 LEARNERS: dict[str, type[LinkLearner]] = {"logistic": LogisticLink, "svm": SVMLink}
 
 
 def check_estimator(estimator: Any, *, random_state: int | None = None) -> LinkLearner:
-    """Return what learns the links.
+    """Return what learns the links: a learner itself or by name, or a classifier, which must have `predict_proba`.
 
-    Parameters
-    ----------
-    estimator : None, "logistic", "svm", LinkLearner or scikit-learn classifier
-        None is `LogisticLink()`. A classifier must have `predict_proba`.
-    random_state : int, optional
-        Seed for classifiers that ask for one and have none.
+    None is `LogisticLink()`. Classifiers that ask for a seed and have none get one made from `random_state`.
     """
     if estimator is None:
         return LogisticLink()

@@ -13,6 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.parallel import Parallel, delayed
 
 from montechain._savable import require
+from montechain._threads import send_once
 from montechain.links.design import canonical
 from montechain.targets import named_labels
 
@@ -55,18 +56,11 @@ class LinkLearner(BaseEstimator, ABC):
     ) -> list[FittedLink]:
         """Learn all `problems` on the same rows, and return their links in the same order.
 
-        Parameters
-        ----------
-        X : array, CSR matrix or data frame of n rows
-        codes, filled : int32 ndarrays of shape (n, L)
-            Classes as codes 0..K-1, `UNKNOWN` where a label is not known, and the same with unknown labels filled in. A
-            link is learned from the rows in which its own label is known; its parents are read in `filled`.
-        n_classes : sequence of L ints
-            Number of classes of every label, whether or not all occur in these rows.
-        problems : sequence of LinkProblem
-        **options
-            `sample_weight`, `n_jobs` and the `names` of the labels; others are passed on to the classifier's ``fit`` by
-            `EstimatorLink`, and refused by the other learners.
+        `X` is an array, CSR matrix or data frame of n rows. `codes`, int32 of shape (n, L), has the classes, `UNKNOWN`
+        where a label is not known, and `filled` the same with unknown labels filled in. A link is learned from the rows
+        in which its own label is known; its parents are read in `filled`. `n_classes` counts the classes of every
+        label, whether or not all occur in these rows. Options are `sample_weight`, `n_jobs` and the `names` of the
+        labels; others are passed on to the classifier's ``fit`` by `EstimatorLink`, and refused by other learners.
         """
 
     def prepared(
@@ -87,12 +81,13 @@ class OneByOne(LinkLearner):
 
     def fit_links(self, X, codes, filled, n_classes, problems, *, n_jobs=None, names=None, **options):  # noqa: D102
         names, n_classes = named_labels(names, codes.shape[1]), [int(k) for k in n_classes]
-        fit_link = self._link_fitter(X, codes, filled, n_classes, names, **options)
-        return Parallel(n_jobs=n_jobs, prefer=self._prefer)(delayed(fit_link)(problem) for problem in problems)
+        fit, *shared = self._link_fitter(X, codes, filled, n_classes, names, **options)
+        send_once(shared)
+        return Parallel(n_jobs=n_jobs, prefer=self._prefer)(delayed(fit)(*shared, problem) for problem in problems)
 
     @abstractmethod
-    def _link_fitter(self, X, codes, filled, n_classes, names, **options) -> Callable[[LinkProblem], FittedLink]:
-        """Return a function that learns one link; whatever all links share is prepared here."""
+    def _link_fitter(self, X, codes, filled, n_classes, names, **options) -> tuple[Any, ...]:
+        """Return a function that learns one link, and its arguments before the problem, prepared for all links."""
 
 
 def check_links(links: Sequence[Any], parents: Sequence[Sequence[int]]) -> None:
@@ -140,6 +135,13 @@ def checked_proba(proba: Any, estimator: Any, label: Any) -> np.ndarray:
 def class_counts(codes: np.ndarray, sample_weight: np.ndarray, n_classes: int) -> np.ndarray:
     """Return the total weight of each class; unknown (negative) codes are left out."""
     return np.bincount(codes + 1, weights=sample_weight, minlength=n_classes + 1)[1:]
+
+
+def class_numbers(occurring: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return the number of each class among those that occur, -1 for the others and, in the end, for unknown codes."""
+    numbers = np.full(n_classes + 1, -1, dtype=np.int32)
+    numbers[occurring] = np.arange(len(occurring))
+    return numbers
 
 
 def refuse_fit_params(learner: Any, fit_params: Mapping[str, Any]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,19 +26,9 @@ from montechain.targets import UNKNOWN
 class FittedEstimatorLink:
     """A fitted classifier as a link.
 
-    Parameters
-    ----------
-    estimator : classifier
-        Fitted on x with the parents' columns beside it, and on codes.
-    n_classes : int
-        Number of classes of the label, whether or not the classifier has seen all of them.
-    parents_n_classes : tuple of int
-    names : list or None
-        Names of the parents' columns, if x is a data frame.
-    absent_proba : float
-        Probability of each class that the classifier has not seen.
-    label : optional
-        Name of the label, for error messages.
+    The `estimator` was fitted on x with the parents' columns beside it, whose names are `names` if x is a data frame,
+    and on codes. `n_classes` counts all classes of the label, whether or not the classifier has seen them; each that it
+    has not seen has the probability `absent_proba`. `label` is the name of the label in error messages.
     """
 
     estimator: Any
@@ -49,8 +38,7 @@ class FittedEstimatorLink:
     absent_proba: float = 0.0
     label: Any = None
 
-    def log_proba(self, X: Any, parent_codes: np.ndarray) -> np.ndarray:
-        """Return log-probabilities of shape (n, n_classes); `parent_codes` has one column per parent."""
+    def log_proba(self, X: Any, parent_codes: np.ndarray) -> np.ndarray:  # noqa: D102
         columns = parent_columns(parent_codes, self.parents_n_classes)
         proba = self.estimator.predict_proba(augment(canonical(X), columns, self.names))
         proba = checked_proba(proba, self.estimator, self.label)
@@ -62,18 +50,14 @@ class FittedEstimatorLink:
 
 
 class EstimatorLink(OneByOne):
-    """Learn each link with a clone of a scikit-learn classifier.
+    """Learn each link with a clone of a scikit-learn classifier that has `predict_proba`.
 
-    The classifier sees x with the parents beside it (one 0/1 column for a binary parent, one-hot
-    otherwise; in a data frame these columns bear the parents' names) and integer codes as its
-    target. A fitted linear model is folded into a label-linear link, so that the fast search applies.
+    The classifier sees x with the parents beside it (one 0/1 column for a binary parent, one-hot otherwise; in a data
+    frame these columns bear the parents' names) and integer codes as its target. A fitted linear model is folded into a
+    label-linear link, so that the fast search applies.
 
-    Parameters
-    ----------
-    estimator : classifier with `predict_proba`
-    random_state : int or None, default=None
-        Where the classifier (or a part of it) has ``random_state=None``, it gets a seed made from
-        this one, the label and its parents: the same link is then the same in every chain.
+    Where the classifier (or a part of it) has ``random_state=None``, it gets a seed made from our `random_state`, if
+    that is a number, the label and its parents: the same link is then the same in every chain.
     """
 
     def __init__(self, estimator: Any, random_state: int | None = None):
@@ -83,7 +67,7 @@ class EstimatorLink(OneByOne):
     def _link_fitter(self, X, codes, filled, n_classes, names, *, sample_weight=None, **fit_params):
         if sample_weight is not None:
             fit_params["sample_weight"] = sample_weight
-        return partial(self._fit_link, canonical(X), codes, filled, n_classes, names, fit_params)
+        return self._fit_link, canonical(X), codes, filled, n_classes, names, fit_params
 
     def _fit_link(self, X, codes, filled, n_classes, names, fit_params, problem: LinkProblem) -> FittedLink:
         label, parents = problem

@@ -32,15 +32,9 @@ FACTORS = (1.0, -10.0)
 def fold(estimator: Any, design: Any, n_classes: int, parents_n_classes: Sequence[int]) -> FittedLinearLink | None:
     """Return the fitted classifier as a label-linear link, or None if it is not one.
 
-    Parameters
-    ----------
-    estimator : fitted classifier
-        Fitted on `design`, that is, on x with the columns of `parent_columns` beside it, and on codes.
-    design : array, sparse container or data frame
-        Rows on which the link must agree with the classifier.
-    n_classes : int
-        Number of classes of the label; a classifier that has not seen all of them is not folded.
-    parents_n_classes : sequence of int
+    It was fitted on `design`, that is, on x with the columns of `parent_columns` beside it, and on codes; the link must
+    agree with it on these rows. A classifier that has not seen all of the `n_classes` classes of the label is not
+    folded.
     """
     decide = _decision_function(estimator)
     if decide is None or len(estimator.classes_) != n_classes:

@@ -6,18 +6,22 @@ costs only additions. This is what makes exact search fast.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numba import config
 
 from montechain._kernels.conditional import Links
 from montechain._kernels.folding import as_lines, scores_of
 from montechain._kernels.ties import on_grid
+from montechain._rows import take_rows
 from montechain._savable import require, savable
+from montechain.errors import NonFiniteError
 from montechain.links.design import as_matrix
 
 
@@ -51,16 +55,9 @@ def smoothed_log_proba(counts: np.ndarray) -> np.ndarray:
 class FittedLinearLink:
     """A fitted link whose scores are ``x @ coef + intercept + sum_j parent_effects[j][y_j]``.
 
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes K of the link's own label.
-    coef : ndarray of shape (n_features, W)
-        W is `n_scores(n_classes)`.
-    intercept : ndarray of shape (W,)
-    parent_effects : tuple of ndarray of shape (K_j, W)
-        For each parent, in the order in which the link names its parents, what each of its classes
-        adds to the scores.
+    `coef`, of shape (n_features, W), and `intercept` have a column for each of the W = `n_scores(n_classes)` scores of
+    the link's own label. For each parent, in the order in which the link names its parents, `parent_effects` says what
+    each of its K_j classes adds to the scores, in an array of shape (K_j, W).
     """
 
     n_classes: int
@@ -100,10 +97,9 @@ class FittedLinearLink:
         scores = _product(X, self.coef) + self.intercept
         for effects, codes in zip(self.parent_effects, parent_codes.T, strict=True):
             scores += effects[codes]
-        return np.ascontiguousarray(scores)
+        return scores
 
-    def log_proba(self, X: Any, parent_codes: np.ndarray) -> np.ndarray:
-        """Return log-probabilities of shape (n, n_classes); `parent_codes` has one column per parent."""
+    def log_proba(self, X: Any, parent_codes: np.ndarray) -> np.ndarray:  # noqa: D102
         return log_probabilities(self.scores(X, parent_codes), self.n_classes)
 
     @classmethod
@@ -116,25 +112,15 @@ class FittedLinearLink:
         return cls(n_classes, np.zeros((n_features, width)), intercept, effects)
 
 
-@dataclass(frozen=True)
-class LinearScores:
+class LinearScores(NamedTuple):
     """What kernels see of a label-linear chain and a batch of n rows; all in chain positions.
 
-    Parameters
-    ----------
-    base : float64 ndarray of shape (n, W)
-        x's part of all scores, with the effects of every parent's first class added.
-    links : Links
-        All that does not depend on the rows.
+    `base`, of shape (n, W), is x's part of all scores, with the effects of every parent's first class added; `links` is
+    all that does not depend on the rows.
     """
 
     base: np.ndarray
     links: Links
-
-    @property
-    def arrays(self) -> tuple[np.ndarray, Links]:
-        """What every kernel takes first."""
-        return self.base, self.links
 
     def conditional(self, rows: np.ndarray, prefix: np.ndarray) -> np.ndarray:
         """Return the log-probabilities of the classes that may follow the prefixes (m, k) of some `rows`: (m, K)."""
@@ -151,15 +137,14 @@ class LinearScores:
 class LinearScorer:
     """The label-linear links of a whole chain, stacked, so that a batch is folded in at once.
 
-    Parameters
-    ----------
-    links : sequence of FittedLinearLink
-        In chain order.
-    parents : sequence of sequences of int
-        For each position, the positions of its parents, in the order of ``parent_effects``.
+    `links` are in chain order; `parents` has, for each position, those of its parents, in the order of
+    `parent_effects`; `order` has the label at each position.
     """
 
-    def __init__(self, links: Sequence[FittedLinearLink], parents: Sequence[Sequence[int]]):
+    def __init__(
+        self, links: Sequence[FittedLinearLink], parents: Sequence[Sequence[int]], order: Sequence[int] | None = None
+    ):
+        self.order = range(len(links)) if order is None else order
         n_classes = np.array([link.n_classes for link in links], dtype=np.int64)
         score_start = np.cumsum([0, *(len(link.intercept) for link in links)], dtype=np.int64)
         active_start = np.cumsum([0, *(n_classes - 1)], dtype=np.int64)
@@ -188,12 +173,30 @@ class LinearScorer:
 
     def scores(self, X: Any) -> LinearScores:
         """Fold the rows of `X` (dense or CSR) in: one product for all links."""
-        if self.looks_at_x and X.shape[1] == len(self.coef):
-            X = as_matrix(X)
-            if isinstance(X, np.ndarray) and not config.DISABLE_JIT:  # vector types exist only in compiled code
-                X = np.asarray(X, dtype=np.float64)
-                return LinearScores(scores_of(X, self.lines, len(self.intercept)), self.links)
-        return LinearScores(_product(X, self.coef) + self.intercept, self.links)
+        fits = self.looks_at_x and X.shape[1] == len(self.coef)
+        X = as_matrix(X) if fits else X
+        with np.errstate(over="ignore", invalid="ignore"):
+            if (
+                fits and isinstance(X, np.ndarray) and not config.DISABLE_JIT
+            ):  # it has types that only compiled code has
+                base = scores_of(np.asarray(X, dtype=np.float64), self.lines, len(self.intercept))
+            else:
+                base = _product(X, self.coef) + self.intercept
+            if not math.isfinite(base.sum()):
+                self._check_finite(X, base)
+        return LinearScores(base, self.links)
+
+    def _check_finite(self, X: Any, base: np.ndarray) -> None:
+        """Raise a `NonFiniteError` if a score has overflowed. Intercepts may be infinite, for impossible classes."""
+        is_possible = np.isfinite(self.intercept) | np.isnan(base)
+        rows, columns = np.nonzero(~np.isfinite(base) & is_possible)
+        if len(rows) == 0:
+            return
+        position = int(np.searchsorted(self.links.score_start, columns[0], side="right")) - 1
+        x = as_matrix(take_rows(X, rows[:1]))
+        x = np.ravel(x.toarray() if sp.issparse(x) else x)
+        column = int(np.argmax(np.abs(x * self.coef[:, columns[0]])))
+        raise NonFiniteError(self.order[position], column, x[column])
 
 
 def _product(X: Any, coef: np.ndarray) -> np.ndarray:

@@ -14,14 +14,17 @@ from sklearn.exceptions import ConvergenceWarning
 from montechain._compat import check_sample_weight
 from montechain._messages import check_number, check_positive_integer
 from montechain.links._solver import LogisticProblems, Solution
+from montechain.links._solver.blocks import BlockProblems
 from montechain.links.base import (
     FittedLink,
     LinkLearner,
     check_inputs,
     class_counts,
+    class_numbers,
     class_weights,
     refuse_fit_params,
 )
+from montechain.links.blocks import RowBlocks
 from montechain.links.design import columns_of, effect_rows, parent_columns, ranges, split_effects
 from montechain.links.linear import FittedLinearLink, n_scores, smoothed_log_proba
 from montechain.targets import named_labels
@@ -114,11 +117,8 @@ class LogisticLink(LinkLearner):
 
         The links are learned together; `n_jobs` threads share the work. Their number does not change the result.
 
-        Parameters
-        ----------
-        initial : sequence of (problem, link) or None, optional
-            For each problem a link of the same label to start from, learned by a `LogisticLink`. Its parents may be
-            others: the effects of common parents are kept. The answer is the same within `tol`.
+        `initial` has for each problem a pair to start from: another problem of the same label and its link, learned by
+        a `LogisticLink`; or None. The effects of common parents are kept. The answer is the same within `tol`.
         """
         parents = sorted(set().union(*(problem.parents for problem in problems)))
         prepared = _Prepared(self, X, codes, filled, n_classes, parents, **options)
@@ -142,14 +142,16 @@ class _Prepared:
         if learner.parent_C is not None:
             check_number(learner, "parent_C", 1.0)
         check_positive_integer(learner, "max_iter", 1000)
-        X, n_labels, given = check_inputs(X), codes.shape[1], learner.class_weight
-        weight = check_sample_weight(sample_weight, X, dtype=np.float64)
+        n_labels, given = len(n_classes), learner.class_weight
+        if isinstance(X, RowBlocks):
+            self.counts = X.counts
+        else:
+            X, codes = check_inputs(X), codes.T.copy()
+            weight = check_sample_weight(sample_weight, X, dtype=np.float64)
+            self.counts = [class_counts(own, weight, k) for own, k in zip(codes, n_classes, strict=True)]
         self.learner, self.n_jobs, self.names = learner, n_jobs, named_labels(names, n_labels)
         self.n_features, self.n_classes = X.shape[1], np.array(n_classes, dtype=np.int64)
         self.tol = float(learner.tol) if X.shape[0] * X.shape[1] > SMALL else min(float(learner.tol), TIGHT)
-
-        codes = codes.T.copy()
-        self.counts = [class_counts(own, weight, k) for own, k in zip(codes, self.n_classes, strict=True)]
         self.occurring = [np.flatnonzero(counts > 0.0) for counts in self.counts]
         given = given if isinstance(given, list | tuple) else [given] * n_labels
         if len(given) != n_labels:
@@ -158,31 +160,29 @@ class _Prepared:
                 'single None, "balanced" or dict for all of them.'
             )
         self.class_weights = [class_weights(*own) for own in zip(given, self.counts, self.occurring, strict=True)]
-        for own, occurring in zip(codes, self.occurring, strict=True):
-            # Only classes that occur get a number; unknown codes and classes without weight are negative.
-            number = np.full(max(int(own.max()), 0) + 2, -1, dtype=np.int32)  # the last entry is for the code -1
-            number[occurring] = np.arange(len(occurring))
-            own[:] = number[own]
         # One block of columns for each label that may be a parent; each problem is allowed its own parents'.
         parents = np.array(parents, dtype=np.int64)
-        columns = parent_columns(filled[:, parents], self.n_classes[parents], dtype=bool)
         self.n_columns = np.bincount(parents[columns_of(self.n_classes[parents])[0]], minlength=n_labels)
         self.first_column = np.cumsum(self.n_columns) - self.n_columns
+        if isinstance(X, RowBlocks):
+            self.solver: Any = BlockProblems(X, parents, self.occurring, float(learner.C), learner.parent_C)
+            return
+        for own, *classes in zip(codes, self.occurring, self.n_classes, strict=True):
+            own[:] = class_numbers(*classes)[own]
+        columns = parent_columns(filled[:, parents], self.n_classes[parents], dtype=bool)
         self.solver = LogisticProblems(X, columns, codes, weight, float(learner.C), learner.parent_C)
 
     def fit_links(self, problems, *, initial=None) -> list[FittedLink]:
         """Learn some links; see `LogisticLink.fit_links`."""
-        links: list[Any] = [None] * len(problems)
         to_solve = [q for q, (label, _) in enumerate(problems) if len(self.occurring[label]) > 1]
-        if to_solve:
-            starts = None if initial is None else [initial[q] for q in to_solve]
-            for q, link in zip(to_solve, self._solve([problems[q] for q in to_solve], starts), strict=True):
-                links[q] = link
-        for q, (label, parents) in enumerate(problems):
-            if links[q] is None:
-                constant = smoothed_log_proba(self.counts[label])
-                links[q] = FittedLinearLink.constant(constant, self.n_features, self.n_classes[list(parents)])
-        return links
+        starts = None if initial is None else [initial[q] for q in to_solve]
+        solved = self._solve([problems[q] for q in to_solve], starts) if to_solve else ()
+        links = dict(zip(to_solve, solved, strict=True))
+        for q in set(range(len(problems))) - set(to_solve):
+            label, parents = problems[q]
+            constant = smoothed_log_proba(self.counts[label])
+            links[q] = FittedLinearLink.constant(constant, self.n_features, self.n_classes[list(parents)])
+        return [links[q] for q in range(len(problems))]
 
     def _solve(self, problems, initial) -> Iterator[FittedLink]:
         """Yield the links of labels with at least two classes."""

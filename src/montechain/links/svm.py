@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,14 +13,7 @@ from sklearn.svm import SVC
 
 from montechain._compat import check_sample_weight
 from montechain._messages import check_number, check_positive_integer
-from montechain.links.base import (
-    FittedLink,
-    LinkProblem,
-    OneByOne,
-    check_inputs,
-    class_counts,
-    refuse_fit_params,
-)
+from montechain.links.base import FittedLink, LinkProblem, OneByOne, check_inputs, class_counts, refuse_fit_params
 from montechain.links.design import augment, column_extremes, parent_columns, split_effects
 from montechain.links.linear import FittedLinearLink, smoothed_log_proba
 
@@ -93,7 +85,7 @@ class SVMLink(OneByOne):
         X = check_inputs(X)
         weight = check_sample_weight(sample_weight, X, dtype=np.float64)
         counting = _ScaledRows.of(X, np.flatnonzero(weight > 0.0))
-        return partial(self._fit_link, X, counting, codes, filled, weight, n_classes, names)
+        return self._fit_link, X, counting, codes, filled, weight, n_classes, names
 
     def _fit_link(self, X, counting, codes, filled, weight, n_classes, names, problem: LinkProblem) -> FittedLink:
         label, parents = problem

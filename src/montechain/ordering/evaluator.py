@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+import pickle
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from itertools import islice
 from numbers import Real
 from typing import Any
 
@@ -16,9 +19,9 @@ from montechain._rows import take_rows
 from montechain.chain import Chain
 from montechain.inference import Inference, check_inference
 from montechain.joint import ChainModel
-from montechain.links import LinkLearner, LinkProblem, LogisticLink
+from montechain.links import FittedLinearLink, FittedLink, LinkLearner, LinkProblem, LogisticLink
+from montechain.links.base import OneByOne
 from montechain.losses import check_loss
-from montechain.ordering.link_cache import MAX_BYTES, LinkCache
 from montechain.ordering.payoffs import Candidate, check_payoff, weighted_total
 from montechain.parents import arrange, mutual_information
 from montechain.targets import UNKNOWN, TargetCodec
@@ -32,6 +35,89 @@ LINK_TOLERANCE = 0.05
 payoffs were off by 4e-6 on Yeast and by 1.1e-5 on Enron; with 1e-5, by 6e-5 and 1.6e-4."""
 BATCH = 128
 """Number of prefetched links that are fitted together."""
+MAX_BYTES = 2**28
+"""Default size limit of a cache."""
+N_NEIGHBOURS = 256
+"""Number of recently used links per label that are considered for a warm start."""
+UNKNOWN_SIZE = 2**20
+"""Bytes that a link counts for if it cannot be pickled."""
+
+
+@dataclass(eq=False)
+class LinkCache:
+    """Fits links, and keeps them, by label and set of parents, as long as memory allows.
+
+    A link does not depend on the order of its parents. Two orders therefore share all links whose label has the same
+    labels before it: swapping positions l < m changes the links at l, ..., m and no others.
+
+    `fit_links` is what the learner's `prepared` returns: from problems to their links. With `warm_start`, as in
+    `OrderEvaluator`, a link depends, within the solver's tolerance, on what was fitted before. The limit `max_bytes` is
+    divided equally among the labels. The least recently used links go first, and are fitted again if they are needed
+    again.
+    """
+
+    learner: LinkLearner
+    fit_links: Callable[..., list[FittedLink]]
+    n_labels: int
+    _: KW_ONLY
+    warm_start: bool = True
+    max_bytes: int = MAX_BYTES
+
+    def __post_init__(self) -> None:
+        self.n_fitted = 0
+        self.is_exact = not self.warm_start or isinstance(self.learner, OneByOne)
+        """Whether a link is the same to the last bit whenever it is fitted."""
+        # By label. Parents are the bits of an integer, so that two sets are compared quickly.
+        self._known = [OrderedDict[int, tuple[LinkProblem, FittedLink, int]]() for _ in range(self.n_labels)]
+        self._n_bytes = [0] * self.n_labels
+
+    def links(self, problems: Sequence[LinkProblem]) -> list[FittedLink]:
+        """Return the links of these problems, fitting those that are missing."""
+        keys = [(label, _bits(parents)) for label, parents in problems]
+        missing = {
+            (label, bits): LinkProblem(label, tuple(sorted(problem.parents)))
+            for (label, bits), problem in zip(keys, problems, strict=True)
+            if bits not in self._known[label]
+        }
+        for (label, bits), link in zip(missing, self._fit(list(missing.values())), strict=True):
+            if isinstance(link, FittedLinearLink):
+                # Links fitted together may be pieces of one array, which would live as long as any of them.
+                link = replace(link, coef=link.coef.copy(), intercept=link.intercept.copy())
+            self._known[label][bits] = missing[label, bits], link, _size(link)
+            self._n_bytes[label] += self._known[label][bits][2]
+        found = [self._known[label][bits][1] for label, bits in keys]
+        for label, bits in keys:
+            self._known[label].move_to_end(bits)
+        for label, _ in missing:
+            while self._n_bytes[label] > self.max_bytes / self.n_labels:
+                self._n_bytes[label] -= self._known[label].popitem(last=False)[1][2]
+        return found
+
+    def _fit(self, problems: list[LinkProblem]) -> list[FittedLink]:
+        self.n_fitted += len(problems)
+        if self.is_exact and not isinstance(self.learner, OneByOne):
+            return [self.fit_links([problem])[0] for problem in problems]
+        if isinstance(self.learner, LogisticLink):
+            return self.fit_links(problems, initial=[self._nearest(problem) for problem in problems])
+        return self.fit_links(problems)
+
+    def _nearest(self, problem: LinkProblem) -> tuple[LinkProblem, FittedLink] | None:
+        """Return the link of the same label whose parents differ least, of those used recently."""
+        own, known = _bits(problem.parents), self._known[problem.label]
+        recent = islice(reversed(known), N_NEIGHBOURS)
+        nearest = min(recent, key=lambda other: (own ^ other).bit_count(), default=None)
+        return None if nearest is None else known[nearest][:2]
+
+
+def _bits(parents: Sequence[int]) -> int:
+    return sum(1 << int(j) for j in parents)
+
+
+def _size(link: FittedLink) -> int:
+    try:
+        return len(pickle.dumps(link, protocol=5))
+    except Exception:  # a user's classifier may raise anything, and the size is only an estimate
+        return UNKNOWN_SIZE
 
 
 @dataclass(frozen=True)
@@ -49,39 +135,16 @@ class OrderEvaluator:
     """Evaluate label orders on data.
 
     The links of an order are learned from one part of the rows, unless they are known already; the payoff is that of
-    the chain on the other part.
+    the chain on the other part. `learner`, `X`, `codes` and `n_classes` are those of `Chain.learn`, `payoff`, `on`,
+    `record` and `validation` those of `OrderSearch`, and `parents`, `inference` and `loss` those of `ChainClassifier`.
+    Payoffs are summed over folds; scores are averaged. Scorers and losses get the user's `classes` of each label, by
+    default the codes. Unknown parents are filled once for all orders, by draws from a chain in the order `start`. Other
+    options are those of `LinkLearner.fit_links`; `sample_weight` also weights the rows in all payoffs but scorers.
 
-    Parameters
-    ----------
-    learner, X, codes, n_classes
-        As in `Chain.learn`. Unknown parents are filled once for all orders, by draws from a chain in the order `start`.
-    payoff, on, record, validation
-        How orders are judged, as in `OrderSearch`. Payoffs are summed over folds; scores are averaged.
-    parents, inference, loss
-        The chain, and how the predicted labels are found, as in `ChainClassifier`.
-    classes, names : sequences, optional
-        The user's classes of each label, for scorers and losses, by default the codes; and the names of the labels.
-    warm_start : bool, default=True
-        Learn the new links of an order together, starting from the most similar known ones. False: one by one and from
-        scratch, so that payoffs are the same to the last bit whatever was learned before.
-    accuracy : float, default=2e-5
-        Relative error allowed in payoffs when links are fitted together and from warm starts; logistic links are
-        learned as exactly as that takes. A candidate must gain more than this share to count as better.
-    **options
-        Passed on to `LinkLearner.fit_links`. `sample_weight` also weights the rows in all payoffs but scorers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.datasets import make_multilabel_classification
-    >>> from montechain import LogisticLink
-    >>> X, Y = make_multilabel_classification(n_samples=90, n_classes=3, random_state=0)
-    >>> evaluator = OrderEvaluator(LogisticLink(), X, Y.astype(np.int32), [2, 2, 2], record=["J_Ham", "exact_match"])
-    >>> {name: round(value, 1) for name, value in evaluator.payoffs((0, 1, 2)).items()}
-    {'J_EM': 23.9, 'J_Ham': 82.7, 'exact_match': 0.4}
-    >>> _ = evaluator.payoff((1, 0, 2))  # the first two links are new, the third is the same
-    >>> evaluator.n_links_fitted
-    5
+    With `warm_start`, the new links of an order are learned together, starting from the most similar known ones;
+    without, one by one and from scratch, so that payoffs are the same to the last bit whatever was learned before.
+    `accuracy` is the relative error allowed in payoffs when links are fitted together and from warm starts; logistic
+    links are learned as exactly as that takes. A candidate must gain more than this share to count as better.
     """
 
     def __init__(

@@ -64,18 +64,11 @@ def check_order(
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The orders found, best first.
+    """The orders found, best first: all different, and no more than the finder's `keep`.
 
-    Attributes
-    ----------
-    orders : list of tuples of int
-        All different, and no more than the finder's `keep`.
-    payoffs : list of float
-    trace : list of dict
-        The course of the search, one dict per step; ``pandas.DataFrame(trace)`` is a table. All have the keys
-        ``iteration``, ``order``, ``payoff`` and ``n_links_fitted``.
-    logarithmic : bool
-        Whether `payoffs` are logarithms.
+    `logarithmic` says whether the `payoffs` are logarithms. `trace` is the course of the search, one dict per step,
+    with at least the keys ``iteration``, ``order``, ``payoff`` and ``n_links_fitted``; ``pandas.DataFrame(trace)`` is a
+    table.
     """
 
     orders: list[Order]
@@ -163,9 +156,10 @@ class AllOrders(OrderFinder):
 class BeamOrder(OrderFinder):
     """Build the order link by link, keeping the `width` best beginnings at every length.
 
-    The payoff is the log-likelihood of the true labels, which adds up over the links. A beginning is a set of labels in
-    its best order: prefixes of the same labels have the same future, so only the best of them can win. With
-    ``width=1`` this is the greedy construction. Cost: at most ``width * L * (L + 1) / 2`` links.
+    The method of Kumar, Vembu, Menon and Elkan (2012), see `Beam`. The payoff is the log-likelihood of the true labels,
+    which adds up over the links. A beginning is a set of labels in its best order: prefixes of the same labels have the
+    same future, so only the best of them can win. With ``width=1`` this is the greedy construction. Cost: at most
+    ``width * L * (L + 1) / 2`` links.
 
     Parameters
     ----------
@@ -173,11 +167,6 @@ class BeamOrder(OrderFinder):
         Number of beginnings kept.
     validation
         As in `OrderSearch`.
-
-    References
-    ----------
-    Kumar, Vembu, Menon and Elkan (2012). Learning and inference in probabilistic classifier chains with
-    beam search. ECML PKDD.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The next candidate of a search: the proposals π(s | s_{t-1}) of the paper, and one more."""
+"""The next candidate of a search: the proposals π(s | s_{t-1}) of the paper."""
 
 from __future__ import annotations
 

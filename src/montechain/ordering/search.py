@@ -55,9 +55,6 @@ def search(
     that differ by no more than the share `tolerance` count as equal, so that where they are equal in truth no decision
     depends on the rounding of a solver. A payoff that is not a number is worse than any other.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> from montechain.ordering.proposals import Swap
     >>> steps = search(lambda order: order[0], (0, 1, 2), Swap(), np.random.default_rng(0))
     >>> [(step.iteration, step.order, step.accepted) for step in islice(steps, 4)]

@@ -100,15 +100,10 @@ class Mixture(Combination):
 class Vote(Combination):
     """Let each model decide by its own inference, and give each label the class with the most weighted votes.
 
-    This is how ensembles of classifier chains, ECC, are combined (Read et al. 2011). Ties go to the first class. The
-    answer may be a vector that no model has given, and it is not exact for any loss. The models' upper bounds give one
-    for the mixture, so a row on which all models agree, each with proof, is certified for exact match. The marginals
-    are the shares of the votes, not probabilities under the mixture. Cost: each model's inference.
-
-    References
-    ----------
-    Read, Pfahringer, Holmes and Frank (2011). Classifier chains for multi-label classification.
-    Machine Learning 85.
+    This is how ensembles of classifier chains, ECC, are combined (Read et al. 2011, see `Greedy`). Ties go to the first
+    class. The answer may be a vector that no model has given, and it is not exact for any loss. The models' upper
+    bounds give one for the mixture, so a row on which all models agree, each with proof, is certified for exact match.
+    The marginals are the shares of the votes, not probabilities under the mixture. Cost: each model's inference.
 
     Examples
     --------
@@ -203,7 +198,7 @@ class Algorithm4(Combination):
             labels = _by_level(population, X, given, steps, uniforms)
         else:
             known = no_knowledge(population.n_labels) if given is None else given
-            labels = algorithm_4(*scores.arrays, known, population.orders, steps, uniforms)
+            labels = algorithm_4(*scores, known, population.orders, steps, uniforms)
         log_proba = population.log_joint(X, labels)
         return Decision.most_probable(labels, log_proba, np.zeros(len(labels)), given=given)
 

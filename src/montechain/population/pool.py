@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import minimize
+from scipy.linalg import solve_triangular
+from scipy.optimize import lsq_linear
 
 from montechain._kernels.candidates import score_candidates
 from montechain._savable import require, savable
 from montechain.chain import Chain
+from montechain.links.design import parent_columns
 from montechain.population.search import log_sum
 from montechain.seen_vectors import SeenVectors
 from montechain.targets import CODE
@@ -31,8 +33,9 @@ SHORTLIST = 256
 """Maximum number of vectors scored per row."""
 RIDGE, PRIOR_RIDGE = 1e-3, 1.0
 """Penalties: on all weights, for a mean log-likelihood; and on the weight of the counts, for a summed one."""
+MAX_STEPS, STEP_TOLERANCE = 50, 1e-8
 MAX_ITERATIONS, EM_TOLERANCE = 2000, 1e-6
-"""When expectation maximisation ends: the last in units of the mean log-likelihood."""
+"""When Newton's method and expectation maximisation end: tolerances are in units of the mean log-likelihood."""
 
 
 @savable
@@ -40,17 +43,10 @@ MAX_ITERATIONS, EM_TOLERANCE = 2000, 1e-6
 class VectorPool(SeenVectors):
     """A log-linear pool of chains and forests over the label vectors seen in training.
 
-    The rows are those of a matrix that holds the inputs of the chains and, in later columns, `log_shares` of forests.
-
-    Parameters
-    ----------
-    vectors, counts, n_classes
-        As in `montechain.seen_vectors.SeenVectors`.
-    sources : for each p_m, the chains of which it is the mean
-    share_columns : the first column of each forest's shares
-    weights : of the sources, of the forests, and of the logarithm of the counts
-    guide : Chain
-        Where there are many vectors, those are scored that it finds most probable without the effects of parents.
+    The rows are those of a matrix that holds the inputs of the chains and, in later columns, `log_shares` of forests:
+    those of each forest begin at one of the `share_columns`. `sources` has, for each p_m, the chains of which it is the
+    mean; `weights` are those of the sources, of the forests, and of the logarithm of the counts. Where there are many
+    vectors, those are scored that the chain `guide` finds most probable without the effects of parents.
     """
 
     sources: list[list[Chain]]
@@ -72,7 +68,8 @@ class VectorPool(SeenVectors):
         require(all(start >= 0 for start in self.share_columns), "a forest has no columns")
 
     def log_proba(self, X):  # noqa: D102
-        shares = [self._shares(X, start) for start in self.share_columns]
+        columns = [X[:, start : start + len(self.vectors)] for start in self.share_columns]
+        shares = [own.toarray() if sp.issparse(own) else own for own in columns]
         of_chains, of_shares = self.weights[: len(self.sources)], self.weights[len(self.sources) : -1]
         prior = self.weights[-1] * np.log(self.counts)
         prior = prior + sum(weight * own for weight, own in zip(of_shares, shares, strict=True))
@@ -87,10 +84,6 @@ class VectorPool(SeenVectors):
         np.put_along_axis(log_proba, candidates, scores, axis=1)
         return log_proba
 
-    def _shares(self, X: Any, start: int) -> np.ndarray:
-        own = X[:, start : start + len(self.vectors)]
-        return own.toarray() if sp.issparse(own) else own
-
 
 def shortlist(guide: Chain, X: Any, vectors: np.ndarray, prior: np.ndarray, *, scale: float = 1.0) -> np.ndarray:
     """Return the numbers of the most promising vectors of each row, ascending, of shape (n, S).
@@ -100,27 +93,20 @@ def shortlist(guide: Chain, X: Any, vectors: np.ndarray, prior: np.ndarray, *, s
     n_rows, n_vectors = X.shape[0], len(vectors)
     if n_vectors <= SHORTLIST:
         return np.broadcast_to(np.arange(n_vectors), (n_rows, n_vectors))
-    base, links = guide.scores(X).arrays  # type: ignore[union-attr]
-    # The score of a vector is a sum of scores of classes, so that all vectors take one product.
-    picks = np.zeros((base.shape[1], n_vectors))
-    for k, label in enumerate(guide.order):
-        first, n_classes = links.score_start[k], links.n_classes[k]
-        if n_classes == 2:
-            picks[first] = vectors[:, label]
-        elif n_classes > 2:
-            picks[first + vectors[:, label], np.arange(n_vectors)] = 1.0
-    best = np.argpartition(-(scale * (base @ picks) + prior), SHORTLIST, axis=1)[:, :SHORTLIST]
+    # The score of a vector is a sum of scores of classes, so that all vectors take one product. A label has a score for
+    # each column that it has as a parent.
+    picks = np.ascontiguousarray(parent_columns(vectors[:, list(guide.order)], guide.n_classes).T)
+    scores = guide.scores(X).base @ picks  # type: ignore[union-attr]
+    best = np.argpartition(-(scale * scores + prior), SHORTLIST, axis=1)[:, :SHORTLIST]
     return np.sort(best, axis=1)
 
 
 def candidate_log_proba(chain: Chain, X: Any, vectors: np.ndarray, candidates: np.ndarray) -> np.ndarray:
     """Return log p(vector | x) of the candidates of each row under a chain of logistic links, of shape (n, S)."""
-    base, links = chain.scores(X).arrays  # type: ignore[union-attr]
+    base, links = chain.scores(X)  # type: ignore[misc]
     own = np.ascontiguousarray(vectors[:, list(chain.order)], dtype=CODE)
-    is_active = np.zeros((len(own), links.effects.shape[1]))
-    for k, n_classes in enumerate(links.n_classes):
-        for c in range(1, n_classes):
-            is_active[:, links.active_start[k] + c - 1] = own[:, k] == c
+    position = np.repeat(np.arange(len(links.n_classes)), links.n_classes - 1)
+    is_active = (own[:, position] == np.arange(len(position)) - links.active_start[position] + 1).astype(np.float64)
     log_proba = np.empty(candidates.shape)
     score_candidates(
         base, is_active @ links.effects.T, own, _same_prefix(own), np.ascontiguousarray(candidates), links.score_start,
@@ -161,24 +147,40 @@ def pool_weights(
     `parts`, of shape (M, n, S), are the logarithms that are pooled for each row and candidate, the last that of the
     counts; `allowed`, of shape (n, S), says which of them were seen in other rows, `target` which is the true one.
     """
-    n_rows = len(target)
+    n_models, n_rows, _ = parts.shape
     share = _shares_of_rows(n_rows, sample_weight)
-    penalty = np.full(len(parts), RIDGE)
+    penalty = np.full(n_models, RIDGE)
     penalty[-1] += PRIOR_RIDGE / n_rows
-    rows = np.arange(n_rows)
-    of_target = parts[:, rows, target] @ share
+    of_target = parts[:, np.arange(n_rows), target] @ share
+    lowest = np.append(np.zeros(n_models - 1), -np.inf)
+    flat = parts.reshape(n_models, -1)
 
     def objective(weights: np.ndarray) -> tuple[float, np.ndarray]:
-        scores = np.where(allowed, np.tensordot(weights, parts, axes=1), -np.inf)
+        scores = np.where(allowed, (weights @ flat).reshape(allowed.shape), -np.inf)
         log_total = log_sum(scores)
-        proba = np.exp(scores - log_total[:, None]) * share[:, None]
         value = share @ log_total - weights @ of_target + 0.5 * penalty @ weights**2
-        return value, np.tensordot(parts, proba, axes=2) - of_target + penalty * weights
+        return value, scores - log_total[:, None]
 
-    bounds = [(0.0, None)] * (len(parts) - 1) + [(None, None)]
-    start = np.full(len(parts), 1.0 / len(parts))
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 100})
-    return found.x
+    weights = np.full(n_models, 1.0 / n_models)
+    value, log_proba = objective(weights)
+    # Newton's method: the objective is convex and has few weights. The best step within the bounds is a problem of
+    # least squares.
+    for _ in range(MAX_STEPS):
+        weighted = parts * np.exp(log_proba)
+        of_row = weighted.sum(axis=2)
+        weighted *= share[:, None]
+        gradient = of_row @ share - of_target + penalty * weights
+        curvature = weighted.reshape(n_models, -1) @ flat.T - (of_row * share) @ of_row.T + np.diag(penalty)
+        root = np.linalg.cholesky(curvature).T
+        wanted = root @ weights - solve_triangular(root, gradient, trans="T")
+        best = lsq_linear(root, wanted, bounds=(lowest, np.inf), method="bvls").x
+        gain = gradient @ (weights - best)
+        if gain < STEP_TOLERANCE:
+            break
+        while (found := objective(best))[0] > value - 1e-4 * gain and gain > STEP_TOLERANCE:
+            best, gain = (weights + best) / 2.0, gain / 2.0
+        weights, (value, log_proba) = best, found
+    return weights
 
 
 def stacking_weights(log_proba: np.ndarray, *, sample_weight: np.ndarray | None = None) -> np.ndarray:

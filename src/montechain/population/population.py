@@ -22,32 +22,10 @@ from montechain.targets import CODE
 class Population(JointModel):
     """Joint models over the same labels, with weights.
 
-    Parameters
-    ----------
-    models : sequence of JointModel
-        Of any kind: chains, label powersets, forests, other populations.
-    weights : sequence of float, optional
-        Not negative, and not all zero; they are divided by their sum. Equal by default. Models of weight zero are left
-        out.
-    combine : Combination, optional
-        How `decide` and `marginals` get one answer from several models; by default `Mixture()`. Its `max_nodes`, if it
-        has any, is the budget of the search for the most probable vector.
-
-    Attributes
-    ----------
-    models : tuple of JointModel
-    weights : ndarray of shape (M,)
-        Sum to one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from montechain.seen_vectors import FrequencyModel
-    >>> vectors = np.array([[0, 0], [1, 1]], dtype=np.int32)
-    >>> often, seldom = FrequencyModel(vectors, np.array([3, 1]), [2, 2]), FrequencyModel(vectors, np.ones(2), [2, 2])
-    >>> population = Population([often, seldom], weights=[3, 1])
-    >>> np.exp(population.log_joint(np.zeros((1, 1)), np.array([[0, 0]]))).round(4)
-    array([0.6875])
+    The models are of any kind: chains, label powersets, forests, other populations. The weights must not be negative,
+    nor all zero; they are equal by default, and divided by their sum. Models of weight zero are left out. `combine`
+    says how `decide` and `marginals` get one answer from several models, by default `Mixture()`. Its `max_nodes`, if it
+    has any, is the budget of the search for the most probable vector.
     """
 
     def __init__(self, models: Sequence[JointModel], weights: Any = None, *, combine: Combination | None = None):

@@ -52,7 +52,7 @@ def search(population: Any, X: Any, k: int, given: np.ndarray | None) -> Found:
         return (_search_trees if are_chains else _search_lists)(population, X, k, given)
     known = no_knowledge(population.n_labels) if given is None else given
     budget = (FIRST_NODES, population.max_nodes)
-    return mixture(*scores.arrays, known, population.orders, np.log(population.weights), k, *budget)[:3]
+    return mixture(*scores, known, population.orders, np.log(population.weights), k, *budget)[:3]
 
 
 def stacked_scores(models: tuple[JointModel, ...], X: Any) -> LinearScores | None:

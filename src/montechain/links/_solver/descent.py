@@ -13,8 +13,6 @@ from montechain._kernels.quasi_newton import look_ahead, move, sweep
 from montechain.links._solver.inputs import Inputs
 from montechain.links.design import ranges
 
-RELATIVE = 1e-6
-"""Predicted relative decrease of the objective at which a problem may count as solved."""
 ROUNDING = {np.float64: 1e-24, np.float32: 1e-13}
 """Promised decreases of the mean objective below this are rounding errors, in double and in single precision."""
 STUCK = {np.float64: 1e-12, np.float32: 1e-7}
@@ -50,13 +48,7 @@ class Descent:
 
     Problems that are solved make room for those that wait, so that products serve as many as they can at the price of
     one. Arrays of the whole block are indexed by `rows`. Attributes that begin with an underscore belong to the
-    problems under way.
-
-    Parameters
-    ----------
-    coefficients : ndarray of shape (scores of these problems, F)
-        Where to start; overwritten with the solution.
-    max_iter : int
+    problems under way. `coefficients`, a row for each score of the block, are the start and become the solution.
     """
 
     def __init__(
@@ -70,7 +62,7 @@ class Descent:
         max_iter: int,
     ):
         self.inputs, self.precondition, self.problems = inputs, precondition, problems
-        self.chosen, self.coefficients, self.tol, self.max_iter = chosen, coefficients, tol, max_iter
+        self.chosen, self.coefficients, self.tol, self.max_iter = chosen, coefficients, float(tol), max_iter
         self.widths = problems.widths[chosen]
         self.score_start = np.cumsum([0, *self.widths])
         self.allowed = np.repeat(problems.allowed[chosen], self.widths, axis=0)
@@ -86,7 +78,7 @@ class Descent:
     def run(self, dtype: Any) -> Descent:
         """Solve all problems; `coefficients`, `norm`, `n_iter` and `converged` are the result.
 
-        `dtype` is the precision of margins and of products with the inputs. Another run goes on where the last one
+        `dtype` is the precision of margins and of products with the inputs. Another run continues where the last one
         ended. Multi-class problems take double precision.
         """
         n_scores, at_once = len(self.coefficients), self.inputs.scores_at_once(dtype)
@@ -97,6 +89,7 @@ class Descent:
         self.margin = np.empty((n_scores, self.inputs.n_rows), dtype=dtype)
         self.change = np.empty((n_together, self.inputs.n_rows), dtype=dtype)
         self.residual = np.empty((self.widths.max(), self.inputs.n_rows), dtype=dtype)
+        self.scratch = self.inputs.scratch(dtype)
         self._keep(np.arange(0))
         while True:
             if self.n_entered < len(self.widths) and 2 * len(self._rows) <= at_once:
@@ -106,7 +99,7 @@ class Descent:
             if len(self._left):
                 self._advance(direction)
             elif self.n_entered == len(self.widths):
-                del self.margin, self.change, self.residual
+                del self.margin, self.change, self.residual, self.scratch
                 return self
 
     def _enter(self, room):
@@ -117,10 +110,7 @@ class Descent:
         self._keep(np.arange(start, self.n_entered))
         rows, problems = slice(self._rows[0], self._rows[-1] + 1), self.problems
         offset = problems.offset[ranges(problems.score_start[self.chosen[self._left]], self._widths)]
-        self.inputs.product((self.coefficients[rows] + offset).astype(self.dtype), self.margin[rows])
-        change = self.change[: len(offset)]
-        change[:] = 0.0  # the slopes are zero too: nothing moves, but the residuals are computed
-        gradient = self._gradient_along(change).astype(np.float64)
+        gradient = self._gradient_here(rows, offset).astype(np.float64)
         gradient[:, gradient.shape[1] - self.allowed.shape[1] :] *= self.allowed[rows]
         self.gradient[rows] = gradient + problems.penalty * self.coefficients[rows]
         self.stuck[self._left] = False
@@ -137,7 +127,8 @@ class Descent:
         self._class_weight = self.class_weight[left]
         self._weight = self.problems.weight[self.chosen[left]]
         self._problem = np.repeat(self.chosen[left], self._widths)
-        self._most_moves, self._any_stuck = self.n_iter[left].max(initial=0), self.stuck[left].any()
+        self._most_moves, self._stuck = self.n_iter[left].max(initial=0), self.stuck[left]
+        self._any_stuck = self._stuck.any()
         self._ahead = np.zeros((5, len(left)))
         self._step = np.zeros(len(left))
         self._shares = np.zeros((len(self.steps), len(left)))
@@ -152,32 +143,18 @@ class Descent:
         # Gradients sum to zero over the classes; directions that do so too keep the coefficients as small as can be.
         centre(self._score_start, self._wide, direction)
         sweep(*memory, self.changes, self.steps, self.inverse, self._shares, True, direction)
-        place = self.gradient, self.coefficients, self.problems.penalty
-        look_ahead(self._score_start, self._rows, direction, *place, self._ahead)
+        self._any_solved = look_ahead(
+            self._score_start, self._rows, direction, self.gradient, self.coefficients, self.problems.penalty,
+            self.information, self._weight, self._stuck, self.tol, ROUNDING[self.dtype], STUCK[self.dtype], self._ahead,
+        )  # fmt: skip
         return direction
 
     def _leave(self):
         """Drop problems that are solved or make no more progress; return which scores stay."""
-        slope, largest, _, _, twice_penalty = self._ahead
-        promised, norm = -slope / self._weight, largest / self._weight
-        if not len(norm) or (
-            norm.min() > self.tol
-            and promised.min() > STUCK[self.dtype]
-            and self._most_moves < self.max_iter
-            and not self._any_stuck
-        ):
+        if not self._any_solved and not self._any_stuck and self._most_moves < self.max_iter:
             return slice(None)  # as in most iterations
-        stuck = self.stuck[self._left]
-        # A row that is almost certain has about the loss p (1 - p); others have more.
-        loss = np.add.reduceat(self.information[self._rows], self._score_start[:-1])
-        # The promise keeps inputs of tiny scale, and classes that can be separated, from ending at once: all of their
-        # gradients are small, but the objective can still become a fraction of what it is.
-        close = promised <= np.minimum(self.tol, RELATIVE * (loss + 0.5 * twice_penalty) / self._weight)
-        limit = np.where(stuck, STUCK[self.dtype], ROUNDING[self.dtype])
-        solved = (close & (norm <= self.tol)) | (promised <= limit)
-        finished = solved | stuck | (self.n_iter[self._left] >= self.max_iter)
-        if not finished.any():
-            return slice(None)
+        norm, solved = self._ahead[1], self._ahead[4] > 0.0
+        finished = solved | self._stuck | (self.n_iter[self._left] >= self.max_iter)
         done = self._left[finished]
         self.norm[done], self.converged[done] = norm[finished], solved[finished]
         stays = ~finished
@@ -188,15 +165,15 @@ class Descent:
 
     def _advance(self, direction):
         """Move each problem along its direction, and remember the step."""
-        change = self.inputs.product(direction.astype(self.dtype, copy=False), self.change[: len(direction)])
-        gradient = self._gradient_along(change).astype(np.float64, copy=False)
+        gradient = self._search(direction).astype(np.float64, copy=False)
         # A problem that finds no way down tries once more with an empty memory, then it stops.
-        failed = np.flatnonzero(self._step == 0.0)
+        failed = np.flatnonzero(self._has_failed())
         if len(failed):
             first_rows = self._rows[self._score_start[failed]]
             self.stuck[self._left[failed]] = ~self.inverse[:, first_rows].any(axis=0)
             self.inverse[:, first_rows] = 0.0
-            self._any_stuck = self.stuck[self._left].any()
+            self._stuck = self.stuck[self._left]
+            self._any_stuck = self._stuck.any()
         move(
             self._score_start, self._rows, self.n_iter[self._left], self._step, direction, gradient,
             self.problems.penalty, self.allowed, self.coefficients, self.gradient, self.steps, self.changes,
@@ -208,6 +185,22 @@ class Descent:
             for values in (self.coefficients, self.gradient):
                 centre(self.score_start, self._left[self._wide], values)
 
+    def _gradient_here(self, rows, offset):
+        """Return the gradient of the loss of problems that have just entered, without moving them."""
+        self.inputs.product((self.coefficients[rows] + offset).astype(self.dtype), self.margin[rows], self.scratch)
+        change = self.change[: len(offset)]
+        change[:] = 0.0  # the slopes are zero too: nothing moves, but the residuals are computed
+        return self._gradient_along(change)
+
+    def _search(self, direction):
+        """Set the step along the direction for each problem, and return the gradient of the loss there."""
+        direction, change = direction.astype(self.dtype, copy=False), self.change[: len(direction)]
+        return self._gradient_along(self.inputs.product(direction, change, self.scratch))
+
+    def _has_failed(self):
+        """Return which problems have found no step along their direction."""
+        return self._step == 0.0
+
     def _gradient_along(self, change):
         """Search along the direction that changes the margins like this, and return the gradient of the loss."""
         for search, problems in ((search_binary, self._binary), (search_softmax, self._wide)):
@@ -217,7 +210,7 @@ class Descent:
                     self._class_weight, self._ahead, ACCURACY, self.residual, self.margin, change, self.information,
                     self._step,
                 )  # fmt: skip
-        return self.inputs.transposed_product(change)
+        return self.inputs.transposed_product(change, self.scratch)
 
 
 def centre(score_start: np.ndarray, problems: np.ndarray, values: np.ndarray) -> None:

@@ -24,13 +24,8 @@ BLOCK = 2**20
 class Inputs:
     """The inputs [1, X, parents] of shape (n, F): a column of ones, then dense columns, then sparse ones.
 
-    Nothing is copied if X is dense, C-contiguous and float64, and the parents are sparse.
-
-    Parameters
-    ----------
-    dense : float64 ndarray of shape (n, D)
-    sparse : CSR matrix of shape (n, S)
-        With sorted indices and no duplicates.
+    `dense` is float64, `sparse` has sorted indices and no duplicates. Nothing is copied if X is dense, C-contiguous and
+    float64, and the parents are sparse.
     """
 
     def __init__(self, dense: np.ndarray, sparse: sp.csr_matrix):
@@ -76,14 +71,16 @@ class Inputs:
         """
         return (self.n_sparse > 0 or self.n_dense == 0) and (self.is_small or dtype == np.float32)
 
-    def _scratch(self, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+    def scratch(self, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the scratch space that products in this precision take; each thread needs its own."""
         return lines(self.n_sparse, dtype), lines(TILE, dtype)
 
     def scores_at_once(self, dtype: Any) -> int:
-        """Return the number of scores that a product serves at the price of one; dense matrices take any number."""
-        return self.n_columns * self.n_rows if self.n_dense else N_BYTES // np.dtype(dtype).itemsize
+        """Return the number of scores that a product serves at the price of one; only sparse kernels have a limit."""
+        limited = self._needs_kernel(dtype) and not self.n_dense
+        return N_BYTES // np.dtype(dtype).itemsize if limited else self.n_columns * self.n_rows
 
-    def product(self, coefficients: np.ndarray, out: np.ndarray) -> np.ndarray:
+    def product(self, coefficients: np.ndarray, out: np.ndarray, scratch: Any) -> np.ndarray:
         """Write the margins to `out` (W, n), for coefficients (W, F) of the same precision."""
         dense, arrays = self._single if out.dtype == np.float32 else self._double
         first = 1 + self.n_dense
@@ -91,18 +88,18 @@ class Inputs:
             np.matmul(coefficients[:, 1:first], dense.T, out=out)
             out += coefficients[:, :1]
         if self._needs_kernel(out.dtype):
-            sparse_product(*arrays, coefficients, first, out, *self._scratch(out.dtype))
+            sparse_product(*arrays, coefficients, first, out, *scratch)
         elif self.n_sparse or not self.n_dense:
-            out[:] = (out if self.n_dense else coefficients[:, :1]) + (self.sparse @ coefficients[:, first:].T).T
+            np.add(out if self.n_dense else coefficients[:, :1], (self.sparse @ coefficients[:, first:].T).T, out=out)
         return out
 
-    def transposed_product(self, residual: np.ndarray) -> np.ndarray:
+    def transposed_product(self, residual: np.ndarray, scratch: Any) -> np.ndarray:
         """Return the gradient of the loss, of shape (W, F), for residuals of shape (W, n), in their precision."""
         dense, arrays = self._single if residual.dtype == np.float32 else self._double
         first = 1 + self.n_dense
         out = np.empty((len(residual), self.n_columns), dtype=residual.dtype)
         if self._needs_kernel(out.dtype):
-            sparse_transposed_product(*arrays, residual, first, out, *self._scratch(out.dtype))
+            sparse_transposed_product(*arrays, residual, first, out, *scratch)
         else:
             residual.sum(axis=1, out=out[:, 0])
             if self.n_sparse:

@@ -28,13 +28,7 @@ def diagonal(squares: np.ndarray, penalty: np.ndarray) -> Callable[..., None]:
 class Factors:
     """Cholesky factors of ``c Z'Z + diag(penalty)`` for those powers of 16 that are nearest to a c.
 
-    Parameters
-    ----------
-    gram : ndarray of shape (F, F)
-        The last columns belong to parents.
-    n_shared : int
-        Number of columns that all problems have.
-    penalty : ndarray of shape (F,)
+    `gram` is Z'Z. All problems have the first `n_shared` columns; the others belong to parents.
     """
 
     def __init__(self, gram: np.ndarray, n_shared: int, penalty: np.ndarray):

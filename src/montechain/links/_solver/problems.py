@@ -63,17 +63,12 @@ class Solution:
 class LogisticProblems:
     """Prepared inputs and targets, for any number of calls that solve problems about them.
 
-    Parameters
-    ----------
-    X : ndarray or canonical CSR container of shape (n, D)
-    parent_columns : ndarray of shape (n, P)
-        The inputs that only some of the problems have.
-    targets : int ndarray of shape (T, n)
-        Classes 0..K-1; negative where unknown: that row does not count.
-    sample_weight : ndarray of shape (n,)
-    C, parent_C : float
-        Inverse strength of the penalty, and that for the coefficients of the parents; `C` by default.
+    `X`, of shape (n, D), is an array or canonical CSR; `parent_columns`, of shape (n, P), are the inputs that only some
+    of the problems have. `targets`, of shape (T, n), are classes 0..K-1, or negative where a row does not count. `C` is
+    the inverse strength of the penalty; the coefficients of the parents have their own, `parent_C`, unless it is None.
     """
+
+    descent: type[Descent] = Descent
 
     def __init__(
         self,
@@ -87,10 +82,16 @@ class LogisticProblems:
         self.n_shared, self.sample_weight = 1 + X.shape[1], sample_weight
         self.codes = np.ascontiguousarray(targets, dtype=np.int32)
         self.counts = [class_counts(own, sample_weight, 2) for own in self.codes]
-        X, self.shift, self.scale = _rescaled(X)
-        self.inputs = Inputs.of(X, parent_columns)
-        of_parents = np.full(parent_columns.shape[1], 1.0 / (C if parent_C is None else parent_C))
-        self.penalty = np.concatenate([[0.0], 1.0 / C / self.scale / self.scale, of_parents])
+        self.shift, self.scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
+        if X.shape[0] and not (sp.issparse(X) and np.abs(X.data).max(initial=0.0) <= LARGE):
+            self.shift, self.scale = rescaling(column_extremes(X), sp.issparse(X))
+        self.inputs = Inputs.of(rescaled(X, self.shift, self.scale), parent_columns)
+        self.penalty = self._penalty(C, parent_C, parent_columns.shape[1])
+
+    def _penalty(self, C: float, parent_C: float | None, n_parent_columns: int) -> np.ndarray:
+        """Return the penalty of each coefficient, for the inputs as they are stored."""
+        of_parents = np.full(n_parent_columns, 1.0 / (C if parent_C is None else parent_C))
+        return np.concatenate([[0.0], 1.0 / C / self.scale / self.scale, of_parents])
 
     @cached_property
     def factors(self) -> Factors | None:
@@ -119,38 +120,22 @@ class LogisticProblems:
     ) -> Solution:
         """Minimise the objectives of Q problems.
 
-        Parameters
-        ----------
-        allowed : bool ndarray of shape (Q, P)
-            Which of the parents' columns each problem has.
-        target_row, n_classes : sequences of Q ints
-            The row of the targets that a problem is about, and its number of classes K, all of which must occur in rows
-            of positive weight.
-        centre : ndarray of shape (W, 1 + D + P), optional
-            Coefficients whose distance is penalised; zero by default. Intercepts are not penalised.
-        class_weight : ndarray of shape (Q, largest K), optional
-        tol : float
-            A problem is solved when no entry of the gradient of its mean objective exceeds this, and the decrease
-            that another step promises is a small share of the objective.
-        initial : ndarray of shape (W, 1 + D + P), optional
-            Coefficients to start from. By default, and for problems whose intercept is NaN, the coefficients are those
-            of the centre and the intercepts those of the class frequencies.
+        `allowed`, of shape (Q, P), says which of the parents' columns each problem has; `target_row`, which row of the
+        targets it is about. All of its `n_classes` must occur in rows of positive weight. What is penalised is the
+        distance from `centre`, of shape (W, 1 + D + P), zero by default, intercepts excepted. `initial`, of the same
+        shape, has coefficients to start from; by default, and where the intercept is NaN, they are those of the centre,
+        with the intercepts of the class frequencies. A problem is solved when no entry of the gradient of its mean
+        objective exceeds `tol`, and the decrease that another step promises is a small share of the objective.
         """
         n_problems, widths = len(target_row), np.array([1 if k == 2 else k for k in n_classes], dtype=np.int64)
         if class_weight is None:
             class_weight = np.ones((n_problems, max(n_classes)))
         counts = [self.counts[t][:k] * own[:k] for t, k, own in zip(target_row, n_classes, class_weight, strict=True)]
         problems = Problems(
-            codes=self.codes,
-            row=np.array(target_row, dtype=np.int64),
-            score_start=np.cumsum([0, *widths]),
-            weight=np.array([own.sum() for own in counts]),
-            sample_weight=self.sample_weight,
-            class_weight=class_weight,
-            allowed=allowed,
-            offset=np.zeros((widths.sum(), self.inputs.n_columns)),
-            penalty=self.penalty,
-        )
+            codes=self.codes, row=np.array(target_row, dtype=np.int64), score_start=np.cumsum([0, *widths]),
+            weight=np.array([own.sum() for own in counts]), sample_weight=self.sample_weight, class_weight=class_weight,
+            allowed=allowed, offset=np.zeros((widths.sum(), self.inputs.n_columns)), penalty=self.penalty,
+        )  # fmt: skip
         if centre is not None:
             problems.offset[:] = self._internal(centre, problems)
         coefficients = self._start(initial, counts, problems)
@@ -161,9 +146,9 @@ class LogisticProblems:
             scores = ranges(problems.score_start[chosen], widths[chosen])
             single_first = tol >= SINGLE_TOL and not self.inputs.is_small and (widths[chosen] == 1).all()
             options = self.inputs, precondition, problems, chosen
-            found = Descent(*options, coefficients[scores], tol, max_iter)
+            found = self.descent(*options, coefficients[scores], tol, max_iter)
             if single_first and not np.isfinite(found.run(np.float32).coefficients).all():
-                found = Descent(*options, coefficients[scores], tol, max_iter)
+                found = self.descent(*options, coefficients[scores], tol, max_iter)
             found.run(np.float64)
             coefficients[scores], n_iter[chosen] = found.coefficients, found.n_iter
             gradient[chosen], converged[chosen] = found.norm, found.converged
@@ -215,21 +200,24 @@ class LogisticProblems:
         return [problems for problems in dealt if len(problems)]
 
 
-def _rescaled(X):
-    """Return X with columns shifted that lie far from zero, such as years, and large ones divided by powers of two.
+def rescaled(X: Any, shift: np.ndarray, scale: np.ndarray) -> Any:
+    """Return X with its columns shifted and divided by `scale`, where that changes anything."""
+    X = X - shift if shift.any() else X
+    if (scale == 1.0).all():
+        return X
+    return X.multiply(1.0 / scale).tocsr() if sp.issparse(X) else X / scale
 
-    A shift changes only the intercept, which is not penalised, but the way to the solution is shorter. Division by a
-    power of two is exact. Also return the shift and the divisor of each column.
+
+def rescaling(extremes: np.ndarray, is_sparse: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the shift and the divisor of each column, from what `column_extremes` returns.
+
+    Columns that lie far from zero, such as years, are shifted unless they are sparse: that changes only the intercept,
+    which is not penalised, but the way to the solution is shorter. Large ones are divided by powers of two, which is
+    exact.
     """
-    shift, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
-    if not X.shape[0] or (sp.issparse(X) and np.abs(X.data).max(initial=0.0) <= LARGE):
-        return X, shift, scale
-    low, high = 0.5 * column_extremes(X)
-    if not sp.issparse(X):
+    (low, high), shift = 0.5 * extremes, np.zeros(extremes.shape[1])
+    if not is_sparse:
         shift = np.where(np.abs(low + high) / FAR > high - low, low + high, 0.0)
-        X = X - shift if shift.any() else X
     largest = np.maximum(high - 0.5 * shift, 0.5 * shift - low)
-    if (largest > 0.5 * LARGE).any():
-        scale = np.where(largest > 0.5 * LARGE, np.ldexp(1.0, np.frexp(largest)[1]), 1.0)
-        X = X.multiply(1.0 / scale).tocsr() if sp.issparse(X) else X / scale
-    return X, shift, scale
+    scale = np.where(largest > 0.5 * LARGE, np.ldexp(1.0, np.frexp(largest)[1]), 1.0)
+    return shift, scale
