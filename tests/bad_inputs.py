@@ -4,20 +4,20 @@
 arguments of methods and functions, and `COMMANDS` wrong command lines.
 """
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
 import montechain as mc
 from bridge_table import TARGETS as NAMES
+from montechain.evaluation import evaluate
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3))
@@ -33,23 +33,21 @@ def with_cell(value: Any) -> np.ndarray:
 
 SEEDS = [("one", "random_state=0"), (-1, "whole number, 0 or more"), (2.5, "random_state=0"), ([], "RandomState")]
 JOBS = [(0, "n_jobs=2"), ("two", "n_jobs=2"), (1.5, "whole number other than 0"), (True, "n_jobs=-1")]
-LOSSES = [("haming", "did you mean 'hamming'"), (3, "not known"), (mc.Hamming, r"pass an instance, Hamming\(\)")]
-POSITIVE = [
-    (0, "positive integer"),
-    (-5, "positive integer"),
-    (2.5, "positive integer"),
-    ("2", "positive integer"),
-    (True, "positive"),
+LOSSES = [
+    ("haming", r"`loss='haming'` is not known; did you mean 'hamming'\? Allowed are 'exact_match', 'hamming'"),
+    ("zzz", r"`loss='zzz'` is not known\. Allowed are"),
+    (3, r"`loss=3` is not known\..* or a function loss\(y, y_hat\)"),
+    (mc.Hamming, r"pass an instance, Hamming\(\)"),
 ]
+POSITIVE = [(value, "positive integer") for value in (0, -5, 2.5, "2", True)]
 HUGE = [*POSITIVE, (10**12, "GB of memory.*fewer"), (10**30, "positive integer")]
-FINDER = [("third", "a splitter, e.g. KFold"), ([1, 2], "pairs of row numbers"), ([], "leaves no rows.*such as 1/3")]
-LINK = [
-    (0, "positive number"),
-    (-1.0, "positive number"),
-    ("1", "positive number"),
-    (np.nan, "positive number"),
-    (np.inf, "positive"),
+FINDER = [
+    *((share, "must be a share of the rows between 0 and 1") for share in (0, 1, -0.5, 5, "third", True, object())),
+    ("third", "a splitter, e.g. KFold"),
+    ([1, 2], "pairs of row numbers"),
+    *((pairs, "leaves no rows.*such as 1/3") for pairs in ([], [([0, 1], [])])),
 ]
+LINK = [(value, "positive number") for value in (0, -1.0, "1", np.nan, np.inf)]
 SHARE = [(value, "from 0 to (less than )?1") for value in (-0.1, 1.1, np.nan, "small", None, True)]
 ESTIMATORS = [
     ("logstic", "did you mean 'logistic'"),
@@ -59,10 +57,16 @@ ESTIMATORS = [
 ]
 LINKED = {"estimator": ESTIMATORS, "loss": LOSSES, "n_jobs": JOBS, "random_state": SEEDS}
 PARENTS = [
-    ({0: [1], 1: [0]}, "cycle"),
+    ({0: [1], 1: [2], 2: [0]}, r"cycle: (0 -> 2 -> 1 -> 0|1 -> 0 -> 2 -> 1|2 -> 1 -> 0 -> 2)"),
+    ({0: [0]}, "cycle: 0 -> 0"),
+    ({0: [7]}, r"label 7: allowed are 0 to 2"),
+    ([[2], [0, 2], []], "of type list"),
+    (np.zeros((2, 2), dtype=bool), "of type ndarray"),
     ("al", "did you mean 'all'"),
+    ("trees", "did you mean 'tree'"),
     ({0: 1}, r"give a list, such as \[1\]"),
-    (-1, "parents"),
+    (-1, "must not be negative"),
+    (1.5, "of type float"),
 ]
 INFERENCE = [
     ("brnch_and_bound", "did you mean 'branch_and_bound'"),
@@ -85,10 +89,20 @@ PARAMETERS: dict[type, dict[str, list[tuple[Any, str]]]] = {
         "order": [([0, 1, 2], "a sequence of orders"), (None, "OrderSearch")],
         "n_chains": POSITIVE,
         "combine": [("mixtur", "did you mean 'mixture'"), (mc.Vote, r"pass an instance, Vote\(\)")],
-        "weights": [([1.0], "one number per model"), ("heavy", "list of 10 numbers"), ([-1.0] * 10, "not negative")],
+        "weights": [
+            ([1.0], r"`weights` has shape \(1,\) for 10 models: give one number per model"),
+            ("heavy", "list of 10 numbers"), ([0.0] * 10, "not negative and not all zero"),
+            ([np.nan] * 10, "must be finite"),
+            ([-1.0] * 10, "not negative.*If these are the payoffs of orders, give other weights"),
+        ],
     },
     mc.LabelPowersetClassifier: LINKED,
-    mc.DependencyNetworkClassifier: {"n_iterations": HUGE, "n_collected": [(0, "positive"), (2000, "must not exceed")]},
+    mc.DependencyNetworkClassifier: {
+        "n_iterations": HUGE, "loss": LOSSES,
+        "n_collected": [
+            *POSITIVE, (2000, "`n_collected=2000` must not exceed `n_iterations=1000`: try n_collected=100"),
+        ],
+    },
     mc.ClusteringForestClassifier: {
         "n_estimators": POSITIVE, "n_jobs": JOBS, "random_state": SEEDS,
         "max_features": [("half", "max_features"), (0, "max_features")],
@@ -113,7 +127,7 @@ PARAMETERS: dict[type, dict[str, list[tuple[Any, str]]]] = {
         "tags": [(3, "a data frame"), (2.5, "a data frame"), (["z"], "a data frame")],
     },
     mc.TableEncoder: {
-        "missing": [("drop", "'impute' and 'keep'")], "max_categories": POSITIVE,
+        "missing": [("inpute", r"did you mean 'impute'\? Allowed are 'impute' and 'keep'")], "max_categories": POSITIVE,
         "text": [("z", "Its columns are"), (2.5, "a name or a list")], "drop": [(9, "not a column"), (None, "a list")],
     },
     mc.CrossFittedFeatures: {
@@ -130,7 +144,11 @@ PARAMETERS: dict[type, dict[str, list[tuple[Any, str]]]] = {
     },
     mc.LogisticLink: {
         "C": LINK, "tol": LINK, "max_iter": POSITIVE, "parent_C": LINK,
-        "class_weight": [("balance", "balanced"), ([None], "one entry for each label"), ({0: -1.0}, "not positive")],
+        "class_weight": [
+            ("balance", "balanced"), ([None] * 2, "2 entries for 3 labels. Give one entry for each label"),
+            ({0: -1.0}, "not positive"),
+        ],
+        "centre": [([np.zeros((9, 2))] * 3, r"centre\[(\d)\] has the shape \(9, 2\).*'label_\1': \(3, 2\)")],
     },
     mc.SVMLink: {"C": LINK, "tol": LINK, "max_iter": POSITIVE},
     mc.BranchAndBound: {"max_nodes": [*POSITIVE, (10**30, "max_nodes")], "residual": [*SHARE, (1.0, "0.01")]},
@@ -141,9 +159,19 @@ PARAMETERS: dict[type, dict[str, list[tuple[Any, str]]]] = {
     mc.Mixture: {"max_nodes": [*POSITIVE, (10**30, "max_nodes")]},
     mc.Algorithm4: {"n_orders": HUGE, "n_samples": HUGE},
     mc.OrderSearch: {
-        "proposal": [("swp", "did you mean 'swap'")], "payoff": [("J_EN", "did you mean"), (3, "payoff")],
+        "proposal": [
+            ("tempered", r"did you mean 'tempered_swap'\? Allowed are 'swap', 'tempered_swap', or a"),
+            ("xyz", r"is not known\. Allowed"), (None, r"is not known\. Allowed"),
+            (mc.Swap, r"`proposal` is the class Swap: pass an instance, Swap\(\)"),
+        ],
+        "payoff": [
+            ("j_em", "did you mean 'J_EM'"), ("acuracy", "did you mean 'accuracy'"),
+            (3, "`payoff=3` is not known. Allowed are 'J_EM', "),
+        ],
         "on": [("truths", "did you mean 'truth'")], "keep": POSITIVE, "n_restarts": POSITIVE, "validation": FINDER,
-        "n_iterations": [(-1, "positive integer or 0"), (2.5, "n_iterations=50")], "pool": [("all", "'visited'")],
+        "n_iterations": [(value, "positive integer or 0, e.g. .*n_iterations=50") for value in (-1, 2.5)],
+        "pool": [("visitd", "did you mean 'visited'")],
+        "record": [(["J_Hamm"], "J_Ham"), ([lambda e, X, Y: 0.0, lambda e, X, Y: 1.0], "two different payoffs")],
         "time_limit": [(0, "time_limit=60"), ("long", "time_limit=60")],
     },
     mc.AllOrders: {"keep": POSITIVE, "validation": FINDER},
@@ -156,7 +184,7 @@ PARAMETERS: dict[type, dict[str, list[tuple[Any, str]]]] = {
     mc.F1: {"negative": [([0], "there are 3 labels"), (7, "negative")]},
     mc.Jaccard: {"max_candidates": POSITIVE, "negative": [([0], "there are 3 labels")]},
     mc.CallableLoss: {
-        "function": [(3, "must be a function")], "max_candidates": POSITIVE, "maximum": [(-1.0, "positive number")],
+        "function": [(3, "must be a function")], "max_candidates": POSITIVE, "maximum": LINK,
     },
 }  # fmt: skip
 
@@ -190,9 +218,9 @@ NUMERIC_INPUTS: dict[str, tuple[Any, str]] = {
 }
 """Tables that only `TableClassifier` and classifiers around others take."""
 TARGETS: dict[str, tuple[Any, str]] = {
-    "nothing": (None, "y is None"),
-    "a word": ("yes", "y"),
-    "three dimensions": (Y[:, :, None], "y"),
+    "nothing": (None, "Expected array-like .* got None"),
+    "a word": ("yes", "must be an array of shape .* got str"),
+    "three dimensions": (Y[:, :, None], "3 dimensions"),
     "lengths": (Y[:-1], "`X` has 30 rows but `y` has 29"),
     "no columns": (np.empty((30, 0)), "y has no columns"),
     "continuous": (X, "(?s)continuous.*column 0 of y.*KBinsDiscretizer"),
@@ -215,12 +243,24 @@ def ask(method: str, *arguments: Any, named: bool = False, **options: Any) -> An
     return lambda: getattr(fitted(named=named), method)(*arguments, **options)
 
 
+NETWORK = mc.DependencyNetworkClassifier(n_iterations=20, n_collected=5)
 CALLS: dict[str, tuple[Any, str]] = {
     "features": (ask("predict", X[:, :2]), "X has 2 features, but ChainClassifier is expecting 3"),
     "names": (ask("predict", FRAME.rename(columns={"c": "d"}), named=True), "(?s)feature names.*d"),
     "order of names": (ask("predict", FRAME[["b", "a", "c"]], named=True), "same order"),
-    "duplicate names": (lambda: mc.TableClassifier().fit(FRAME.set_axis(list("aab"), axis=1), Y), "different names"),
-    "lacking columns": (lambda: mc.TableEncoder().fit(FRAME).transform(FRAME[["a"]]), "lacks columns.*'b', 'c'"),
+    "duplicate names": (
+        lambda: mc.TableClassifier().fit(FRAME.set_axis(list("aab"), axis=1), Y),
+        "more than one column named 'a'.*different names",
+    ),
+    "lacking columns": (
+        lambda: fitted(mc.TableClassifier(mc.ChainClassifier()), named=True).predict(FRAME[["a"]]),
+        "lacks columns .* fitted with: 'b', 'c'",
+    ),
+    "a row": (lambda: mc.TableClassifier(mc.ChainClassifier()).fit(X[:1], Y[:1]), "only 1 row .* at least 2 rows"),
+    "given for others": (
+        lambda: fitted(mc.TableClassifier(KNeighborsClassifier())).predict(X, given=Y),
+        "unexpected keyword argument 'given'",
+    ),
     "given class": (ask("predict", X, given=np.full((30, 3), 2)), r"column 0 of given holds 2.*\[0, 1\]"),
     "given rows": (ask("predict", X, given=Y[:5]), "`X` has 30 rows but `given` has 5"),
     "given columns": (ask("decide", X, given=Y[:, :2]), "`given` has 2 columns for 3 labels"),
@@ -243,9 +283,17 @@ CALLS: dict[str, tuple[Any, str]] = {
     "weights for a classifier": (
         lambda: mc.ChainClassifier(KNeighborsClassifier()).fit(X, Y, sample_weight=np.ones(30)), "KNeighbors",
     ),
+    "weights of unknown labels alone": (
+        lambda: mc.LabelPowersetClassifier().fit(X, np.where(X[:, :1] > 0, np.nan, Y), sample_weight=X[:, 0] > 0),
+        "nothing to learn from: y has no known label in any row with a positive weight",
+    ),
+    "features of unknown labels": (
+        lambda: mc.OutOfBagForestFeatures(5).fit(X, np.where(Y == 1, np.nan, Y)), "y has unknown labels",
+    ),
     "fit parameters": (ask("fit", X, Y, groups=X), "takes no fit parameters|groups"),
     "parent after child": (
-        lambda: mc.ChainClassifier(parents={0: [2]}, order=[0, 1, 2]).fit(X, Y), "comes after it",
+        lambda: mc.ChainClassifier(parents={0: [2]}, order=[0, 1, 2]).fit(X, Y),
+        r"label 2 a parent of label 0, but 2 comes after it in `order=\[0, 1, 2\]`",
     ),
     "fit parameters of a forest": (
         lambda: mc.ClusteringForestClassifier(2).fit(X, Y, check_input=False), "fit parameters .* but got check_input",
@@ -255,9 +303,17 @@ CALLS: dict[str, tuple[Any, str]] = {
     ),
     "f1 of many classes": (lambda: mc.ChainClassifier(loss="f1").fit(X, Y + (X > 1)), r"F1\(negative="),
     "all orders of many labels": (
-        lambda: mc.ChainClassifier(order=mc.AllOrders()).fit(X, np.tile(Y, 3)), r"Try OrderSearch\(\)",
+        lambda: mc.ChainClassifier(order=mc.AllOrders()).fit(X, np.tile(Y, 3)),
+        r"AllOrders\(\) would score 362880 orders of 9 labels. Try OrderSearch\(\)",
     ),
-    "method name": (lambda: mc.make_method("PMCC"), "PMsCC"),
+    "sweeps of a fitted network": (
+        lambda: fitted(clone(NETWORK)).set_params(n_collected=21).predict(X),
+        "must not exceed",
+    ),
+    "loss of a fitted network": (
+        lambda: fitted(clone(NETWORK)).set_params(loss="haming").predict(X),
+        "did you mean 'hamming'",
+    ),
     "metric shapes": (lambda: mc.metrics.exact_match(Y, Y[:, :2]), "shape"),
     "metric of nothing": (lambda: mc.metrics.hamming_score(None, Y), "Y_true"),
     "metric of fractions": (lambda: mc.metrics.f1_score(Y, X), "continuous"),
@@ -267,6 +323,17 @@ CALLS: dict[str, tuple[Any, str]] = {
     "a model nowhere": (lambda: mc.save(fitted(), "no/such/m.mchain"), "no/such"),
     "a model that is none": (lambda: mc.save(3, "m.mchain"), "m.mchain|model|estimator"),
     "columns as text": (lambda: mc.read_dataset(FRAME, targets=["a"], drop="b"), r"drop=\['b'\]"),
+    "targets among the inputs": (
+        lambda: mc.TableClassifier(mc.ChainClassifier()).fit(FRAME.assign(d=Y[:, 0]), FRAME.assign(d=Y[:, 0])[["d"]]),
+        r"`X` holds the targets themselves: \['d'\]. Leave them out: X.drop\(columns=\['d'\]\)",
+    ),
+    "notes that JSON cannot hold": (lambda: mc.save(fitted(), "m.mchain", about={"a": X}), "`about` must be"),
+    "notes that are a word": (lambda: mc.save(fitted(), "m.mchain", about="hello"), "`about` must be a dictionary"),
+    "knowledge in a dictionary": (lambda: fitted().predict(X, given={"a": [1]}), "use a data frame, given="),
+    "a data set by name": (lambda: evaluate("penguins.csv", ["CC"]), r"is a str: use read_dataset\("),
+    "a nominal number": (
+        lambda: mc.read_dataset(FRAME, targets=["a"], nominal=["b"], numeric=["b"]), "`nominal` and in `numeric`",
+    ),
     "targets that are not there": (lambda: mc.read_dataset(FRAME, targets=["z"]), "'z' not found"),
 }  # fmt: skip
 
@@ -287,6 +354,21 @@ COMMANDS: list[tuple[str, int, str]] = [
     (f"{FIT} --loss haming -o x.mchain", MISUSE, "'hamming'"),
     (f"{FIT} -m CC --set inferrence=beam -o x.mchain", MISUSE, "'inference'"),
     (f"{FIT} -m CC --set beam -o x.mchain", MISUSE, "--set parents=2"),
+    (f"{FIT} -t span -o x.mchain", MISUSE, "`-t` is given more than once. Join the names with commas: -t a,b."),
+    ("fit bridges.csv -t material -l f1 -o x.mchain", MISUSE, "targets with two classes, but 'material' has 3"),
+    (f"{EVALUATE} --loss jaccard", MISUSE, "`--loss jaccard` takes targets with two classes"),
+    ("fit https://a.org/b.csv -t span -o x.mchain", DATA, "is a URL: download the file first."),
+    ("fit bridges.csv --targets '' -o x.mchain", MISUSE, "`--targets` is empty: name columns"),
+    (
+        f"fit bridges.csv -t {NAMES} --time-limit -5 -o x.mchain",
+        MISUSE,
+        "must be a positive number of seconds, e.g. --time-limit 60. ",
+    ),
+    (
+        "fit bridges.csv -t span --separator , -o x.mchain",
+        MISUSE,
+        "is for tags: name their columns, as in --tags genres",
+    ),
     ("fit bridges.csv --tags spam -o x.mchain", DATA, "`--tags`: column 'spam' not found; did you mean 'span'?"),
     (f"{FIT} -e lojistic -o x.mchain", MISUSE, "'logistic'"),
     (f"{FIT} -e lightgbm -o x.mchain", MISUSE, "hist_gradient_boosting"),
@@ -312,7 +394,7 @@ COMMANDS: list[tuple[str, int, str]] = [
     (f"fit bridges.csv --tragets {NAMES} -o x.mchain", MISUSE, "--targets"),
     (f"fit . -t {NAMES} -o x.mchain", DATA, "is a folder, not a file"),
     (f"{FIT} -o .", OUTPUT, "is a folder"),
-    ("predict bridges.mchain .", DATA, "is a folder, not a file"),
+    ("predict bridges.mchain .", DATA, "is a folder without .parquet files"),
     (f"fit bridges.csv -t {NAMES} -m ECC --set n_chains=0 -o x.mchain", MISUSE, "n_chains=10"),
     (f"{FIT} --time-limit 5 -o x", MISUSE, "--time-limit"),
     (f"fit bridges.csv -t {NAMES} --time-limit -5 -o x.mchain", MISUSE, "positive number"),

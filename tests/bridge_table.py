@@ -1,7 +1,5 @@
 """A small table as people have them: words, gaps, an identifier, and three targets that depend on each other."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

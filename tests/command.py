@@ -5,8 +5,6 @@ request, with the arguments or a program, the folder, the environment and the fi
 the process id and, when the process has ended, its exit code.
 """
 
-from __future__ import annotations
-
 import atexit
 import importlib
 import json
@@ -20,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -71,6 +70,14 @@ def run_from_nothing(*arguments: object, folder: Path, **changes: str) -> Answer
     return Answer(done.returncode, done.stdout, done.stderr)
 
 
+def run_program(code: str, *arguments: object, **changes: str) -> subprocess.CompletedProcess[str]:
+    """Run a Python program in a new process; it must succeed."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    done = subprocess.run(command, env=environment(**changes), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
 class Started:
     """A process that runs a command or a program, forked from one that has already loaded the libraries.
 
@@ -94,6 +101,14 @@ class Started:
         if self.code is None and select.select([self.server.stdout], [], [], 0)[0]:
             self.wait()
         return self.code
+
+    def wait_until(self, condition: Callable[[], object]) -> None:
+        """Wait until something is so, while the process runs."""
+        deadline = time.monotonic() + 180.0
+        while not condition():
+            assert self.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
 
     def kill(self) -> None:
         if self.poll() is None:

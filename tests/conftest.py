@@ -1,7 +1,5 @@
 """Settings and fixtures that all tests share."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -16,7 +14,10 @@ from hypothesis import settings
 # Kernels compile at their first call, so a deadline per example would measure the compiler. If CI is set, hypothesis'
 # own profile for continuous integration also makes the examples reproducible.
 settings.register_profile(
-    "montechain", parent=settings.get_profile("ci" if os.environ.get("CI") else "default"), deadline=None
+    "montechain",
+    parent=settings.get_profile("ci" if os.environ.get("CI") else "default"),
+    deadline=None,
+    max_examples=40,
 )
 settings.load_profile("montechain")
 
@@ -24,6 +25,25 @@ settings.load_profile("montechain")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run slow tests first, so that no worker is left alone with one at the end."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+@pytest.fixture(scope="module")
+def one_thread():
+    """Compute Dask collections in this thread."""
+    import dask
+
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Return the client of a cluster of two processes."""
+    from distributed import Client, LocalCluster
+
+    local = {"processes": True, "host": "127.0.0.1", "dashboard_address": None}
+    with LocalCluster(n_workers=2, threads_per_worker=1, **local) as own, Client(own) as client:
+        yield client
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,5 @@
 """Labels of one to four classes, and links to learn for them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from montechain.links.base import LinkProblem

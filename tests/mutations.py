@@ -4,8 +4,6 @@
 doubled) and attacks (huge numbers, stray quotes, entity declarations). The same `random.Random` gives the same bytes.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

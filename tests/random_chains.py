@@ -1,15 +1,18 @@
 """Small random chains for tests, and what is needed to look at them from both sides."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
+from hypothesis import strategies as st
 
 from montechain.chain import Chain
 from montechain.links.linear import FittedLinearLink, n_scores
 from montechain.losses import check_loss
 from montechain.prefix_tree import ChainBase
+
+SEEDS = st.integers(0, 2**32 - 1)
+PARENTS = st.sampled_from(["all", "none", "tree", 1, 2])
+NO_LIMIT = 10**9
 
 
 def random_parents(rng, n_labels, parents="all"):
@@ -149,6 +152,11 @@ def marginals_of(n_classes, vectors, proba):
     return [
         np.column_stack([proba[:, vectors[:, k] == c].sum(axis=1) for c in range(n)]) for k, n in enumerate(n_classes)
     ]
+
+
+def exact_marginals(chain, X, given=None):
+    """Return the probabilities of the classes of each label under a chain, given what is known."""
+    return marginals_of(chain.n_classes, *posterior(chain, X, given))
 
 
 def bind_loss(loss, n_classes):

@@ -1,7 +1,5 @@
 """Small random dependency networks for tests, and distributions whose conditionals they can be made of."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Small random populations for tests."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from montechain.chain import Chain

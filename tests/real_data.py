@@ -4,8 +4,6 @@ The files lie in the folder that the environment variable MONTECHAIN_DATA names,
 Labels stand in the order of the ARFF file, which need not be that of the label list.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -16,8 +14,6 @@ import scipy.sparse as sp
 
 from montechain import Dataset
 from reproduction.catalogue import load_dataset
-
-__all__ = ["OFFICIAL_SPLITS", "Split", "load_split"]
 
 OFFICIAL_SPLITS = ("music", "scene", "yeast", "genbase", "medical", "enron", "tmc2007", "mediamill")
 """Data sets that were published with a training and a test part (Mediamill: of a subset of 2,000 rows)."""

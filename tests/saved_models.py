@@ -7,6 +7,7 @@ import json
 import math
 import tempfile
 import warnings
+import zlib
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
@@ -201,13 +202,13 @@ def packed(manifest: dict[str, Any], parts: bytes, arrays: bytes, **changes: Any
     """Return a model file with the right checksum, and with changes of its manifest."""
     digest = hashlib.sha256(parts + arrays).hexdigest()
     header = json.dumps({**manifest, "size": len(parts), "sha256": digest, **changes}).encode()
-    return MAGIC + header + b"\n" + parts + arrays
+    return MAGIC + header + b"\n" + zlib.compress(parts + arrays, level=1)
 
 
 def unpacked(content: bytes) -> tuple[dict[str, Any], bytes, bytes]:
     """Return the manifest, the parts and the arrays of a model file."""
     _, header, body = content.split(b"\n", 2)
-    manifest = json.loads(header)
+    manifest, body = json.loads(header), zlib.decompress(body)
     return manifest, body[: manifest["size"]], body[manifest["size"] :]
 
 

@@ -1,7 +1,5 @@
 """The accuracy benchmark on tiny data: its peers, metrics, verdicts, and that a run resumes."""
 
-from __future__ import annotations
-
 import sys
 from itertools import product
 
@@ -14,7 +12,15 @@ from sklearn.multioutput import ClassifierChain
 pytest.importorskip("skrub")
 
 from benchmarks.accuracy import cells, ours, peers, report, studies
-from benchmarks.accuracy.answers import Answers, Clock, TooCostly, calibration_error, from_product, measure
+from benchmarks.accuracy.answers import (
+    Answers,
+    Clock,
+    TooCostly,
+    calibration_error,
+    error_of_calibrated,
+    from_product,
+    measure,
+)
 from benchmarks.accuracy.data import Task
 from benchmarks.accuracy.inputs import encode
 from command import run
@@ -106,7 +112,7 @@ def test_a_run_resumes_and_reports(task, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("ours", "peer", "verdict"), [(0.51, 0.5, "above"), (0.5, 0.5, "within one s.e."), (0.4, 0.5, "below")]
 )
-def test_verdicts(ours, peer, verdict):
+def test_a_verdict_compares_the_difference_with_our_standard_error(ours, peer, verdict):
     assert report.verdict("exact_match", report.Score(ours, 0.01), report.Score(peer, 0.2)) == verdict
     assert report.verdict("log_loss", report.Score(-ours, 0.01), report.Score(-peer, 0.2)) == verdict
 
@@ -122,6 +128,9 @@ def test_folds_are_pooled_and_costly_work_is_given_up():
     assert pooled == pytest.approx((0.7, np.sqrt(1 + 4) / 30))
     bins = {"rows": [2, 2], "confidence": [0.5, 1.5], "hits": [1, 1]}
     assert calibration_error([bins, bins]) == pytest.approx(0.25)
+    hits = np.random.default_rng(0).binomial([100, 200], [0.25, 0.75], size=(4000, 2))
+    bins = {"rows": [100, 200], "confidence": [25, 150]}
+    assert error_of_calibrated([bins]) == pytest.approx((abs(hits - [25, 150]).sum(axis=1) / 300).mean(), rel=0.02)
     clock = Clock(limit=100)
     clock.seconds["fit"] = 20.0
     clock.check(0.5)

@@ -1,7 +1,5 @@
 """The benchmarks on tiny data: that they measure what they say. No test looks at how long anything takes."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from itertools import product
@@ -70,7 +68,7 @@ def test_ratio_and_target_of_a_row():
     assert Measurement.from_dict(json.loads(json.dumps(whole.as_dict()))) == whole  # read back as it was
 
 
-def test_quantities():
+def test_quantities_have_three_digits_and_a_unit():
     for value, unit, text in (
         (12.345, "s", "12.3 s"), (1234.5, "s", "1,234 s"), (0.0123, "s", "12.3 ms"), (2e-8, "s", "0.02 µs"),
         (8e8, "MB", "800 MB"), (0, "functions", "0 functions"), (71, "links", "71 links"),

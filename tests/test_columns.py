@@ -1,7 +1,5 @@
 """Single columns: identifiers, many different words, stray words, dates and outliers."""
 
-from __future__ import annotations
-
 import datetime
 import re
 
@@ -99,6 +97,22 @@ def test_stray_words_among_numbers_are_missing_with_a_note(strays, dtype):
         np.testing.assert_array_equal(expected.transform(X), encoder.transform(X))
 
 
+@pytest.mark.parametrize(
+    ("cell", "odd", "said"),
+    [
+        (str, "-", "'a': 54 of 60 values are numbers, but not '-', so each value is a category"),
+        ("2024-01-{:02}".format, "soon", "'a': 54 of 60 values are dates, but not 'soon', so each value is a category"),
+        ("a song about {} of the others".format, None, r"'a' holds running text, .* use text=\['a'\]"),
+        ("house {}".format, None, ""),
+    ],
+)
+def test_words_that_may_have_been_meant_as_something_else_get_a_note(cell, odd, said):
+    cells = [odd if odd and n % 10 == 0 else cell(n % 28 + 1) for n in range(60)]
+    notes = TableEncoder(max_categories=10).fit(pd.DataFrame({"a": cells})).notes_
+    assert len(notes) == bool(said)
+    assert all(re.search(said, note) for note in notes)
+
+
 def test_few_outliers_are_clipped_at_both_ends():
     rng = np.random.default_rng(1)
     values = rng.permutation(np.concatenate([rng.normal(50, 10, 4000), [65526.0, 65511.0, -9e9]]))
@@ -187,6 +201,8 @@ def test_dates_have_calendar_features():
         (["01/12/2024", "31/01/2024"], "2024-12-01"),
         (["1/31/2024", "12/1/2024"], "2024-01-31"),
         (["31.1.2024", None, "1.12.2024"], "2024-01-31"),
+        (["31 Jan 2024", "1 Dec 2024"], "2024-01-31"),
+        (["January 31, 2024", "May 1, 2024"], "2024-01-31"),
     ],
 )
 def test_dates_written_as_strings(dates, first):

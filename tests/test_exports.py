@@ -1,24 +1,14 @@
 """The public surface, and what importing it costs."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import montechain
-from command import environment
-
-
-def printed_by(code: str) -> str:
-    """Return what a new process prints."""
-    command, variables = [sys.executable, "-c", code], environment(NUMBA_DISABLE_JIT="0")
-    return subprocess.run(command, env=variables, capture_output=True, text=True, check=True).stdout
+from command import run_program
 
 
 def test_public_names_exist_once_and_are_documented():
@@ -67,7 +57,7 @@ for info in pkgutil.iter_modules(montechain._kernels.__path__):
             kernels[f"{info.name}.{name}"] = len(value.signatures)
 print(json.dumps({"kernels": kernels, "added": added}))
 """
-    result = json.loads(printed_by(code))
+    result = json.loads(run_program(code, NUMBA_DISABLE_JIT="0").stdout)
     assert result["kernels"], "no kernel was found: the test looks in the wrong place"
     compiled = {name: count for name, count in result["kernels"].items() if count}
     assert not compiled, "compiled at import"
@@ -82,4 +72,4 @@ import sys
 import montechain.cli.app
 print(*sorted({"numpy", "numba", "sklearn", "pandas", "scipy", "skops"} & set(sys.modules)))
 """
-    assert printed_by(code).split() == []
+    assert run_program(code).stdout.split() == []

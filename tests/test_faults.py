@@ -1,7 +1,5 @@
 """Faults around a computation: Ctrl-C, forks, daemons, bad classifiers, two writers, a full disk, many threads."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -210,7 +208,7 @@ def test_features_and_mixtures_name_the_fold(how, said):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a file system")
 def test_a_disk_that_is_really_full(tmp_path):
     """The model that was there is intact, nothing is left behind, and the message says what to do."""
-    model = mc.ClusteringForestClassifier(40, random_state=0).fit(X, Y)
+    model = mc.ClusteringForestClassifier(150, random_state=0).fit(X, Y)
     small = mc.MajorityClassifier().fit(X, Y)
     place = tmp_path / "disk"
     place.mkdir()

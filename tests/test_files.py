@@ -1,7 +1,5 @@
 """Readers never see half a file, whatever goes wrong while it is written."""
 
-from __future__ import annotations
-
 import os
 import resource
 import signal

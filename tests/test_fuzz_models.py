@@ -3,8 +3,6 @@
 Another process reads the files: a crash of compiled code ends that process, and is noticed.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -155,7 +153,6 @@ def read_all(files: list[bytes], folder: Path) -> tuple[int, list[str], Path]:
 
 @pytest.mark.slow
 def test_damaged_and_forged_models(tmp_path):
-    assert N_FILES + N_ENTRIES + N_PARTS + N_ARRAYS >= 2500
     counts: dict[str, Counter[str]] = {}
     everything = [(kind, content) for kind, contents in batches().items() for content in contents]
     status, answers, current = read_all([content for _, content in everything], tmp_path)
@@ -179,10 +176,3 @@ def test_the_files_are_the_same_each_time():
     for forge in (forge_parts, forge_arrays):
         one, two = (forge(saved(CHAIN), random.Random(1)) for _ in range(2))
         assert one == two
-
-
-def test_a_crash_would_be_noticed():
-    """The reader of this test is ended by a signal when compiled code reads too far."""
-    code = "import faulthandler, ctypes; faulthandler.enable(); ctypes.string_at(0)"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
-    assert result.returncode < 0

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -31,6 +29,26 @@ def test_leaves_are_those_of_scikit_learn(data):
     find_leaves(X, *arrays, first_node, leaves)
     expected = np.column_stack([tree.apply(X) for tree in trees]) + first_node[:-1]
     np.testing.assert_array_equal(leaves, expected)
+
+
+@pytest.mark.parametrize("split_on", ["labels", "vectors"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_trees_are_those_of_a_classifier(split_on, n_classes):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 5)).astype(np.float32)
+    codes = rng.integers(0, [2, n_classes], (80, 2)).astype(np.int32)
+    numbers = np.unique(codes, axis=0, return_inverse=True)[1].ravel()
+    forest, _ = LabelForest.grow(X, codes, numbers, n_trees=2, split_on=split_on, max_features=None, seed=5)
+    for t, splitter in enumerate(("best", "random")):
+        draws = np.random.default_rng([5, t])
+        counts = np.bincount(draws.choice(80, 80), minlength=80)
+        tree = DecisionTreeClassifier(splitter=splitter, random_state=int(draws.integers(2**31)))
+        rows = np.flatnonzero(counts)
+        targets = codes if split_on == "labels" else numbers
+        expected = tree.fit(X[rows], targets[rows], sample_weight=counts[rows]).tree_
+        nodes = slice(*forest.first_node[t : t + 2])
+        np.testing.assert_array_equal(forest.feature[nodes], expected.feature)
+        np.testing.assert_array_equal(forest.threshold[nodes], expected.threshold)
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])

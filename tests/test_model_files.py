@@ -1,7 +1,5 @@
 """The file itself: its manifest, damage, other kinds of files, and writing in one step."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -119,7 +117,7 @@ def test_other_files_and_damage_are_found(tmp_path):
         refused(path, MAGIC + header + b"\n" + content[-1000:], "cannot be read .*: it is damaged or was tampered with")
     for key, value in {"size": -1, "about": None, "untrusted": None, "versions": 3, "format": 2.0}.items():
         refused(path, packed(*unpacked(content), **{key: value}), "cannot be read")
-    start = len(content) - len(b"".join(unpacked(content)[1:]))
+    start = content.index(b"\n", len(MAGIC)) + 1
     flipped = [content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :] for place in (start, -9)]
     for damaged in (*flipped, content + b"x", content[:-1], content[: start + 9]):
         with pytest.raises(ModelFileError, match="checksum is wrong: it is damaged or was tampered with"):
@@ -129,7 +127,12 @@ def test_other_files_and_damage_are_found(tmp_path):
             load(write(path, packed(*unpacked(content), size=size)))
 
 
-# -- writing ---------------------------------------------------------------------------------------
+def test_a_file_that_unpacks_to_more_than_a_quarter_of_the_memory_is_refused(tmp_path, monkeypatch):
+    path = write(tmp_path / "bomb.mchain", packed({**unpacked(saved(CHAIN))[0]}, b"[]", bytes(10**7)))
+    assert path.stat().st_size < 10**5
+    monkeypatch.setenv("MONTECHAIN_MAX_MEMORY", "2e7")
+    with pytest.raises(ModelFileError, match=r"unpacks to more than 0.005 GB. MONTECHAIN_MAX_MEMORY sets another"):
+        load(path)
 
 
 def test_ctrl_c_at_any_moment(tmp_path):
@@ -146,9 +149,7 @@ while True:
     said = write(tmp_path / "said.txt", b"")
     process = Started(tmp_path, {"stdout": str(said), "stderr": os.devnull}, program=program)
     try:
-        while not said.read_text():
-            assert process.poll() is None
-            time.sleep(0.01)
+        process.wait_until(said.read_text)
         time.sleep(0.3)
         os.kill(process.pid, signal.SIGINT)
         assert process.wait() == -signal.SIGINT

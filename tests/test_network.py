@@ -1,7 +1,5 @@
 """The dependency network: its sampler reaches the right distribution, and links of any kind give the same draws."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

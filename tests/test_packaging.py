@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-UNTESTED = {"lint", "dask", "bench", "dev"}
+UNTESTED = {"lint", "bench", "dev"}
 """Extras for developers and benchmarks, which are not installed with the minimum versions."""
 
 pytestmark = pytest.mark.skipif(not (ROOT / "constraints").is_dir(), reason="outside the project's folder")

@@ -1,13 +1,8 @@
 """Saved models load again, even in another process, and give the same answers in the same types."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import inspect
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import joblib
@@ -27,6 +22,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 import montechain
+from command import run_program
 from montechain import Beam, ChainClassifier, ChainPopulationClassifier
 from montechain._savable import is_savable
 from montechain.errors import ModelFileError
@@ -105,11 +101,7 @@ for path in sorted(folder.glob("[0-9]*.mchain")):
     np.savez(path.with_suffix(".npz"), labels=model.predict(X), proba=np.hstack(model.predict_proba(X)))
 load(folder / "table.mchain").predict(pd.read_pickle(folder / "inputs.pkl")).to_pickle(folder / "answer.pkl")
 """
-    subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)],
-        check=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": "1"},
-    )
+    run_program(code, tmp_path, PYTHONHASHSEED="1")
     for i, name in enumerate(names):
         model = fitted(UNFITTED[name])
         assert (tmp_path / f"{i}.again").read_bytes() == (tmp_path / f"{i}.mchain").read_bytes()
@@ -117,9 +109,6 @@ load(folder / "table.mchain").predict(pd.read_pickle(folder / "inputs.pkl")).to_
             np.testing.assert_array_equal(model.predict(X), answer["labels"])
             np.testing.assert_array_equal(np.hstack(model.predict_proba(X)), answer["proba"])
     pd.testing.assert_frame_equal(pd.read_pickle(tmp_path / "answer.pkl"), whole.predict(inputs))
-
-
-# -- frames of the user's library -------------------------------------------------------------------
 
 
 def round_trip(model, tmp_path):
@@ -194,9 +183,6 @@ def test_unknown_cells_names_and_sparse_inputs(tmp_path):
     pd.testing.assert_frame_equal(same.predict(sp.csr_array(X)), model.predict(sp.csr_array(X)))
 
 
-# -- what cannot be saved -----------------------------------------------------------------------------
-
-
 def module_level_loss(y, y_hat):
     return float((y != y_hat).mean())
 
@@ -269,9 +255,6 @@ def test_wrong_arguments(tmp_path):
         load(path)
     with pytest.raises(IsADirectoryError):
         load(tmp_path)
-
-
-# -- what may be in a file ----------------------------------------------------------------------------
 
 
 def classes_of_the_package() -> list[type]:

@@ -3,8 +3,6 @@
 Each is refused with an error, and nothing happens.
 """
 
-from __future__ import annotations
-
 import os
 import pickle
 import sys
@@ -52,8 +50,6 @@ def no_canary(tmp_path, monkeypatch):
     yield
     assert list(folder.iterdir()) == [], "something was run"
 
-
-# -- running something -------------------------------------------------------------------------------
 
 NAMES = [
     "os.system", "posix.system", "builtins.eval", "builtins.exec", "subprocess.Popen", "tempfile.TemporaryDirectory",
@@ -166,9 +162,6 @@ def test_no_module_is_imported_by_name(tmp_path, monkeypatch):
     refuse(model.content(), tmp_path, "'scan_csv' is not a type of polars")
 
 
-# -- arrays, memory and time -------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("descr", "shape", "raw"),
     [
@@ -241,8 +234,6 @@ def test_parts_cannot_multiply(kind, tmp_path):
         part = model.add(kind, *([model.add("tuple", 2)] if kind == "objects" else []), part, part)
     refuse(model.attach(part).content(), tmp_path, "repeated too often")
 
-
-# -- parts that do not fit together, and would crash compiled code ------------------------------------
 
 X = data()[0]
 LINK = ("chain_", "links", 1)

@@ -1,7 +1,5 @@
 """Reliability diagrams show how often predictions of each probability are right."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,10 +1,8 @@
 """The tree of prefixes over chains of any kind: what it evaluates, remembers and returns."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from montechain.prefix_tree import ChainBase, PrefixTree, distinct
@@ -27,7 +25,6 @@ class TableChain(ChainBase):
         return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
 
 
-@settings(max_examples=60)
 @given(st.integers(0, 10**6), st.sampled_from([[2, 3], [2] * 61, [5] * 40, []]))
 def test_distinct_pairs_are_those_of_numpy(seed, n_classes):
     rng = np.random.default_rng(seed)

@@ -1,7 +1,5 @@
 """The README and the documents must work: their Python blocks, the main command, and their links."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tags: rows of any number of them as targets of every estimator, and several in one cell of a table."""
 
-from __future__ import annotations
-
 import io
 import pickle
 
@@ -9,22 +7,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 
+import montechain as mc
 from command import run
-from montechain import (
-    ChainClassifier,
-    ChainPopulationClassifier,
-    DependencyNetworkClassifier,
-    LabelPowersetClassifier,
-    TableClassifier,
-    load,
-    metrics,
-    read_dataset,
-    save,
-)
 from montechain._tags import expand_tags, join_tags, tag_rows
 from montechain.targets import TargetCodec
 
@@ -44,6 +32,7 @@ words = st.text(st.characters(exclude_categories=["Cs", "Z"], exclude_characters
 tables = st.lists(st.none() | st.frozensets(words, max_size=4), min_size=1).filter(any)
 
 
+@settings(max_examples=100)
 @given(tables, st.sampled_from(["sets", "objects", "series", "polars"]))
 def test_tags_become_codes_and_come_back(rows, container):
     make = {
@@ -82,18 +71,18 @@ def test_lists_that_are_tables_or_tags():
 @pytest.mark.parametrize(
     "estimator",
     [
-        ChainClassifier(random_state=0),
-        ChainPopulationClassifier(n_chains=2, random_state=0),
-        LabelPowersetClassifier(),
-        DependencyNetworkClassifier(random_state=0),
+        mc.ChainClassifier(random_state=0),
+        mc.ChainPopulationClassifier(n_chains=2, random_state=0),
+        mc.LabelPowersetClassifier(),
+        mc.DependencyNetworkClassifier(random_state=0),
     ],
 )
 def test_estimators_answer_as_for_the_table_of_zeros_and_ones(estimator, tmp_path):
     frame = pd.DataFrame(MARKS, columns=TAGS)
     of_marks = estimator.fit(X, frame).predict(X).to_numpy()
     model = estimator.fit(X, ROWS)
-    save(model, tmp_path / "m.mchain")
-    model = load(tmp_path / "m.mchain")
+    mc.save(model, tmp_path / "m.mchain")
+    model = mc.load(tmp_path / "m.mchain")
     assert model.target_names_ == TAGS
     assert [classes.tolist() for classes in model.classes_] == [[0, 1]] * 3
     found = model.predict(X)
@@ -102,14 +91,14 @@ def test_estimators_answer_as_for_the_table_of_zeros_and_ones(estimator, tmp_pat
 
 
 def test_knowledge_and_probabilities_of_tags():
-    model = ChainClassifier(random_state=0).fit(X, ROWS)
+    model = mc.ChainClassifier(random_state=0).fit(X, ROWS)
     completed = model.predict(X, given=[{"pop"}] * 60 + [set()] * 60)
     assert all("pop" in row for row in completed[:60])
     assert completed[60:].tolist() == model.predict(X)[60:].tolist()
     by_name = model.predict(X, given=pd.DataFrame({"rock": [0] * 120}))
     assert not any("rock" in row for row in by_name)
     probable = model.log_joint(X, ROWS)
-    np.testing.assert_allclose(probable, ChainClassifier(random_state=0).fit(X, MARKS).log_joint(X, MARKS))
+    np.testing.assert_allclose(probable, mc.ChainClassifier(random_state=0).fit(X, MARKS).log_joint(X, MARKS))
     # A tag that no training row had is improbable, and not predicted.
     new = [[*row, "jazz"] for row in ROWS]
     np.testing.assert_allclose(model.log_joint(X, new), probable - np.log(2 * len(X) + 1))
@@ -118,20 +107,19 @@ def test_knowledge_and_probabilities_of_tags():
         model.predict(X[:1], given=[{"rok"}])
 
 
+@settings(max_examples=100)
 @given(st.integers(0, 2**32 - 1))
 def test_metrics_of_tags_are_those_of_zeros_and_ones(seed):
     rng = np.random.default_rng(seed)
     true, predicted = rng.integers(2, size=(2, 9, 4))
     tags = [[{"abcd"[j] for j in np.flatnonzero(row)} for row in side] for side in (true, predicted)]
-    for metric in (metrics.exact_match, metrics.hamming_score, metrics.f1_score):
+    for metric in (mc.metrics.exact_match, mc.metrics.hamming_score, mc.metrics.f1_score):
         used = (true | predicted).any(axis=0)  # a tag that no row has does not count
         if used.any():
             assert metric(*tags) == pytest.approx(metric(true[:, used], predicted[:, used]))
 
 
-# -- several tags in one cell --------------------------------------------------------------------
-
-
+@settings(max_examples=100)
 @given(
     st.lists(st.frozensets(words.map(str.strip).filter(bool), max_size=4), min_size=1),
     st.sampled_from([";", ", ", "|"]),
@@ -153,13 +141,13 @@ def songs(missing=""):
     )
 
 
-@pytest.mark.parametrize("classifier", [ChainClassifier(random_state=0), RandomForestClassifier(20, random_state=0)])
+@pytest.mark.parametrize("classifier", [mc.ChainClassifier(random_state=0), RandomForestClassifier(20, random_state=0)])
 @pytest.mark.parametrize("missing", ["", None])
 def test_a_table_classifier_of_tags(classifier, missing, tmp_path):
     inputs, targets = songs(missing)
-    model = TableClassifier(classifier, tags="genres").fit(inputs, targets)
-    save(model, tmp_path / "m.mchain")
-    model = load(tmp_path / "m.mchain")
+    model = mc.TableClassifier(classifier, tags="genres").fit(inputs, targets)
+    mc.save(model, tmp_path / "m.mchain")
+    model = mc.load(tmp_path / "m.mchain")
     assert model.tags_ == {"genres": TAGS}
     assert model.target_names_ == [*(f"genres={tag}" for tag in TAGS), "up"]
     found = model.predict(inputs)
@@ -172,36 +160,48 @@ def test_a_table_classifier_of_tags(classifier, missing, tmp_path):
 
 def test_knowledge_and_containers_of_a_table_classifier_of_tags():
     inputs, targets = songs()
-    model = TableClassifier(ChainClassifier(random_state=0), tags=["genres"]).fit(inputs, targets)
+    model = mc.TableClassifier(mc.ChainClassifier(random_state=0), tags=["genres"]).fit(inputs, targets)
     known = pd.DataFrame({"genres": ["pop"] * 60 + [""] * 60})
     completed = model.predict(inputs, given=known)["genres"]
     assert completed[:60].str.contains("pop").all()
     assert completed[60:].tolist() == model.predict(inputs)["genres"][60:].tolist()
     expanded = expand_tags(targets, ["genres"], ";")[0]
-    plain = TableClassifier(ChainClassifier(random_state=0)).fit(inputs, expanded)
+    plain = mc.TableClassifier(mc.ChainClassifier(random_state=0)).fit(inputs, expanded)
     np.testing.assert_allclose(model.log_joint(inputs, targets), plain.log_joint(inputs, expanded))
-    in_polars = TableClassifier(ChainClassifier(random_state=0), tags=["genres"]).fit(inputs, pl.from_pandas(targets))
+    in_polars = mc.TableClassifier(mc.ChainClassifier(random_state=0), tags=["genres"]).fit(
+        inputs, pl.from_pandas(targets)
+    )
     assert in_polars.predict(inputs)["genres"].to_list() == model.predict(inputs)["genres"].tolist()
+    in_lists = targets.assign(genres=targets["genres"].str.split(";"))
+    assert mc.TableClassifier(mc.ChainClassifier(), tags="genres").fit(inputs, in_lists).tags_ == model.tags_
     for options, y, message in (
         ({"tags": "genre"}, targets, "names 'genre', which is not a column of `y`; did you mean 'genres'"),
         ({"tags": "genres", "separator": ""}, targets, "`separator=''` of TableClassifier must be a text"),
         ({"tags": "genres"}, targets.assign(genres=""), "column 'genres' of `y` has no tags"),
-        ({"tags": "genres"}, [["a"]] * 120, "must be a data frame"),
     ):
         with pytest.raises((TypeError, ValueError), match=message):
-            TableClassifier(ChainClassifier(), **options).fit(inputs, y)
+            mc.TableClassifier(mc.ChainClassifier(), **options).fit(inputs, y)
+
+
+def test_a_fit_that_fails_keeps_the_columns_of_the_targets():
+    inputs, targets = songs()
+    model = mc.TableClassifier(mc.ChainClassifier(random_state=0), tags="genres").fit(inputs, targets)
+    before = model.predict(inputs)
+    with pytest.raises(ValueError, match="has no tags"):
+        model.fit(inputs, targets.assign(genres="", other=0))
+    pd.testing.assert_frame_equal(model.predict(inputs), before)
 
 
 def test_tags_on_the_command_line(tmp_path):
     inputs, targets = songs()
     table = pd.concat([inputs, targets], axis=1)
     table.to_csv(tmp_path / "songs.csv", index=False)
-    data = read_dataset(tmp_path / "songs.csv", targets=["genres"], tags=["genres"])
+    data = mc.read_dataset(tmp_path / "songs.csv", targets=["genres"], tags=["genres"])
     assert len(data.Y) == 120  # an empty cell is not an unknown one
     made = run("fit songs.csv -t up --tags genres --separator ; -m Default -o m.mchain", folder=tmp_path)
     assert "calm, pop, rock" in made.out
     found = pd.read_csv(io.StringIO(run("predict m.mchain songs.csv", folder=tmp_path).out), keep_default_na=False)
-    model = load(tmp_path / "m.mchain")
+    model = mc.load(tmp_path / "m.mchain")
     assert found[["up", "genres"]].to_numpy().tolist() == model.predict(inputs).to_numpy().tolist()
     table.assign(genres="rock")[["a", "b", "c", "genres"]].to_csv(tmp_path / "known.csv", index=False)
     for options in ("--given", "--given --top-k 2"):
@@ -209,7 +209,9 @@ def test_tags_on_the_command_line(tmp_path):
         assert pd.read_csv(io.StringIO(answer))["genres"].str.contains("rock").all()
     order = "genres=pop,up,genres=rock,genres=calm"
     run(f"fit songs.csv -t up --tags genres -m CC --set order={order} -o ordered.mchain", folder=tmp_path)
-    assert ",".join(load(tmp_path / "ordered.mchain").classifier_.order) == order
+    assert ",".join(mc.load(tmp_path / "ordered.mchain").classifier_.order) == order
     scores = run("evaluate songs.csv --tags genres -m CC --cv 2", folder=tmp_path).out
     assert "exact match" in scores
-    run("fit songs.csv -t last:1 --tags genres -o x.mchain", folder=tmp_path, code=2)
+    for wrong in ("-t last:1", "--separator ''"):
+        run(f"fit songs.csv {wrong} --tags genres -o x.mchain", folder=tmp_path, code=2)
+    run("evaluate songs.csv -t up,up,genres --tags genres,genres -m CC --cv 2", folder=tmp_path)

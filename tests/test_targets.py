@@ -1,7 +1,5 @@
 """Label tables of every accepted kind become codes, and come back as they were."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -10,10 +8,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montechain.targets import TargetCodec, factorise
+from montechain.targets import TargetCodec, as_columns, factorise
 
 
 def round_trip(Y, **options):
@@ -50,6 +48,7 @@ def test_arrays_come_back_as_they_were(Y, kind):
     assert (result == expected).all()
 
 
+@settings(max_examples=100)
 @given(
     st.lists(
         st.lists(st.one_of(st.integers(-5, 5), st.booleans(), st.text(max_size=3)), min_size=3, max_size=3), min_size=1
@@ -59,6 +58,7 @@ def test_lists_of_any_mixture_come_back(rows):
     assert round_trip(rows).tolist() == rows
 
 
+@settings(max_examples=100)
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1), st.sampled_from([np.int64, np.float64, np.int8]))
 def test_factorise_agrees_with_numpy(values, dtype):
     values = (np.array(values) % 100 if dtype is np.int8 else np.array(values)).astype(dtype)
@@ -165,27 +165,19 @@ def test_unseen_classes_are_named(Y, classes, message):
 @pytest.mark.parametrize(
     ("Y", "message"),
     [
-        (None, "Expected array-like .* got None"),
-        ("text", "must be an array of shape .* got str"),
-        (np.zeros((2, 2, 2)), "3 dimensions"),
-        (np.zeros((2, 0)), "no columns"),
         (pd.DataFrame(index=[0, 1]), "no columns"),
         ([[1, 2], [3]], "rows differ in length"),
         ([[{"a"}, 1], [{"a", "b"}, 2]], "sets of tags, give sets"),
         ([[], []], "no columns"),
-        ([set(), set()], "Y has no tags"),
-        (np.array([[0.0, 0.25], [1.0, 1.0]]), r"Unknown label type: continuous. column 1 of Y holds 0.25.*Bin"),
-        ([["a", 0.25]], r"Unknown label type: continuous. column 1 of Y holds 0.25"),
+        ([["a", 0.25]], r"Unknown label type: continuous. column 1 of Y holds 0.25.*Bin"),
         (pd.DataFrame({"p": [0.5]}), r"continuous. column 0 \('p'\) of Y"),
-        (np.array([[np.inf]]), "contains infinity"),
-        (np.array([1 + 2j]), "Complex data not supported"),
         (pl.LazyFrame({"a": [1]}), r"pass Y.collect\(\)"),
-        ([[1, None], [2, None]], "column 1 of Y is all unknown"),
     ],
 )
 def test_bad_targets_are_refused(Y, message):
+    """Besides those that the table of bad input holds for every estimator."""
     with pytest.raises(ValueError, match=message):
-        TargetCodec.fit_encode(Y, name="Y")
+        TargetCodec.fit_encode(as_columns(Y, name="Y"))
 
 
 def test_an_unknown_code_is_decoded_only_among_several_vectors():
@@ -209,7 +201,12 @@ def test_columns_of_different_kinds_decode_to_objects():
 def test_labels_given_by_name_in_any_order_or_by_position():
     codec, _ = TargetCodec.fit_encode(pd.DataFrame({"a": [1, 2], "b": ["x", "y"], "c": [0, 1]}))
     assert codec.encode_given(pd.DataFrame({"c": [1, None], "a": [2, 1]})).tolist() == [[1, -1, 1], [0, -1, -1]]
-    for frame in (pl.DataFrame({"b": ["y"]}), pa.table({"b": ["y"]})):
+    for frame in (
+        pl.DataFrame({"b": ["y"]}),
+        pa.table({"b": ["y"]}),
+        pd.Series(["y"], name="b"),
+        pl.Series("b", ["y"]),
+    ):
         assert codec.encode_given(frame).tolist() == [[-1, 1, -1]]
     assert codec.encode_given([[2, None, 0]]).tolist() == [[1, -1, 0]]
     assert codec.encode_given(None) is None

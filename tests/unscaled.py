@@ -1,7 +1,5 @@
 """What an encoder makes of a table, with numbers as they were before they were standardised."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

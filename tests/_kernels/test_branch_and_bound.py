@@ -1,31 +1,30 @@
 """The branch and bound kernels, against a sorted list of all vectors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from montechain._kernels.branch_and_bound import bound_of_links, most_probable
 from montechain._kernels.depth_first import k_best, search_depth_first
 from montechain.links.linear import FittedLinearLink, LinearScorer
 from montechain.prefix_tree import PrefixTree, no_knowledge
-from random_chains import random_case
+from random_chains import NO_LIMIT, PARENTS, SEEDS, random_case
 from reference import branch_and_bound as reference
 
-SEEDS = st.integers(0, 2**32 - 1)
-PARENTS = st.sampled_from(["all", "none", "tree", 2])
-NO_LIMIT = 10**9
 BINARY = {"most_classes": 2}
 
 
-@given(seed=SEEDS, parents=PARENTS, is_known=st.booleans())
-@settings(deadline=None, max_examples=60)
-def test_the_proven_best_is_the_best(seed, parents, is_known):
-    chain, X, known, _ = random_case(seed, parents, is_known=is_known)
+@pytest.mark.parametrize("options", [{}, BINARY], ids=["several classes", "binary"])
+@given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), n_labels=st.sampled_from([1, 2, 7, 8]))
+def test_the_proven_best_is_the_best(options, seed, parents, is_known, n_labels):
+    options = options and {**options, "n_labels": n_labels, "n_rows": 2}
+    chain, X, known, _ = random_case(seed, parents, is_known=is_known, **options)
     arrays = PrefixTree(chain, X, known).arrays
     labels, log_proba, upper_bound, _ = most_probable(*arrays, max_nodes=NO_LIMIT)
+    _, *searched, _, complete, _ = search_depth_first(*arrays, NO_LIMIT)
+    assert complete.all()
+    np.testing.assert_allclose(searched, [log_proba, log_proba], rtol=0, atol=1e-10)
     np.testing.assert_array_equal(upper_bound, log_proba)
     np.testing.assert_allclose(log_proba, chain.log_joint(X, labels), rtol=0, atol=1e-10)
     for i, (_, value) in enumerate(reference.most_probable(chain, X, known)):
@@ -34,23 +33,7 @@ def test_the_proven_best_is_the_best(seed, parents, is_known):
         assert (labels[known >= 0] == known[known >= 0]).all()
 
 
-@given(seed=SEEDS, n_labels=st.sampled_from([1, 2, 7, 8]), is_known=st.booleans())
-@settings(deadline=None, max_examples=40)
-def test_binary_labels_against_all_vectors(seed, n_labels, is_known):
-    chain, X, known, _ = random_case(seed, is_known=is_known, n_rows=2, n_labels=n_labels, **BINARY)
-    arrays = PrefixTree(chain, X, known).arrays
-    labels, log_proba, upper_bound, _, complete, _ = search_depth_first(*arrays, NO_LIMIT)
-    assert complete.all()
-    np.testing.assert_array_equal(upper_bound, log_proba)
-    np.testing.assert_allclose(log_proba, chain.log_joint(X, labels), rtol=0, atol=1e-10)
-    expected = reference.most_probable(chain, X, known)
-    np.testing.assert_allclose(log_proba, [value for _, value in expected], rtol=0, atol=1e-10)
-    if is_known:
-        assert (labels[known >= 0] == known[known >= 0]).all()
-
-
 @given(seed=SEEDS, n_labels=st.integers(9, 26), is_known=st.booleans())
-@settings(deadline=None, max_examples=60)
 def test_binary_labels_in_several_lines_against_the_best_first_search(seed, n_labels, is_known):
     chain, X, known, _ = random_case(seed, is_known=is_known, n_rows=4, n_labels=n_labels, **BINARY)
     arrays = PrefixTree(chain, X, known).arrays
@@ -74,7 +57,7 @@ def test_binary_labels_in_several_lines_against_the_best_first_search(seed, n_la
 def test_probabilities_that_would_underflow_are_left_to_logarithms():
     # 40 labels, each known to have the class of probability exp(-50).
     rare = FittedLinearLink(2, np.zeros((1, 1)), np.array([-50.0]))
-    arrays = LinearScorer([rare] * 40, [()] * 40).scores(np.zeros((1, 1))).arrays
+    arrays = LinearScorer([rare] * 40, [()] * 40).scores(np.zeros((1, 1)))
     labels, log_proba, _, nodes, complete, _ = search_depth_first(*arrays, np.ones((1, 40), dtype=np.int32), NO_LIMIT)
     assert complete.all()
     assert (labels == 1).all()
@@ -83,7 +66,6 @@ def test_probabilities_that_would_underflow_are_left_to_logarithms():
 
 
 @given(seed=SEEDS, parents=PARENTS, is_known=st.booleans())
-@settings(deadline=None, max_examples=60)
 def test_the_bound_holds_and_never_rises_with_the_budget(seed, parents, is_known):
     chain, X, known, _ = random_case(seed, parents, is_known=is_known)
     arrays = PrefixTree(chain, X, known).arrays
@@ -102,7 +84,6 @@ def test_the_bound_holds_and_never_rises_with_the_budget(seed, parents, is_known
 
 
 @given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), k=st.integers(1, 40))
-@settings(deadline=None, max_examples=60)
 def test_the_k_best_are_the_k_best(seed, parents, is_known, k):
     chain, X, known, _ = random_case(seed, parents, is_known=is_known)
     arrays = PrefixTree(chain, X, known).arrays
@@ -142,20 +123,21 @@ def posterior_like_cal500(n_rows, effect):
 
 @pytest.mark.parametrize("effect", [0.02, 0.1, 0.3])
 def test_a_hopeless_search_ends_with_a_bound_below_zero_that_falls(effect):
-    arrays = posterior_like_cal500(3, effect).arrays
-    before = np.zeros(3)
-    for max_nodes in [10, 200, 990, 1000, 1010, 1100, 1500, 3000]:
+    arrays = posterior_like_cal500(3, effect)
+    before, found_before = np.zeros(3), np.full(3, -np.inf)
+    for max_nodes in [1, 10, 200, 990, 1000, 1010, 1100, 1500, 3000, 40_000, 160_000]:
         labels, log_proba, upper_bound, nodes = most_probable(*arrays, no_knowledge(174), max_nodes=max_nodes)
         assert (upper_bound < 0.0).all()
         assert (upper_bound <= before).all()
         assert (log_proba <= upper_bound).all()
+        assert (log_proba >= found_before).all()
         assert (nodes == max(max_nodes, 174)).all()
-        before = upper_bound
+        before, found_before = upper_bound, log_proba
     assert 15 < labels.sum(axis=1).mean() < 60
 
 
 def test_without_effects_between_labels_the_bound_of_the_links_proves_the_first_vector():
-    arrays = posterior_like_cal500(3, 0.0).arrays
+    arrays = posterior_like_cal500(3, 0.0)
     _, log_proba, upper_bound, nodes = most_probable(*arrays, no_knowledge(174), max_nodes=300)
     np.testing.assert_allclose(upper_bound, log_proba, rtol=0, atol=1e-9)
     assert (nodes == 300).all()
@@ -164,7 +146,7 @@ def test_without_effects_between_labels_the_bound_of_the_links_proves_the_first_
 def test_known_classes_of_probability_zero():
     never = FittedLinearLink.constant(np.array([0.0, -np.inf]), 1, ())
     free = FittedLinearLink.constant(np.log([0.3, 0.7]), 1, ())
-    arrays = LinearScorer([never, free], [(), ()]).scores(np.zeros((2, 1))).arrays
+    arrays = LinearScorer([never, free], [(), ()]).scores(np.zeros((2, 1)))
     known = np.array([[1, -1], [-1, 0]], dtype=np.int32)
     labels, log_proba, upper_bound, _ = most_probable(*arrays, known, max_nodes=NO_LIMIT)
     np.testing.assert_array_equal(labels, [[1, 1], [0, 0]])

@@ -1,58 +1,42 @@
 """Kernels are compiled once and cached, and still work where they cannot be cached."""
 
-from __future__ import annotations
-
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
+from functools import partial
 
 import pytest
 
-import montechain
+from command import run_program
 
-
-def run(code, **environment):
-    environment = {**os.environ, "PYTHONPATH": str(Path(montechain.__file__).parents[1]), **environment}
-    environment.pop("NUMBA_DISABLE_JIT", None)
-    return subprocess.run(
-        [sys.executable, "-W", "always", "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-
-
-def test_without_a_directory_for_the_cache_there_is_one_warning(tmp_path):
-    """Numba refuses to cache where no directory can be written; here it is told to look in zip files only."""
-    code = """
-import importlib, pkgutil
+run = partial(run_program, NUMBA_DISABLE_JIT="0", PYTHONWARNINGS="always")
+SEARCH = """
 import numpy as np
-import montechain._kernels
-for info in pkgutil.iter_modules(montechain._kernels.__path__):
-    importlib.import_module(f"montechain._kernels.{info.name}")
 from montechain._kernels.depth_first_binary import search_binary
 found = search_binary(np.array([[2.0, -1.0]]), np.zeros((2, 2)), np.empty((0, 2), dtype=np.int32), 100)
 print(found[0].tolist())
 """
-    answer = run(code, NUMBA_CACHE_LOCATOR_CLASSES="ZipCacheLocator", NUMBA_CACHE_DIR="")
-    assert answer.stdout.split() == ["[[1,", "0]]"]
-    assert answer.stderr.count("RuntimeWarning") == 1
-    assert "NUMBA_CACHE_DIR" in answer.stderr
-
-
-def test_a_cache_that_cannot_be_written_is_no_error():
-    code = """
-import numpy as np
-from montechain._kernels.depth_first_binary import _search_rows, search_binary
+# Numba refuses to cache where no directory can be written; here it is told to look in zip files only.
+NO_DIRECTORY = {"NUMBA_CACHE_LOCATOR_CLASSES": "ZipCacheLocator", "NUMBA_CACHE_DIR": ""}
+ALL_KERNELS = """
+import importlib, pkgutil
+import montechain._kernels
+for info in pkgutil.iter_modules(montechain._kernels.__path__):
+    importlib.import_module(f"montechain._kernels.{info.name}")
+"""
+FULL_DISK = """
+from montechain._kernels.depth_first_binary import _search_rows
 def full(*arguments):
     raise OSError("no space left")
 _search_rows._cache._cache_file.save = full
 _search_rows._cache.load_overload = lambda *arguments: None
-found = search_binary(np.array([[2.0, -1.0]]), np.zeros((2, 2)), np.empty((0, 2), dtype=np.int32), 100)
-print(found[0].tolist())
 """
-    answer = run(code)
+
+
+@pytest.mark.parametrize(("code", "environment"), [(ALL_KERNELS, NO_DIRECTORY), (FULL_DISK, {})])
+def test_where_the_cache_cannot_be_written_there_is_one_warning(code, environment):
+    answer = run(code + SEARCH, **environment)
     assert answer.stdout.split() == ["[[1,", "0]]"]
     assert answer.stderr.count("RuntimeWarning") == 1
+    assert "NUMBA_CACHE_DIR" in answer.stderr
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """The enumeration of label vectors, compiled and level by level, against a dictionary of all vectors."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -15,13 +13,10 @@ from montechain.chain import Chain
 from montechain.inference.enumeration import Effort, distribution, evidence
 from montechain.links.linear import FittedLinearLink
 from montechain.prefix_tree import PrefixTree
-from random_chains import as_generic, log_proba_table, random_case
+from random_chains import NO_LIMIT, PARENTS, SEEDS, as_generic, log_proba_table, random_case
 from reference import enumeration as reference
 
-SEEDS = st.integers(0, 2**32 - 1)
-PARENTS = st.sampled_from(["all", "none", "tree", 2])
 RESIDUALS = st.sampled_from([0.0, 0.01, 0.1, 0.5, 0.9])
-NO_LIMIT = 10**9
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +47,6 @@ def worst_difference(row, expected):
 
 
 @given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), residual=RESIDUALS)
-@settings(deadline=None, max_examples=60)
 def test_no_set_of_vectors_is_off_by_more_than_the_residual(seed, parents, is_known, residual):
     chain, X, known, rng = random_case(seed, parents, is_known=is_known)
     for tree in trees(chain, X, known):
@@ -73,7 +67,7 @@ def test_no_set_of_vectors_is_off_by_more_than_the_residual(seed, parents, is_kn
 
 
 @given(seed=SEEDS, parents=PARENTS, is_known=st.booleans())
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=50)
 def test_where_the_budget_ends_the_bound_still_holds_and_draws_stand_for_the_rest(seed, parents, is_known):
     chain, X, known, rng = random_case(seed, parents, is_known=is_known)
     for tree in trees(chain, X, known):
@@ -92,7 +86,6 @@ def test_where_the_budget_ends_the_bound_still_holds_and_draws_stand_for_the_res
 
 
 @given(seed=SEEDS, parents=PARENTS)
-@settings(deadline=None, max_examples=60)
 def test_evidence_is_the_sum_over_what_is_unknown(seed, parents):
     chain, X, known, rng = random_case(seed, parents, is_known=True)
     everything = np.column_stack([rng.integers(n, size=len(X)) for n in chain.n_classes]).astype(np.int32)
@@ -124,7 +117,7 @@ def test_masses_far_below_the_smallest_number_do_not_vanish():
 
 
 @given(seed=SEEDS, parents=PARENTS, is_known=st.booleans(), max_nodes=st.integers(1, 8), offset=st.floats(0.01, 0.99))
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=50)
 def test_draws_equal_those_of_the_reference(seed, parents, is_known, max_nodes, offset):
     chain, X, known, rng = random_case(seed, parents, is_known=is_known, n_rows=1)
     n_labels, row_known = chain.n_labels, None if known is None else known[0]

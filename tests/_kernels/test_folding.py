@@ -1,7 +1,5 @@
 """The product of rows and coefficients, against numpy's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

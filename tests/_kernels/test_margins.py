@@ -1,15 +1,8 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from montechain._kernels import margins as kernel
 from reference import margins as reference
-
-
-@pytest.fixture
-def rng():
-    return np.random.default_rng(0)
 
 
 @pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])

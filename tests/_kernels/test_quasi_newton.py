@@ -1,15 +1,8 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from montechain._kernels import quasi_newton as kernel
 from reference import margins as reference
-
-
-@pytest.fixture
-def rng():
-    return np.random.default_rng(0)
 
 
 @pytest.mark.parametrize("n_pairs", [0, 1, 3, 5])
@@ -80,15 +73,25 @@ def test_a_move_is_remembered_with_the_change_of_the_gradient(rng, dtype):
         assert inverse[[2, 1][q], rows[score_start[q]]] == pytest.approx(1 / product if product > 0 else 0.0, rel=1e-4)
 
 
-def test_the_way_ahead(rng):
+@pytest.mark.parametrize("scale", [1.0, 1e-4, 1e-8])
+@pytest.mark.parametrize("stuck", [False, True])
+def test_the_way_ahead(rng, scale, stuck):
     score_start, rows = np.array([0, 1, 3]), np.array([2, 0, 1])
-    direction, penalty = rng.normal(size=(3, 5)).astype(np.float32), rng.random(5)
-    gradient, coefficients = rng.normal(size=(2, 4, 5))
+    penalty, information, weight = rng.random(5), rng.random(4), np.array([3.0, 4.0])
+    gradient, coefficients = scale * rng.normal(size=(4, 5)), rng.normal(size=(4, 5))
+    direction = -gradient[rows].astype(np.float32)
     ahead = np.empty((5, 2))
-    kernel.look_ahead(score_start, rows, direction, gradient, coefficients, penalty, ahead)
+    any_solved = kernel.look_ahead(
+        score_start, rows, direction, gradient, coefficients, penalty, information, weight, np.array([stuck] * 2),
+        1e-3, 1e-13, 1e-7, ahead,
+    )  # fmt: skip
     for q in range(2):
         own = slice(score_start[q], score_start[q + 1])
         d, g, c = direction[own], gradient[rows[own]], coefficients[rows[own]]
-        of_penalty = [(penalty * product).sum() for product in (d * c, d * d, c * c)]
-        expected = (d * g).sum(), np.abs(g).max(), *of_penalty
+        norm, promised = np.abs(g).max() / weight[q], -(d * g).sum() / weight[q]
+        objective = information[rows[own]].sum() + (penalty * c * c).sum() / 2
+        enough = min(1e-3, kernel.RELATIVE * objective / weight[q]) if norm <= 1e-3 else -np.inf
+        solved = promised <= max(enough, 1e-7 if stuck else 1e-13)
+        expected = (d * g).sum(), norm, (penalty * d * c).sum(), (penalty * d * d).sum(), solved
         np.testing.assert_allclose(ahead[:, q], expected, rtol=1e-6)
+    assert any_solved == ahead[4].any() == (scale < 1e-3)

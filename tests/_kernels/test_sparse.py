@@ -1,15 +1,8 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from montechain._kernels import sparse as kernel
-
-
-@pytest.fixture
-def rng():
-    return np.random.default_rng(0)
 
 
 def csr(rng, n_rows=150, n_columns=37, dtype=np.float32, constant=False):

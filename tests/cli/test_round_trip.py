@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -88,7 +89,7 @@ def test_marginals_and_the_best_answers(folder):
 def test_targets_in_the_file_are_not_looked_at_unless_asked(folder):
     ignored = run("predict bridges.mchain half-known.csv", folder=folder)
     assert ignored.out == run("predict bridges.mchain new.csv", folder=folder).out
-    assert "--given conditions on them" in ignored.err
+    assert "Use --given to condition on them" in ignored.err
     completed, asked = predict("half-known.csv --given", folder), bridges().iloc[200:].reset_index(drop=True)
     assert asked[["material", "span", "type"]].isna().any(axis=None)
     for target in ("material", "span", "type"):
@@ -110,6 +111,18 @@ def test_every_prediction_has_a_key(folder):
         assert (table.columns[:2].tolist(), table.iloc[:, 0].tolist()) == (columns, first)
 
 
+def test_words_that_mean_missing(tmp_path):
+    table = pd.DataFrame({"x": range(40), "size": ["1", "-", "3", "n.k."] * 10, "grade": ["NA", "A"] * 20})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    command = "fit t.csv -t grade -m CC --missing-values -,n.k. --nominal size -o m.mchain"
+    facts = json.loads(run(command, "--json", folder=tmp_path).out)
+    assert facts["targets"] == {"grade": ["A", "NA"]}
+    shown = json.loads(run("predict m.mchain t.csv --json --missing-values -,n.k.", folder=tmp_path).out)
+    assert {row["grade"] for row in shown} <= {"A", "NA"}
+    encoder = load(tmp_path / "m.mchain").encoder_
+    assert [column.categories for column in encoder.columns_ if column.name == "size"] == [("1", "3")]
+
+
 def test_an_infinite_log_likelihood_is_explained(tmp_path):
     table = pd.DataFrame({"x": range(40), "a": ["u", "v"] * 20, "b": ["u", "v"] * 20})
     table.loc[[0, 5], "b"] = ["v", "w"]  # two combinations that occur once
@@ -119,9 +132,10 @@ def test_an_infinite_log_likelihood_is_explained(tmp_path):
     assert "probability 0 to a combination" in answer.err
 
 
-def test_inspect(folder):
+def test_inspect_shows_what_was_learned(folder):
     shown = run("inspect auto.mchain", folder=folder).out
-    assert all(text in shown for text in ("What was learned", "pool", "bridges.csv: 200 rows, 3 inputs"))
+    said = ("What was learned", "pool", "bridges.csv: 200 rows, 3 inputs", r"left out +id\b")
+    assert all(re.search(text, shown) for text in said)
     facts = json.loads(run("inspect auto.mchain --json", folder=folder).out)
     assert facts["manifest"]["about"]["unknown_cells"] > 0
     assert {"linear", "forests", "boosting", "pool"} <= {row["model"] for row in facts["model"]["leaderboard"]}
@@ -279,3 +293,31 @@ def test_what_a_file_says_of_itself_is_not_believed(folder, tmp_path):
         assert said in answer.out + answer.err
         assert "\x1b" not in answer.out + answer.err
         assert answer.code in (0, 4)
+
+
+def test_a_folder_of_parquet_files_is_predicted_part_by_part_and_resumed(folder):
+    new = pd.read_csv(folder / "new.csv", na_values="?")
+    (folder / "parts").mkdir()
+    for part, rows in enumerate((slice(0, 15), slice(15, 40))):
+        new[rows].to_parquet(folder / "parts" / f"part-{part}.parquet", index=False)
+    answer = run("predict bridges.mchain parts", folder=folder, code=2)
+    assert "--output predicted" in answer.err
+    assert run("predict bridges.mchain parts -o predicted", folder=folder).code == 0
+    first, second = sorted((folder / "predicted").iterdir())
+    whole = predict("new.csv", folder)
+    found = pd.concat([pd.read_parquet(first), pd.read_parquet(second)])
+    assert found["span"].astype(str).tolist() == whole["span"].tolist()
+    # What is there is kept, what is missing is made again.
+    before = first.stat().st_mtime_ns
+    second.unlink()
+    answer = run("predict bridges.mchain parts -o predicted --json", folder=folder)
+    assert json.loads(answer.out)["written"] == [f"predicted/{second.name}"]
+    assert "1 of 2 files already exist" in answer.err
+    assert second.exists()
+    assert first.stat().st_mtime_ns == before
+
+
+def test_a_scheduler_that_is_not_there(folder):
+    (folder / "some").mkdir()
+    answer = run("predict bridges.mchain some -o out --scheduler tcp://127.0.0.1:9", folder=folder, code=2)
+    assert "`--scheduler tcp://127.0.0.1:9` cannot be reached" in answer.err

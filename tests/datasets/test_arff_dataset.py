@@ -1,7 +1,5 @@
 """ARFF files as data sets: inputs and labels kept apart, sparse files as numbers, and the traps of the real ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -90,7 +88,7 @@ class TestSparse:
         assert data.Y["sport"].tolist() == [1, 0, 0, 1]
         assert data.Y["mood"].tolist()[:3] == ["glad", "calm", "glad"]
         assert data.Y["mood"].isna().tolist() == [False, False, False, True]
-        assert data.notes == ["1 of 5 rows is left out: all of its labels are unknown."]
+        assert data.notes == ["1 of 5 rows were left out because all of their targets are missing."]
 
     def test_texts_and_inputs_with_many_values_must_be_dropped(self, write):
         path = write("@attribute id string\n@attribute y {0,1}\n@attribute x numeric\n@data\n{0 a, 1 1}\n{0 b, 2 3}\n")

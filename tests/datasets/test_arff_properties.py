@@ -1,7 +1,5 @@
 """The ARFF reader on random tables: round trips, plain and odd rows, and what liac-arff writes."""
 
-from __future__ import annotations
-
 import math
 
 import arff as liac
@@ -27,6 +25,7 @@ def values_of(kind):
     return nasty_text if isinstance(kind, str) else st.sampled_from(kind)
 
 
+@settings(max_examples=100)
 @given(st.data(), attribute_lists, nasty_text)
 def test_dense_round_trip(tmp_path_factory, data, attributes, relation):
     row = st.tuples(*[st.one_of(st.none(), values_of(kind)) for _, kind in attributes])
@@ -41,6 +40,7 @@ def test_dense_round_trip(tmp_path_factory, data, attributes, relation):
     assert cells(table) == [list(row) for row in rows]
 
 
+@settings(max_examples=100)
 @given(st.data(), attribute_lists)
 def test_sparse_round_trip(tmp_path_factory, data, attributes):
     cell = st.integers(0, len(attributes) - 1).flatmap(
@@ -107,6 +107,7 @@ liac_attributes = st.lists(
 )
 
 
+@settings(max_examples=100)
 @given(st.data(), liac_attributes)
 def test_reads_what_liac_arff_writes(tmp_path_factory, data, kinds):
     row = st.tuples(

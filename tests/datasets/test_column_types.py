@@ -1,9 +1,6 @@
 """The typing pass: numbers, words, dates, stray cells, and the types of Excel files and data frames."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,16 +10,7 @@ import pytest
 
 from montechain import TableEncoder, read_dataset
 from montechain.errors import DataError
-
-
-def write(folder: Path, content: str) -> Path:
-    path = folder / "songs.csv"
-    path.write_text(content, encoding="utf-8")
-    return path
-
-
-def read_inputs(source, **options):
-    return read_dataset(source, targets=[], **options).X
+from tests.datasets.test_tables import read_table, write
 
 
 def column(tmp_path, cells, **options):
@@ -65,26 +53,40 @@ def test_types_of_columns(cells, dtype, tmp_path):
 @pytest.mark.parametrize("cells", [["1,234", "5"], ["1,5", "2.5"], ["?", "12,345,678"], ["-1,234.5", "1"]])
 def test_commas_in_numbers_are_asked_about(cells, tmp_path):
     path = write(tmp_path, "a;price\n" + "".join(f"x;{cell}\n" for cell in cells))
-    message = r'decimal=","\. .* separates thousands .* nominal=\[\'price\'\]'
+    message = r'decimal=","\. If it separates thousands, .* nominal=\[\'price\'\]'
     with pytest.raises(DataError, match=message) as refusal:
-        read_inputs(path, delimiter=";")
+        read_table(path, delimiter=";")
     assert refusal.value.line == 2 + next(row for row, cell in enumerate(cells) if "," in cell)
     as_written = [cell for cell in cells if cell != "?"]
-    assert read_inputs(path, delimiter=";", nominal=["price"])["price"].dropna().tolist() == as_written
-    assert read_inputs(path, delimiter=";", text=["price"])["price"].dtype == "string"
+    assert read_table(path, delimiter=";", nominal=["price"])["price"].dropna().tolist() == as_written
+    assert read_table(path, delimiter=";", text=["price"])["price"].dtype == "string"
 
 
-def test_number_formats(tmp_path):
+def test_decimal_commas(tmp_path):
     path = write(tmp_path, "b;c\n1,5;1.5\n-2,25e1;2\n0,5;3\n")
-    table = read_inputs(path, decimal=",")
+    table = read_table(path, decimal=",")
     assert table["b"].tolist() == [1.5, -22.5, 0.5]
     assert table["c"].tolist() == ["1.5", "2", "3"]  # not a number here
+    (note,) = read_dataset(path, targets=["b"], nominal=["b"], decimal=",").notes
+    assert note.startswith("column 'c' is read as words: it holds numbers with a point, such as '1.5'")
+
     german = write(tmp_path, "a;b\n155,21;x\n1.234,56;y\n")
     for options in ({}, {"decimal": ","}):  # never read as words without a note
         with pytest.raises(DataError, match="numbers with a comma"):
-            read_inputs(german, **options)
+            read_table(german, **options)
     with pytest.raises(ValueError, match="`decimal=''` must be a point or a comma"):
-        read_inputs(path, decimal="")
+        read_table(path, decimal="")
+
+
+def test_units_beside_numbers(tmp_path):
+    table = read_table(write(tmp_path, "a;b;c\n$1.50;12%;$7\n$20;3 %;7 EUR\n"))
+    assert table["a"].tolist() == [1.5, 20.0]
+    assert table["b"].tolist() == [12.0, 3.0]
+    assert table["c"].tolist() == ["$7", "7 EUR"]
+    labels = read_dataset(tmp_path / "songs.csv", targets=["b"]).Y["b"]
+    assert labels.tolist() == ["12%", "3 %"]  # classes stay as they are written
+    frame = pd.DataFrame({"a": ["$1.50", "$20"] * 30, "b": ["007", "12"] * 30})
+    assert [column.kind for column in TableEncoder().fit(frame).columns_] == ["number", "nominal"]
 
 
 MANY_NUMBERS = [str(3 * row % 50) for row in range(341)]
@@ -148,10 +150,10 @@ def test_codes_are_found_after_any_delimiter(tmp_path):
     for delimiter in ",;|\t":
         for cell in ("007", "-01", '"00501"', " 012"):
             path = write(tmp_path, f"name{delimiter}code\nx{delimiter}{cell}\ny{delimiter}12\n")
-            assert read_inputs(path)["code"].tolist() == [cell.strip(' "'), "12"]
+            assert read_table(path)["code"].tolist() == [cell.strip(' "'), "12"]
 
 
-def test_excel(tmp_path):
+def test_cells_of_excel_files_keep_their_types(tmp_path):
     frame = pd.DataFrame(
         {
             "id": ["007", "008", "009"],
@@ -166,10 +168,10 @@ def test_excel(tmp_path):
     assert (data.name, data.classes) == ("songs", [[False, True], ["calm", "happy"]])
     assert data.X["id"].tolist() == ["007", "008", "009"]
     assert [data.X[name].dtype.kind for name in ("size", "day")] == ["f", "M"]
-    assert list(read_inputs(tmp_path / "songs.xlsx", header=False).columns)[:2] == ["column_0", "column_1"]
+    assert list(read_table(tmp_path / "songs.xlsx", header=False).columns)[:2] == ["column_0", "column_1"]
     pd.DataFrame(columns=["a"]).to_excel(tmp_path / "empty.xlsx", index=False)
     with pytest.raises(DataError, match=r"empty\.xlsx: the table has no rows"):
-        read_inputs(tmp_path / "empty.xlsx")
+        read_table(tmp_path / "empty.xlsx")
 
 
 def test_frames_keep_their_types():
@@ -182,13 +184,13 @@ def test_frames_keep_their_types():
         },
         index=[5, 5],
     )
-    pd.testing.assert_frame_equal(read_inputs(frame), frame.reset_index(drop=True))
-    words = read_inputs(frame, nominal=["small", "mixed", "declared"], text=["day"])
+    pd.testing.assert_frame_equal(read_table(frame), frame.reset_index(drop=True))
+    words = read_table(frame, nominal=["small", "mixed", "declared"], text=["day"])
     assert [words[name].tolist() for name in ("small", "mixed")] == [["1", "2"], ["1", "a"]]
     assert words["declared"].cat.categories.tolist() == ["c", "b", "?"]
     assert words["day"].dtype == "string"
     values = pl.DataFrame({"a": pl.Series(["y", None], dtype=pl.Enum(["z", "y"]))})
-    assert read_inputs(values)["a"].cat.categories.tolist() == ["z", "y"]
+    assert read_table(values)["a"].cat.categories.tolist() == ["z", "y"]
 
 
 @pytest.mark.parametrize("library", [pa.table, pl.DataFrame])
@@ -209,6 +211,6 @@ def test_large_whole_numbers_beside_missing_ones_stay_exact(library):
         (pl.DataFrame({"a": [[1], [2]]}), r"column 'a' .*List.*drop=\['a'\]"),
     ],
 )
-def test_frames_that_are_no_tables(frame, message):
+def test_frames_that_are_not_tables_are_refused(frame, message):
     with pytest.raises(DataError, match=message):
-        read_inputs(frame)
+        read_table(frame)

@@ -1,7 +1,5 @@
 """The bundled data set: its facts, what is hidden, its split, and what it teaches."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -25,7 +23,7 @@ odd  large  no  yes 1 mixed
 """
 
 
-def test_facts():
+def test_facts_are_those_written_down():
     dataset = load_digits_facts()
     expected = np.array([row.split() for row in FACTS.strip().splitlines()])[load_digits().target]
     np.testing.assert_array_equal(dataset.Y.astype(str).to_numpy(), expected)

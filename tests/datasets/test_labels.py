@@ -1,7 +1,5 @@
 """Which columns are labels, Mulan's label lists, and what becomes of label columns."""
 
-from __future__ import annotations
-
 import gzip
 from xml.etree import ElementTree
 
@@ -10,7 +8,7 @@ import pandas as pd
 import pytest
 
 from montechain.datasets.dataset import choose_targets, label_table, read_mulan_labels
-from montechain.datasets.files import SUFFIXES, file_stem
+from montechain.datasets.files import SUFFIXES, stem_and_suffix
 from montechain.errors import DataError
 
 COLUMNS = ["age", "mood", "pulse", "sleep", "diet"]
@@ -98,16 +96,19 @@ class TestChooseTargets:
 
     @pytest.mark.parametrize("relation", ["", "health -c 2", "health -CC 2", "x-C 2", "h: -C two", "h: -C 2x"])
     def test_nothing_tells(self, tmp_path, relation):
-        with pytest.raises(DataError, match=r"health\.arff: it is unknown which columns .* targets=-2"):
+        with pytest.raises(DataError, match=r"health\.arff: neither an \.xml file .* targets=-2"):
             resolve_targets(None, COLUMNS, relation=relation, path=tmp_path / "health.arff")
 
 
-def test_file_stem():
-    assert file_stem("a/b/yeast-train.arff.gz") == "yeast-train"
-    assert file_stem("table.v2.CSV.bz2") == "table.v2"
-    assert file_stem(".csv") == ".csv"
+def test_stem_and_suffix():
+    assert stem_and_suffix("a/b/yeast-train.arff.gz") == ("yeast-train", ".arff")
+    assert stem_and_suffix("table.v2.CSV.bz2") == ("table.v2", ".csv")
+    assert stem_and_suffix("bridges.version1") == ("bridges.version1", ".version1")
+    assert stem_and_suffix(".csv") == (".csv", "")
     for suffix in (suffix for endings in SUFFIXES.values() for suffix in endings):
-        assert file_stem(f"bridges{suffix}") == file_stem(f"bridges{suffix.upper()}.gz") == "bridges"
+        assert (
+            stem_and_suffix(f"bridges{suffix}") == stem_and_suffix(f"bridges{suffix.upper()}.gz") == ("bridges", suffix)
+        )
 
 
 class TestMulanLabels:

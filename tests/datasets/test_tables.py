@@ -1,7 +1,5 @@
 """Tables: what each format gives, and what is refused."""
 
-from __future__ import annotations
-
 import bz2
 import csv
 import gzip
@@ -73,6 +71,7 @@ def delimited_text(table: dict[str, list[Any]], delimiter: str) -> str:
     return stream.getvalue()
 
 
+@settings(max_examples=100)
 @given(table=tables(), delimiter=st.sampled_from(",;\t|"), packing=st.sampled_from(["", ".gz", ".bz2"]))
 def test_delimited_files_are_read_back(table, delimiter, packing):
     pack = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}[packing]
@@ -87,27 +86,8 @@ def test_delimited_files_are_read_back(table, delimiter, packing):
 PIECES = [
     *("1", "-2.5", "007", "?", "NA", "", " ", "  ", "a", "true", "FALSE", "inf", "1e999", "nan", "1_0", "+.5", "1e3"),
     *("9223372036854775807", "9223372036854775808", "12345678901234567890", "-9223372036854775809", "00.5", "-01"),
-    *(
-        '"',
-        '""',
-        '"a,b"',
-        '"x""y"',
-        '"007"',
-        '"-01"',
-        '" 2"',
-        '"a\nb"',
-        '"1"',
-        "'",
-        "1,5",
-        "2024-05-31",
-        "31.12.2024",
-        "é",
-        "\xa0",
-        "\r",
-        "1 2",
-        " x ",
-    ),
-    *("0x1", "1.0"),
+    *('"', '""', '"a,b"', '"x""y"', '"007"', '"-01"', '" 2"', '"a\nb"', '"1"', "'", "1,5", "2024-05-31", "31.12.2024"),
+    *("é", "\xa0", "\r", "1 2", " x ", "0x1", "1.0"),
 ]
 
 
@@ -145,6 +125,7 @@ def test_what_pandas_reads_is_what_the_csv_module_reads(rows, decimal):
         assert outcomes[0].notes == outcomes[1].notes
 
 
+@settings(max_examples=100)
 @given(table=tables(), format=st.sampled_from(["parquet", "feather"]))
 def test_column_files_are_frames(table, format):
     frame = expected(table)
@@ -189,7 +170,15 @@ def test_unknown_cells(tmp_path):
     ],
 )
 def test_the_delimiter_is_found(sample, delimiter):
-    assert sniff_delimiter(sample) == delimiter
+    assert sniff_delimiter(sample)[0] == delimiter
+
+
+def test_a_wrong_delimiter_is_refused_unless_the_table_may_have_one_column(tmp_path):
+    path = write(tmp_path, "a,b\n1,x\n2,y\n")
+    with pytest.raises(DataError, match="the first line has no ';', but the first lines can all be split by ',': use "):
+        read_table(path, delimiter=";")
+    path = write(tmp_path, "remarks, if any\nlate\ntoo late\n")
+    assert list(read_table(path, delimiter=";")) == ["remarks, if any"]
 
 
 def test_what_stands_before_and_between_the_rows(tmp_path):
@@ -239,7 +228,7 @@ def test_a_first_line_that_looks_like_data(tmp_path):
         ('a,b\n\n1,"' + "x" * 140_000 + '"\n', 3, "larger than field limit"),
     ],
 )
-def test_what_is_no_table(content, line, message, tmp_path):
+def test_text_that_is_not_a_table_is_refused(content, line, message, tmp_path):
     path = write(tmp_path, content)
     with pytest.raises(DataError, match=message) as refusal:
         read_table(path)
@@ -247,7 +236,7 @@ def test_what_is_no_table(content, line, message, tmp_path):
     assert str(path) in str(refusal.value)
 
 
-def test_encodings(tmp_path):
+def test_encodings_other_than_utf_8_must_be_named(tmp_path):
     path = write(tmp_path, "name,n\nMüller,1\n".encode("latin-1"))
     with pytest.raises(DataError, match="encoding='latin-1'") as refusal:
         read_table(path)
@@ -263,13 +252,11 @@ def test_encodings(tmp_path):
 
 
 @pytest.mark.parametrize("format", ["parquet", "feather", "excel"])
-def test_column_files_that_are_none(format, tmp_path):
+def test_files_that_are_not_of_the_format_that_they_name_are_refused(format, tmp_path):
     suffix = SUFFIXES[format][0]
     path = write(tmp_path, "no such thing", f"a{suffix}")
     with pytest.raises(DataError, match=rf"a{suffix}: this is not a readable {format.capitalize()} file"):
         read_table(path)
-    with pytest.raises(DataError, match=r"b\.\w+: there is no such file\."):
-        read_table(tmp_path / f"b{suffix}")
 
 
 @pytest.mark.parametrize(

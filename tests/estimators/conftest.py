@@ -1,7 +1,5 @@
 """Data that several tests share."""
 
-from __future__ import annotations
-
 import pytest
 from sklearn.datasets import make_multilabel_classification
 
@@ -16,5 +14,5 @@ def binary():
 
 @pytest.fixture(scope="session")
 def bridges():
-    """Return inputs and a table of strings and numbers."""
+    """Return inputs and a table of words and numbers."""
     return make_bridges()

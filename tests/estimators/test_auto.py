@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 import copy
-import itertools
 
 import numpy as np
 import pandas as pd
@@ -13,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from montechain import AutoChainClassifier, ChainClassifier, assembly, load, recipe, save
 from montechain.errors import InterruptedFitWarning
+from random_chains import all_vectors
 
 SMALL = {
     "N_FOLDS": 2,
@@ -53,19 +51,18 @@ def model(data, small):
     return AutoChainClassifier(random_state=0).fit(X[:120], Y[:120])
 
 
-def every_vector():
-    return np.array(list(itertools.product(range(2), range(3), range(2))))
+EVERY_VECTOR = all_vectors([2, 3, 2])
 
 
 def log_table(model, X):
     """Return log p(y | x) of all label vectors, of shape (n, 12), one at a time."""
-    return np.column_stack([model.log_joint(X, np.tile(vector, (len(X), 1))) for vector in every_vector()])
+    return np.column_stack([model.log_joint(X, np.tile(vector, (len(X), 1))) for vector in EVERY_VECTOR])
 
 
 @pytest.mark.slow
 def test_all_queries_agree_with_enumeration(model, data):
     X = data[0][140:]
-    vectors, logs = every_vector(), log_table(model, X)
+    vectors, logs = EVERY_VECTOR, log_table(model, X)
     np.testing.assert_allclose(logsumexp(logs, axis=1), 0.0, atol=1e-9)
     decision = model.decide(X)
     assert decision.certified.all()
@@ -85,7 +82,7 @@ def test_all_queries_agree_with_enumeration(model, data):
 
 def test_known_labels_condition_the_answer(model, data):
     X = data[0][140:]
-    vectors, logs = every_vector(), log_table(model, X)
+    vectors, logs = EVERY_VECTOR, log_table(model, X)
     given = np.full((len(X), 3), np.nan)
     given[:, 1] = np.arange(len(X)) % 3
     logs[vectors[:, 1] != given[:, [1]]] = -np.inf
@@ -98,7 +95,7 @@ def test_known_labels_condition_the_answer(model, data):
 @pytest.mark.parametrize("loss", ["hamming", lambda y, y_hat: float(np.mean(y != y_hat) ** 2)])
 def test_one_fit_serves_every_loss(model, data, loss):
     X = data[0][120:130]
-    vectors, proba = every_vector(), np.exp(log_table(model, X))
+    vectors, proba = EVERY_VECTOR, np.exp(log_table(model, X))
     score = (lambda y, y_hat: np.mean(y != y_hat)) if loss == "hamming" else loss
     cost = np.array([[score(y, y_hat) for y_hat in vectors] for y in vectors])
     found = copy.copy(model).set_params(loss=loss).predict(X)
@@ -154,23 +151,12 @@ def test_sparse_counts_unknown_labels_and_weights(data):
     assert dense.score(counts.toarray(), np.nan_to_num(Y)) > 0.6
 
 
-def test_one_target_strings_and_frames(data):
-    X, Y = data
-    names = np.array(["low", "middle", "high"])[Y[:, 1]]
-    model = AutoChainClassifier(random_state=0).fit(pd.DataFrame(X, columns=list("abcd")), names)
-    assert set(model.predict(pd.DataFrame(X, columns=list("abcd")))) <= set(names)
-    frame = pd.DataFrame({"size": names, "sign": Y[:, 0]})
-    found = AutoChainClassifier(random_state=0).fit(X, frame).predict(X[:3])
-    assert list(found.columns) == ["size", "sign"]
-
-
 def test_a_time_limit_leaves_steps_out(data):
     X, Y = data
-    model = AutoChainClassifier(time_limit=1e-6, random_state=0).fit(X, Y)
+    with pytest.warns(InterruptedFitWarning, match="too short for some steps, .*: forests, kernel, boosting, orders"):
+        model = AutoChainClassifier(time_limit=1e-6, random_state=0).fit(X, Y)
     assert {row["model"] for row in model.leaderboard_} == {"linear", "pool", "mixture"}
     assert model.decide(X).certified.all()
-    with pytest.raises(ValueError, match="time_limit=0"):
-        AutoChainClassifier(time_limit=0).fit(X, Y)
 
 
 def test_boosting_is_left_out_where_forests_clearly_win(monkeypatch):
@@ -182,7 +168,7 @@ def test_boosting_is_left_out_where_forests_clearly_win(monkeypatch):
         own = recipe.Recipe(X, codes, [2, 2], seed=0, n_jobs=None)
         own.add_linear()
         own.add_forests(None)
-        own.add_boosting(60, 2, lambda seconds: True)
+        own.add_boosting(60, 2, lambda step, seconds: True)
         assert ("boosting" in own.blocks) == expected
 
 
@@ -192,7 +178,7 @@ def test_ctrl_c_keeps_what_was_learned(data):
             raise KeyboardInterrupt
 
     when = "union"
-    with pytest.warns(InterruptedFitWarning, match="linear, forests"):
+    with pytest.warns(InterruptedFitWarning, match="'linear', 'forests'"):
         model = AutoChainClassifier(random_state=0, verbose=interrupt).fit(*data)
     assert model.predict(data[0]).shape == data[1].shape
     when = "linear"
@@ -224,6 +210,8 @@ def test_large_tables_are_learned_from_samples(monkeypatch, data):
     model = AutoChainClassifier(random_state=0).fit(X, Y, sample_weight=np.linspace(0.5, 1.5, len(X)))
     assert model.decide(X).certified.all()
     assert model.score(X, Y) > 0.4
+    n_each = {row["rows"] for row in model.leaderboard_ if "rows" in row}
+    assert n_each == {len(X[:: -(-len(X) // 40)])}
 
 
 def test_more_labels_than_rows():

@@ -1,7 +1,5 @@
 """Threads over rows: answers are identical to the last bit for any number of jobs."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from typing import Any
 
@@ -14,13 +12,7 @@ from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
-from montechain import (
-    Algorithm4,
-    Beam,
-    ChainClassifier,
-    ChainPopulationClassifier,
-    MonteCarlo,
-)
+from montechain import Algorithm4, Beam, ChainClassifier, ChainPopulationClassifier, MonteCarlo
 from montechain._rows import map_chunks
 from montechain.estimators import base
 from montechain.estimators.checks import remembered

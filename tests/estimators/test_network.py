@@ -1,7 +1,5 @@
 """DependencyNetworkClassifier: the sweeps collected, every kind of table, and what is known beforehand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.model_selection import KFold
@@ -55,24 +53,6 @@ def test_known_labels_stay_as_they_are(binary, estimator, loss):
         np.testing.assert_array_equal(proba[rows, known[rows, k].astype(int)], 1.0)
     # Rows about which nothing is known do not depend on the others.
     np.testing.assert_array_equal(model.predict(X, given=known)[-5:], model.predict(X)[-5:])
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"n_iterations": 0}, "`n_iterations=0` of DependencyNetworkClassifier must be a positive integer"),
-        ({"n_collected": 2.5}, "`n_collected=2.5` of DependencyNetworkClassifier must be a positive integer"),
-        ({"n_iterations": 20, "n_collected": 21}, "`n_collected=21` must not exceed `n_iterations=20`.*n_collected=2"),
-        ({"loss": "haming"}, "did you mean 'hamming'"),
-    ],
-)
-def test_errors_say_what_to_type(binary, parameters, message):
-    X, Y = binary
-    with pytest.raises(ValueError, match=message):
-        make_network(**parameters).fit(X, Y)
-    model = make_network().fit(X, Y).set_params(**parameters)
-    with pytest.raises(ValueError, match=message):
-        model.predict(X)
 
 
 @pytest.mark.real_data

@@ -1,19 +1,10 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
-from montechain import (
-    ChainClassifier,
-    LabelPowersetClassifier,
-    MajorityClassifier,
-    StackedMixtureClassifier,
-    load,
-    save,
-)
+import montechain as mc
 from montechain.population.pool import stacking_weights
 
 
@@ -26,16 +17,16 @@ def data():
 
 
 MODELS = [
-    ("chain", ChainClassifier(order=None, random_state=0)),
-    ("powerset", LabelPowersetClassifier(random_state=0)),
-    ("majority", MajorityClassifier()),
+    ("chain", mc.ChainClassifier(order=None, random_state=0)),
+    ("powerset", mc.LabelPowersetClassifier(random_state=0)),
+    ("majority", mc.MajorityClassifier()),
 ]
 
 
 def test_weights_and_answers_are_those_of_the_mixture(data, tmp_path):
     X, Y = data
     folds = KFold(4)
-    model = StackedMixtureClassifier(MODELS, cv=folds, random_state=0).fit(X, Y)
+    model = mc.StackedMixtureClassifier(MODELS, cv=folds, random_state=0).fit(X, Y)
     logs = np.empty((len(X), 3))
     for train, rows in folds.split(X):
         for m, (_, one) in enumerate(MODELS):
@@ -48,12 +39,12 @@ def test_weights_and_answers_are_those_of_the_mixture(data, tmp_path):
     each = np.column_stack([clone(one).fit(X, Y).log_joint(X, Y) for _, one in MODELS])
     np.testing.assert_allclose(model.log_joint(X, Y), logsumexp(each + np.log(model.weights_), axis=1), atol=1e-9)
     assert model.decide(X).certified.all()
-    save(model.set_params(cv=4), tmp_path / "mixture.mchain")
-    np.testing.assert_array_equal(load(tmp_path / "mixture.mchain").predict(X), model.predict(X))
+    mc.save(model.set_params(cv=4), tmp_path / "mixture.mchain")
+    np.testing.assert_array_equal(mc.load(tmp_path / "mixture.mchain").predict(X), model.predict(X))
 
 
 def test_parameters_of_the_models_can_be_set(data):
-    model = StackedMixtureClassifier(MODELS, cv=3, random_state=0)
+    model = mc.StackedMixtureClassifier(MODELS, cv=3, random_state=0)
     assert clone(model).set_params(chain__loss="hamming").get_params()["chain__loss"] == "hamming"
 
 
@@ -61,5 +52,5 @@ def test_a_class_that_a_fold_lacks_is_improbable_not_an_error(data):
     X, Y = data
     Y = Y.astype(object)
     Y[0, 0] = "maybe"
-    model = StackedMixtureClassifier(MODELS, cv=3, random_state=0).fit(X, Y)
+    model = mc.StackedMixtureClassifier(MODELS, cv=3, random_state=0).fit(X, Y)
     assert np.isfinite(model.log_likelihoods_).all()

@@ -1,7 +1,5 @@
 """Data and methods that cost next to nothing, for tests of the code around them."""
 
-from __future__ import annotations
-
 import signal
 import time
 from contextlib import nullcontext, suppress
@@ -13,8 +11,6 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from montechain.datasets import Dataset
-
-__all__ = ["Counting", "Failing", "Guess", "Logged", "Sleeping", "small_dataset"]
 
 
 def small_dataset(n_rows: int = 40, name: str = "small", seed: int = 0, **changes: Any) -> Dataset:

@@ -1,12 +1,10 @@
 """Folds: every row once, rare labels everywhere, and agreement with the algorithm as printed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import KFold, cross_val_score
 from sklearn.tree import DecisionTreeClassifier
@@ -39,6 +37,7 @@ def codes_and_draws(draw):
     return codes, n_classes, n_folds, draw(st.integers(0, 2**16))
 
 
+@settings(max_examples=100)
 @given(codes_and_draws())
 def test_agrees_with_the_algorithm_as_printed(problem):
     codes, n_classes, n_folds, seed = problem
@@ -54,6 +53,7 @@ def test_agrees_with_the_algorithm_as_printed(problem):
     assert found.tolist() == expected
 
 
+@settings(max_examples=100)
 @given(codes_and_draws())
 def test_every_row_is_tested_once_and_sizes_differ_by_at_most_one(problem):
     codes, _, n_folds, seed = problem
@@ -104,10 +104,7 @@ def test_labels_that_tell_nothing_give_even_folds(Y):
 def test_bad_arguments_say_what_to_type():
     five, two = LabelStratifiedKFold(5), LabelStratifiedKFold(2)
     for call, message in (
-        (
-            lambda: next(five.split(np.zeros((3, 1)), [[0], [1], [0]])),
-            "number of samples: n_samples=3",
-        ),
+        (lambda: next(five.split(np.zeros((3, 1)), [[0], [1], [0]])), "number of samples: n_samples=3"),
         (lambda: LabelStratifiedKFold(1), "got n_splits=1"),
         (lambda: next(five.split(np.zeros((9, 1)))), r"Pass split\(X, Y\)"),
         (lambda: next(two.split(np.zeros((9, 1)), np.zeros(8, int))), r"inconsistent numbers of samples: \[9, 8\]"),

@@ -1,7 +1,5 @@
 """Laws that every inference strategy satisfies. To test a new strategy, add it to `STRATEGIES`."""
 
-from __future__ import annotations
-
 from montechain.inference import Beam, BranchAndBound, EpsilonApproximate, Exhaustive, Greedy, MonteCarlo
 
 STRATEGIES = [

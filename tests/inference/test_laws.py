@@ -1,7 +1,5 @@
 """The laws of `laws.py`, on thousands of small random chains, for both kinds of links."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -10,6 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import random_chains as chains
 from montechain.chain import Chain
 from montechain.errors import NonFiniteError
 from montechain.inference import Beam, BranchAndBound, EpsilonApproximate, Exhaustive, Greedy, MonteCarlo
@@ -17,16 +16,6 @@ from montechain.inference.enumeration import evidence, top_k
 from montechain.links.linear import FittedLinearLink
 from montechain.losses import F1, CallableLoss, Jaccard
 from montechain.prefix_tree import PrefixTree
-from random_chains import (
-    as_generic,
-    bind_loss,
-    log_proba_table,
-    marginals_of,
-    posterior,
-    random_given,
-    random_linear_chain,
-    random_table_chain,
-)
 from tests.inference.laws import DISTRIBUTIONS, EXACT, STRATEGIES
 
 TOLERANCE = 1e-9
@@ -44,21 +33,21 @@ WITH_ERRORS = [
 @st.composite
 def problems(draw, max_labels=5, max_classes=5):
     """Return (chain, X, what is known): label-linear, the same with hidden scores, or typed tables."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    rng = np.random.default_rng(draw(chains.SEEDS))
     n_labels = draw(st.integers(1, max_labels))
     n_most = draw(st.integers(2, max_classes))
     while n_most**n_labels > 700:
         n_most -= 1
     kind = draw(st.sampled_from(["linear", "generic", "table"]))
     if kind == "table":
-        chain, X = random_table_chain(rng, rng.integers(2, n_most + 1, n_labels), N_ROWS)
+        chain, X = chains.random_table_chain(rng, rng.integers(2, n_most + 1, n_labels), N_ROWS)
     else:
-        parents = draw(st.sampled_from(["all", "none", "tree", 1, 2]))
+        parents = draw(chains.PARENTS)
         scale = draw(st.sampled_from([0.2, 1.0, 4.0]))
-        chain = random_linear_chain(rng, n_labels, n_most, parents, scale=scale)
+        chain = chains.random_linear_chain(rng, n_labels, n_most, parents, scale=scale)
         X = rng.normal(size=(N_ROWS, 3))
-        chain = as_generic(chain) if kind == "generic" else chain
-    known = random_given(rng, N_ROWS, chain.n_classes, share=draw(st.sampled_from([0.3, 0.8])))
+        chain = chains.as_generic(chain) if kind == "generic" else chain
+    known = chains.random_given(rng, N_ROWS, chain.n_classes, share=draw(st.sampled_from([0.3, 0.8])))
     return chain, X, draw(st.sampled_from([None, known]))
 
 
@@ -72,11 +61,10 @@ def of_labels(table, labels, n_classes):
 
 
 @pytest.mark.parametrize("strategy", [*STRATEGIES, *EXACT], ids=repr)
-@settings(max_examples=60)
 @given(problem=problems())
 def test_nothing_beats_the_enumeration_and_every_bound_holds(strategy, problem):
     chain, X, known = problem
-    _, table = log_proba_table(chain, X, known)
+    _, table = chains.log_proba_table(chain, X, known)
     best = table.max(axis=1)
     decision = strategy.search(PrefixTree(chain, X, known), generator())
     assert decision.labels.shape == (N_ROWS, len(chain.n_classes))
@@ -92,7 +80,6 @@ def test_nothing_beats_the_enumeration_and_every_bound_holds(strategy, problem):
         assert decision.certified.all()
 
 
-@settings(max_examples=60)
 @given(problem=problems())
 def test_a_beam_of_one_is_greedy_and_so_is_a_large_epsilon_with_two_classes(problem):
     chain, X, known = problem
@@ -106,7 +93,6 @@ def test_a_beam_of_one_is_greedy_and_so_is_a_large_epsilon_with_two_classes(prob
         np.testing.assert_array_equal(epsilon.labels, greedy.labels)
 
 
-@settings(max_examples=60)
 @given(problem=problems(), few=st.integers(1, 10), more=st.integers(1, 30))
 def test_more_samples_never_hurt(problem, few, more):
     chain, X, known = problem
@@ -115,7 +101,6 @@ def test_more_samples_never_hurt(problem, few, more):
     assert (large.log_proba >= small.log_proba - TOLERANCE).all()
 
 
-@settings(max_examples=60)
 @given(problem=problems(), budgets=st.lists(st.integers(1, 60), min_size=2, max_size=5))
 def test_a_larger_budget_never_raises_the_bound(problem, budgets):
     chain, X, known = problem
@@ -126,11 +111,11 @@ def test_a_larger_budget_never_raises_the_bound(problem, budgets):
     assert (np.diff(bounds, axis=0) <= TOLERANCE).all()
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(problem=problems(), k=st.integers(1, 12))
 def test_top_k_is_the_head_of_the_sorted_enumeration(problem, k):
     chain, X, known = problem
-    _, table = log_proba_table(chain, X, known)
+    _, table = chains.log_proba_table(chain, X, known)
     top = Greedy().top_k(PrefixTree(chain, X, known), k)  # the same for every strategy
     width = top.log_proba.shape[1]
     expected = -np.sort(-table, axis=1)[:, :width]
@@ -148,12 +133,11 @@ def test_top_k_is_the_head_of_the_sorted_enumeration(problem, k):
 
 
 @pytest.mark.parametrize(("strategy", "largest_error"), WITH_ERRORS, ids=repr)
-@settings(max_examples=40)
 @given(problem=problems())
 def test_no_marginal_is_off_by_more_than_its_error_bound(strategy, largest_error, problem):
     chain, X, known = problem
     found = strategy.marginals(PrefixTree(chain, X, known), generator())
-    for k, expected in enumerate(marginals_of(chain.n_classes, *posterior(chain, X, known))):
+    for k, expected in enumerate(chains.exact_marginals(chain, X, known)):
         upper = found.lower[k] + found.unresolved[:, [k]]
         assert (found.lower[k] <= expected + TOLERANCE).all()
         assert (expected <= upper + TOLERANCE).all()
@@ -212,10 +196,10 @@ LOSSES = {
 @given(problem=problems(max_labels=4, max_classes=3))
 def test_expected_loss_and_regret_are_conditional_on_what_is_known(strategy, largest_regret, name, problem):
     chain, X, known = problem
-    vectors, proba = posterior(chain, X, known)
+    vectors, proba = chains.posterior(chain, X, known)
     definition, loss = LOSSES[name]
     losses = proba @ definition(vectors[:, None], vectors[None])  # of each vector as a decision
-    decision = strategy.decide(PrefixTree(chain, X, known), bind_loss(loss, chain.n_classes), generator())
+    decision = strategy.decide(PrefixTree(chain, X, known), chains.bind_loss(loss, chain.n_classes), generator())
     assert known is None or ((known < 0) | (known == decision.labels)).all()
     # A decision that contradicts what is known is not allowed.
     best = np.where(proba == 0.0, np.inf, losses).min(axis=1)
@@ -247,10 +231,10 @@ def test_a_row_is_decided_alike_alone_and_in_a_batch(monkeypatch, strategy, is_g
     rng = np.random.default_rng(3)
     X = rng.normal(size=(9, 3))
     for max_classes in (2, 3):
-        chain = random_linear_chain(rng, 5, max_classes, scale=0.5)
-        view = as_generic(chain) if is_generic else chain
+        chain = chains.random_linear_chain(rng, 5, max_classes, scale=0.5)
+        view = chains.as_generic(chain) if is_generic else chain
         for loss in ("exact_match", "hamming", "f1", "jaccard")[: 4 if max_classes == 2 else 2]:
-            loss = bind_loss(loss, chain.n_classes)
+            loss = chains.bind_loss(loss, chain.n_classes)
             together = strategy.decide(PrefixTree(view, X), loss, generator())
             for row in range(9):
                 alone = strategy.decide(PrefixTree(view, X[[row]]), loss, generator())
@@ -259,7 +243,7 @@ def test_a_row_is_decided_alike_alone_and_in_a_batch(monkeypatch, strategy, is_g
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
 def test_every_link_is_called_a_few_times_for_all_rows(strategy):
-    chain, X = random_table_chain(np.random.default_rng(0), (2, 3, 2, 2, 3), n_rows=20)
+    chain, X = chains.random_table_chain(np.random.default_rng(0), (2, 3, 2, 2, 3), n_rows=20)
     once, twice = chain.n_labels, 2 * chain.n_labels
     asked = [(lambda: strategy.top_k(PrefixTree(chain, X), 3), twice)]
     is_level_by_level = isinstance(strategy, Greedy | Beam | Exhaustive)
@@ -275,7 +259,7 @@ def test_every_link_is_called_a_few_times_for_all_rows(strategy):
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
 @pytest.mark.parametrize("is_forest", [False, True])
 def test_links_that_are_not_finite_are_an_error_that_names_the_label(strategy, is_forest):
-    chain, X = random_table_chain(np.random.default_rng(0), (2, 2, 2), 3)
+    chain, X = chains.random_table_chain(np.random.default_rng(0), (2, 2, 2), 3)
     for prefix in itertools.product(range(2), repeat=2):
         chain.tables[1][prefix] = np.array([np.nan, 0.5])
     if is_forest:
@@ -312,9 +296,9 @@ def test_what_is_known_is_kept_where_it_is_impossible_and_nothing_is_certified(s
     chain = Chain([0, 1], [(), (0,)], [never, fair] if impossible == 0 else [fair, never])
     X, known = np.zeros((1, 1)), np.full((1, 2), -1, dtype=np.int32)
     known[0, impossible] = 1
-    for view in (chain, as_generic(chain)):
+    for view in (chain, chains.as_generic(chain)):
         for loss in ("exact_match", "hamming", "f1"):
-            found = strategy.decide(PrefixTree(view, X, known), bind_loss(loss, (2, 2)), generator())
+            found = strategy.decide(PrefixTree(view, X, known), chains.bind_loss(loss, (2, 2)), generator())
             assert found.labels[0, impossible] == 1
             assert found.log_proba[0] == -np.inf
             assert not found.certified[0]
@@ -328,7 +312,7 @@ def test_what_is_known_is_kept_where_it_is_impossible_and_nothing_is_certified(s
 def test_certain_conditionals_are_no_trouble():
     """Probabilities of exactly zero and one cause no division by zero and no invalid logarithm."""
     rng = np.random.default_rng(0)
-    chain, X = random_table_chain(rng, (2, 3, 2), 3)
+    chain, X = chains.random_table_chain(rng, (2, 3, 2), 3)
     for table in chain.tables:
         for prefix, proba in table.items():
             table[prefix] = np.eye(len(proba))[int(rng.integers(len(proba)))]

@@ -1,7 +1,5 @@
 """Greedy, beam, exhaustive and epsilon-approximate search: which prefixes they keep, against their slow twins."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -10,19 +8,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multioutput import ClassifierChain
 
 import montechain.inference.level_by_level as module
+import random_chains as chains
 from benchmarks.peers import same_links
 from montechain.inference import Beam, EpsilonApproximate, Exhaustive, Greedy
 from montechain.prefix_tree import PrefixTree
-from random_chains import (
-    as_generic,
-    bind_loss,
-    log_proba_table,
-    posterior,
-    random_case,
-    random_given,
-    random_linear_chain,
-    random_table_chain,
-)
 from reference import beam, epsilon, greedy
 
 RNG = np.random.default_rng(0)
@@ -31,8 +20,8 @@ CLOSE = {"rtol": 0, "atol": 1e-10}
 
 def problems(n, share):
     for seed in range(n):
-        chain, X, _, rng = random_case(seed, n_rows=4, most_classes=4)
-        yield chain, X, None if share is None else random_given(rng, 4, chain.n_classes, share)
+        chain, X, _, rng = chains.random_case(seed, n_rows=4, most_classes=4)
+        yield chain, X, None if share is None else chains.random_given(rng, 4, chain.n_classes, share)
 
 
 def rows_of(distribution):
@@ -44,7 +33,7 @@ def rows_of(distribution):
 def test_greedy_agrees_with_the_reference(share):
     for chain, X, known in problems(20, share):
         labels, log_proba, upper_bound = greedy.greedy(chain, X, known)
-        for view in (chain, as_generic(chain)):
+        for view in (chain, chains.as_generic(chain)):
             decision = Greedy().search(PrefixTree(view, X, known), RNG)
             np.testing.assert_array_equal(decision.labels, labels)
             np.testing.assert_allclose(decision.log_proba, log_proba, **CLOSE)
@@ -56,8 +45,8 @@ def test_greedy_agrees_with_the_reference(share):
 def test_beam_agrees_with_the_reference_and_its_residual_bounds_every_probability(width, share):
     for chain, X, known in problems(10, share):
         expected = beam.beam(chain, X, known, width)
-        vectors, truth = posterior(chain, X, known)
-        for view in (chain, as_generic(chain)):
+        vectors, truth = chains.posterior(chain, X, known)
+        for view in (chain, chains.as_generic(chain)):
             decision = Beam(width=width).search(PrefixTree(view, X, known), RNG)
             distribution = Beam(width=width).weigh(PrefixTree(view, X, known), RNG)
             for i, (labels, weights) in enumerate(rows_of(distribution)):
@@ -82,9 +71,9 @@ def test_beam_agrees_with_the_reference_and_its_residual_bounds_every_probabilit
 def test_epsilon_agrees_with_the_reference_and_finds_every_vector_more_probable(threshold, share):
     for chain, X, known in problems(15, share):
         labels, log_proba, bounds = zip(*epsilon.epsilon_approximate(chain, X, known, threshold), strict=True)
-        best = log_proba_table(chain, X, known)[1].max(axis=1)
+        best = chains.log_proba_table(chain, X, known)[1].max(axis=1)
         probable = best > np.log(max(threshold, 1e-300))
-        for view in (chain, as_generic(chain)):
+        for view in (chain, chains.as_generic(chain)):
             decision = EpsilonApproximate(epsilon=threshold).search(PrefixTree(view, X, known), RNG)
             np.testing.assert_array_equal(decision.labels, labels)
             np.testing.assert_allclose(decision.log_proba, log_proba, **CLOSE)
@@ -97,8 +86,8 @@ def test_epsilon_agrees_with_the_reference_and_finds_every_vector_more_probable(
 @pytest.mark.parametrize("share", [None, 0.4, 1.0])
 def test_exhaustive_search_lists_all_vectors_best_first_of_equals(share):
     for chain, X, known in problems(15, share):
-        vectors, proba = posterior(chain, X, known)
-        for view in (chain, as_generic(chain)):
+        vectors, proba = chains.posterior(chain, X, known)
+        for view in (chain, chains.as_generic(chain)):
             decision = Exhaustive().search(PrefixTree(view, X, known), RNG)
             np.testing.assert_array_equal(decision.labels, vectors[proba.argmax(axis=1)])
             distribution = Exhaustive().weigh(PrefixTree(view, X, known), RNG)
@@ -111,11 +100,11 @@ def test_exhaustive_search_lists_all_vectors_best_first_of_equals(share):
 
 def test_exhaustive_search_in_blocks_changes_nothing(monkeypatch):
     rng = np.random.default_rng(2)
-    chain, X = random_table_chain(rng, (2, 2, 2), 7)
-    known = random_given(rng, 7, chain.n_classes)
+    chain, X = chains.random_table_chain(rng, (2, 2, 2), 7)
+    known = chains.random_given(rng, 7, chain.n_classes)
 
     def ask(loss):
-        found = Exhaustive().decide(PrefixTree(chain, X, known), bind_loss(loss, chain.n_classes), RNG)
+        found = Exhaustive().decide(PrefixTree(chain, X, known), chains.bind_loss(loss, chain.n_classes), RNG)
         proba = Exhaustive().marginals(PrefixTree(chain, X, known), RNG).proba
         return found.labels, found.certified, found.expected_loss, *proba
 
@@ -129,7 +118,7 @@ def test_exhaustive_search_in_blocks_changes_nothing(monkeypatch):
 
 def test_too_many_vectors_are_refused_with_advice(monkeypatch):
     rng = np.random.default_rng(3)
-    chain = random_linear_chain(rng, 24, 2)
+    chain = chains.random_linear_chain(rng, 24, 2)
     X = rng.normal(size=(2, 3))
     message = (
         "Exhaustive() would score 16777216 label vectors per row, more than `max_vectors=65536`. Try BranchAndBound(), "
@@ -145,8 +134,8 @@ def test_too_many_vectors_are_refused_with_advice(monkeypatch):
     with pytest.raises(ValueError, match="would score 8 label vectors"):
         Exhaustive(max_vectors=7).search(PrefixTree(chain, X, known), RNG)
     monkeypatch.setattr(module, "MAX_NODES", 30)
-    chain = random_linear_chain(rng, 10, 2, "none", scale=0.001)
-    for view in (chain, as_generic(chain)):
+    chain = chains.random_linear_chain(rng, 10, 2, "none", scale=0.001)
+    for view in (chain, chains.as_generic(chain)):
         with pytest.raises(RuntimeError, match=r"more than 30 label prefixes.*BranchAndBound\(\)"):
             EpsilonApproximate(epsilon=0).search(PrefixTree(view, np.zeros((2, 3))), RNG)
 
@@ -154,14 +143,14 @@ def test_too_many_vectors_are_refused_with_advice(monkeypatch):
 def test_a_wider_beam_certifies_more_and_greedy_certifies_labels_without_parents():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(100, 3))
-    chain = random_linear_chain(rng, 6, 2, scale=0.5)
+    chain = chains.random_linear_chain(rng, 6, 2, scale=0.5)
     shares = [Beam(width=w).search(PrefixTree(chain, X), RNG).certified.mean() for w in (1, 4, 64)]
     assert shares[0] < shares[1] < shares[2] == 1
-    chain = random_linear_chain(rng, 4, 2, "none")
-    for view in (chain, as_generic(chain)):
+    chain = chains.random_linear_chain(rng, 4, 2, "none")
+    for view in (chain, chains.as_generic(chain)):
         decision = Greedy().search(PrefixTree(view, X), RNG)
         assert decision.certified.all()
-        np.testing.assert_allclose(decision.log_proba, log_proba_table(chain, X)[1].max(axis=1), atol=1e-10)
+        np.testing.assert_allclose(decision.log_proba, chains.log_proba_table(chain, X)[1].max(axis=1), atol=1e-10)
 
 
 def test_greedy_predicts_what_scikit_learns_chain_predicts():

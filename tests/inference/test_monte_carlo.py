@@ -1,33 +1,19 @@
 """Monte Carlo inference."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
+import random_chains as chains
 from montechain.inference import MonteCarlo
 from montechain.prefix_tree import PrefixTree
-from random_chains import (
-    as_generic,
-    bind_loss,
-    marginals_of,
-    posterior,
-    random_case,
-    random_given,
-    random_linear_chain,
-    random_table_chain,
-)
+from random_populations import seeded
 from reference import monte_carlo as reference
-
-
-def seeded(seed=0):
-    return np.random.default_rng(seed)
 
 
 def problems(n, share, most_labels=4):
     for seed in range(n):
-        chain, X, _, rng = random_case(seed, most_labels=most_labels, most_classes=4)
-        yield chain, X, None if share is None else random_given(rng, 3, chain.n_classes, share)
+        chain, X, _, rng = chains.random_case(seed, most_labels=most_labels, most_classes=4)
+        yield chain, X, None if share is None else chains.random_given(rng, 3, chain.n_classes, share)
 
 
 @pytest.mark.parametrize("share", [None, 0.4, 1.0])
@@ -35,7 +21,7 @@ def test_both_paths_are_algorithm_3(share):
     for chain, X, known in problems(15, share):
         uniforms = seeded().random((12, chain.n_labels))
         labels, log_proba = reference.monte_carlo(chain, X, known, uniforms)
-        for view in (chain, as_generic(chain)):
+        for view in (chain, chains.as_generic(chain)):
             decision = MonteCarlo(n_samples=12).search(PrefixTree(view, X, known), seeded())
             np.testing.assert_array_equal(decision.labels, labels)
             np.testing.assert_allclose(decision.log_proba, log_proba, rtol=0, atol=1e-10)
@@ -47,7 +33,7 @@ def test_distribution_and_marginals_are_those_of_the_draws(share):
     for chain, X, known in problems(10, share):
         uniforms = seeded().random((25, chain.n_labels))
         expected = reference.drawn_vectors(chain, X, known, uniforms)
-        for view in (chain, as_generic(chain)):
+        for view in (chain, chains.as_generic(chain)):
             sampler = MonteCarlo(n_samples=25)
             distribution = sampler.weigh(PrefixTree(view, X, known), seeded())
             marginals = sampler.marginals(PrefixTree(view, X, known), seeded()).proba
@@ -81,26 +67,26 @@ def estimate(chain, x, k, c, weights, vectors):
 
 def test_marginals_converge_to_the_truth_under_knowledge():
     rng = seeded(3)
-    chain = random_linear_chain(rng, 4, 3)
+    chain = chains.random_linear_chain(rng, 4, 3)
     X = rng.normal(size=(3, 3))
     known = np.array([[-1, -1, 1, -1], [-1, 0, -1, 1], [-1, -1, -1, 0]], dtype=np.int32)
     marginals = MonteCarlo(n_samples=20000).marginals(PrefixTree(chain, X, known), seeded()).proba
-    for marginal, truth in zip(marginals, marginals_of(chain.n_classes, *posterior(chain, X, known)), strict=True):
+    for marginal, truth in zip(marginals, chains.exact_marginals(chain, X, known), strict=True):
         np.testing.assert_allclose(marginal, truth, rtol=0, atol=0.03)
 
 
 @pytest.mark.parametrize("share", [None, 0.3])
 @pytest.mark.parametrize("decision", ["marginals", "best_sampled"])
-def test_hamming(decision, share):
+def test_decisions_for_hamming_loss_are_within_their_regret(decision, share):
     n_certified = 0
     for chain, X, known in problems(20, share, most_labels=3):
-        vectors, proba = posterior(chain, X, known)
+        vectors, proba = chains.posterior(chain, X, known)
         # risk[i, v]: expected share of wrong labels of vector v in row i.
         risk = proba @ (vectors[:, None] != vectors[None]).mean(axis=2)
         risk[proba == 0] = np.inf
-        for view in (chain, as_generic(chain)):
+        for view in (chain, chains.as_generic(chain)):
             sampler = MonteCarlo(n_samples=60, decision=decision)
-            found = sampler.decide(PrefixTree(view, X, known), bind_loss("hamming", chain.n_classes), seeded())
+            found = sampler.decide(PrefixTree(view, X, known), chains.bind_loss("hamming", chain.n_classes), seeded())
             marginals = sampler.marginals(PrefixTree(view, X, known), seeded()).proba
             n_certified += found.certified.sum()
             for i, y in enumerate(found.labels):
@@ -122,9 +108,9 @@ def test_best_sampled_is_the_draw_with_the_largest_sum_of_marginals():
     differ = 0
     for seed in range(40):
         rng = seeded(seed)
-        chain, X = random_table_chain(rng, (2, 2, 2, 2), 3, concentration=0.3)
+        chain, X = chains.random_table_chain(rng, (2, 2, 2, 2), 3, concentration=0.3)
         draws = reference.drawn_vectors(chain, X, None, seeded(seed).random((10, 4)))
-        sampler, loss = MonteCarlo(n_samples=10, decision="best_sampled"), bind_loss("hamming", chain.n_classes)
+        sampler, loss = MonteCarlo(n_samples=10, decision="best_sampled"), chains.bind_loss("hamming", chain.n_classes)
         found = sampler.decide(PrefixTree(chain, X), loss, seeded(seed))
         marginals = sampler.marginals(PrefixTree(chain, X), seeded(seed)).proba
         by_label = MonteCarlo(n_samples=10).decide(PrefixTree(chain, X), loss, seeded(seed))

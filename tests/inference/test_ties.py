@@ -1,7 +1,5 @@
 """Equally probable vectors: the first one wins, whatever the rounding."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

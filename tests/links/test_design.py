@@ -1,7 +1,5 @@
 """X with the parents' columns appended, in every container."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import polars as pl

@@ -1,7 +1,5 @@
 """Links from any classifier: unknown rows, constants, missing classes, seeds, fit parameters."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin

@@ -1,7 +1,5 @@
 """Fitted scikit-learn linear models become label-linear links that answer as they do."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +7,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import (
     LogisticRegression,
@@ -20,9 +18,11 @@ from sklearn.linear_model import (
 )
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, LinearSVC, NuSVC
+from sklearn.tree import DecisionTreeClassifier
 
 from montechain.links.base import LinkProblem
 from montechain.links.design import augment, parent_names
@@ -49,7 +49,10 @@ ONE_AGAINST_REST = [
 ]
 NOT_LINEAR = [
     RandomForestClassifier(n_estimators=3),
+    HistGradientBoostingClassifier(max_iter=3),
     GaussianNB(),
+    KNeighborsClassifier(),
+    GridSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 3]}, cv=2),
     CalibratedClassifierCV(LinearSVC(), ensemble=True, cv=3),
     CalibratedClassifierCV(LinearSVC(), ensemble=False, method="isotonic", cv=3),
     make_pipeline(Nystroem(n_components=5), LogisticRegression()),

@@ -1,13 +1,11 @@
 """Laws that logistic links and those of support vector machines have in common."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from link_problems import N_CLASSES, PROBLEMS, make_data
+from link_problems import N_CLASSES, PROBLEMS
 from montechain.links.base import LinkProblem
 from montechain.links.linear import FittedLinearLink
 from montechain.links.logistic import LogisticLink
@@ -16,11 +14,6 @@ from montechain.links.svm import SVMLink
 # A learner at its highest accuracy, and the error allowed in its probabilities.
 LEARNERS = [pytest.param(LogisticLink(tol=1e-10), 1e-6, id="logistic"), pytest.param(SVMLink(tol=1e-6), 1e-3, id="svm")]
 both = pytest.mark.parametrize(("learner", "atol"), LEARNERS)
-
-
-@pytest.fixture
-def data():
-    return make_data()
 
 
 def assert_alike(links, expected, X, codes, atol, problems=PROBLEMS):

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -9,16 +7,11 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 
-from link_problems import N_CLASSES, PROBLEMS, make_data
+from link_problems import N_CLASSES, PROBLEMS
 from montechain.links.base import LinkProblem
 from montechain.links.logistic import LogisticLink
 from montechain.links.svm import SVMLink
 from reference.solver import gradient, inputs, objective
-
-
-@pytest.fixture
-def data():
-    return make_data()
 
 
 def stacked(link):
@@ -114,8 +107,6 @@ def test_class_weight_per_label(data):
         learner = LogisticLink(class_weight=per_label[problem.label])
         (alone,) = learner.fit_links(X, codes, codes, N_CLASSES, [problem])
         np.testing.assert_allclose(link.coef, alone.coef, atol=1e-4)
-    with pytest.raises(ValueError, match="2 entries for 5 labels"):
-        LogisticLink(class_weight=[None, None]).fit_links(X, codes, codes, N_CLASSES, PROBLEMS)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -199,9 +190,3 @@ def test_the_penalty_may_be_centred_and_of_another_strength_for_parents(n_rows, 
     of_x = best[n_classes:-n_classes].reshape(n_features, n_classes)
     expected = of_x[:, 1:] - of_x[:, :1] if n_classes == 2 else of_x - of_x.mean(axis=1, keepdims=True)
     np.testing.assert_allclose(link.coef, expected, atol=1e-4)
-
-
-def test_a_centre_of_another_shape_is_an_error_that_says_which():
-    X, codes = np.eye(4), np.array([[0], [1], [0], [1]], dtype=np.int32)
-    with pytest.raises(ValueError, match=r"centre\[0\] has the shape \(3, 2\).*\(4, 2\)"):
-        LogisticLink(centre=[np.zeros((3, 2))]).fit_links(X, codes, codes, [2], [LinkProblem(0, ())])

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np
@@ -9,16 +7,11 @@ from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from link_problems import N_CLASSES, PROBLEMS, make_data
+from link_problems import N_CLASSES, PROBLEMS
 from montechain.links import svm
 from montechain.links.base import LinkProblem
 from montechain.links.svm import OFFSET_RIDGE, SVMLink, fit_softmax
 from reference.solver import inputs
-
-
-@pytest.fixture
-def data():
-    return make_data()
 
 
 def scaled_inputs(X, codes, problem, rows):

@@ -1,12 +1,10 @@
 """Votes and Algorithm 4, and what all combinations share."""
 
-from __future__ import annotations
-
 import collections
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from montechain.chain import Chain
@@ -53,16 +51,12 @@ def test_what_every_combination_satisfies(combination, is_generic, loss):
                 np.testing.assert_array_equal(alone.labels[0], found.labels[i])
 
 
-# Votes
-
-
 def first_errors_weigh_more(y, y_hat):
     return float((y != y_hat) @ (0.5 ** np.arange(len(y)))) / 2
 
 
 @given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans(), is_generic=st.booleans(),
        loss=st.sampled_from(["exact_match", "hamming", first_errors_weigh_more]))  # fmt: skip
-@settings(max_examples=60)
 def test_equals_counting_votes(seed, is_known, is_generic, loss):
     rng = seeded(seed)
     population = random_population(rng, n_labels=int(rng.integers(1, 4)), max_classes=3)
@@ -138,7 +132,6 @@ def decide(combination, population, X, loss="exact_match", known=None):
 
 
 @given(seed=st.integers(0, 2**32 - 1), is_known=st.booleans())
-@settings(max_examples=40)
 def test_both_paths_equal_the_pseudocode(seed, is_known):
     rng = seeded(seed)
     population = random_population(rng)

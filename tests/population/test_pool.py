@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,15 +8,6 @@ from scipy.special import logsumexp
 from montechain.chain import Chain
 from montechain.links import LogisticLink
 from montechain.population import Population, pool
-from montechain.population.pool import (
-    VectorPool,
-    candidate_log_proba,
-    log_mean,
-    mixture_log_proba,
-    pool_weights,
-    shortlist,
-    stacking_weights,
-)
 
 N_CLASSES = [2, 3, 2, 1]
 
@@ -40,7 +29,7 @@ def test_candidates_have_the_probability_that_the_chain_gives_them(data):
     X, codes, vectors = data
     chain = learned(X, codes, [2, 3, 0, 1])
     candidates = np.random.default_rng(1).integers(0, len(vectors), size=(len(X), 5))
-    found = candidate_log_proba(chain, X, vectors, candidates)
+    found = pool.candidate_log_proba(chain, X, vectors, candidates)
     for s in range(5):
         expected = chain.log_joint(X, np.ascontiguousarray(vectors[candidates[:, s]][:, list(chain.order)]))
         np.testing.assert_allclose(found[:, s], expected, atol=1e-10)
@@ -51,7 +40,7 @@ def test_many_binary_labels_do_not_overflow():
     X, n_labels = rng.normal(size=(40, 2)), 1500
     codes = (rng.random((40, n_labels)) < 0.5).astype(np.int32)
     chain = Chain.learn(LogisticLink(), X, codes, [2] * n_labels, list(range(n_labels)), [()] * n_labels)
-    found = candidate_log_proba(chain, X[:3], codes, np.array([[0, 1], [1, 2], [2, 3]]))
+    found = pool.candidate_log_proba(chain, X[:3], codes, np.array([[0, 1], [1, 2], [2, 3]]))
     expected = [[chain.log_joint(X[[i]], codes[[u]])[0] for u in (i, i + 1)] for i in range(3)]
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
@@ -65,7 +54,7 @@ def make_pool(data, weights=(0.7, 0.2, 0.4, 0.3)):
         for order in ([0, 1, 2, 3], [3, 2, 1, 0], [1, 0, 3, 2])
     ]
     counts = np.arange(1.0, len(vectors) + 1)
-    return Z, VectorPool(vectors, counts, N_CLASSES, [padded[:2], padded[2:]], [4], np.array(weights), padded[0])
+    return Z, pool.VectorPool(vectors, counts, N_CLASSES, [padded[:2], padded[2:]], [4], np.array(weights), padded[0])
 
 
 def test_the_pool_is_the_formula(data):
@@ -94,7 +83,7 @@ def test_a_search_evaluates_the_pool_once(data, monkeypatch):
 
 def test_the_mean_of_probabilities_as_logarithms():
     parts = np.log(np.random.default_rng(0).random((3, 4, 5)))
-    np.testing.assert_allclose(log_mean(list(parts)), np.log(np.exp(parts).mean(axis=0)), atol=1e-12)
+    np.testing.assert_allclose(pool.log_mean(list(parts)), np.log(np.exp(parts).mean(axis=0)), atol=1e-12)
 
 
 def test_a_shortlist_holds_the_best_and_the_rest_is_impossible(data, monkeypatch):
@@ -107,7 +96,7 @@ def test_a_shortlist_holds_the_best_and_the_rest_is_impossible(data, monkeypatch
     # Scores without the effects of parents are only a guide, but mostly a good one.
     best = np.take_along_axis(some, every.argmax(axis=1)[:, None], axis=1)
     assert np.isfinite(best).mean() > 0.75
-    assert (np.diff(shortlist(model.guide, Z, model.vectors, np.zeros(len(model.vectors))), axis=1) > 0).all()
+    assert (np.diff(pool.shortlist(model.guide, Z, model.vectors, np.zeros(len(model.vectors))), axis=1) > 0).all()
 
 
 def test_weights_are_the_optimum_of_the_likelihood():
@@ -117,7 +106,7 @@ def test_weights_are_the_optimum_of_the_likelihood():
     parts[1, np.arange(50), target] -= 1.0  # would get a negative weight
     allowed = rng.random((50, 6)) < 0.8
     allowed[np.arange(50), target] = True
-    found = pool_weights(parts, allowed, target)
+    found = pool.pool_weights(parts, allowed, target)
     assert found[0] > 0.5
     assert found[1] == 0.0
 
@@ -130,27 +119,27 @@ def test_weights_are_the_optimum_of_the_likelihood():
     np.testing.assert_allclose(found, slow.x, atol=5e-3)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 4))
 def test_stacking_weights_maximise_the_likelihood(seed, n_models):
     rng = np.random.default_rng(seed)
     logs = rng.normal(size=(40, n_models)) * 2.0
     share = rng.random(40)
-    found = stacking_weights(logs, sample_weight=share)
+    found = pool.stacking_weights(logs, sample_weight=share)
     np.testing.assert_allclose(found.sum(), 1.0)
 
     def loss(values):
         weights = np.exp(values - np.logaddexp.reduce(values))
-        return -(share * mixture_log_proba(logs, weights)).sum()
+        return -(share * pool.mixture_log_proba(logs, weights)).sum()
 
     best = min(
         minimize(loss, rng.normal(size=n_models), method="Nelder-Mead", options={"maxiter": 5000}).fun for _ in range(2)
     )
-    assert -(share * mixture_log_proba(logs, found)).sum() <= best + 1e-3
+    assert -(share * pool.mixture_log_proba(logs, found)).sum() <= best + 1e-3
 
 
 def test_rows_that_a_model_finds_impossible():
     logs = np.array([[-np.inf, -5.0], [-1.0, -4.0], [-1.0, -4.0]])
-    weights = stacking_weights(logs)
+    weights = pool.stacking_weights(logs)
     assert 0.2 < weights[1] < 0.6
-    assert np.isfinite(mixture_log_proba(logs, weights)).all()
+    assert np.isfinite(pool.mixture_log_proba(logs, weights)).all()

@@ -1,7 +1,5 @@
 """Populations: their models and weights."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -19,16 +17,7 @@ def test_chains_of_weight_zero_are_left_out():
     np.testing.assert_allclose(population_of(chains[:2], [1e-320, 1e-320]).weights, 0.5)
 
 
-def test_bad_weights():
-    chains = [random_chain(seeded(), [2, 2]) for _ in range(2)]
-    with pytest.raises(ValueError, match=r"`weights` has shape \(1,\) for 2 models"):
-        population_of(chains, [1.0])
-    for weights in ([1.0, -1.0], [0.0, 0.0], [1.0, np.nan]):
-        with pytest.raises(ValueError, match="must be finite, not negative and not all zero"):
-            population_of(chains, weights)
-
-
-def test_bad_chains():
+def test_models_that_do_not_fit_together_are_refused():
     rng = seeded()
     with pytest.raises(ValueError, match="at least one model"):
         Population([])

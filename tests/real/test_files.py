@@ -1,7 +1,5 @@
 """The twelve public data sets: against what was counted in their files, and cell by cell against liac-arff."""
 
-from __future__ import annotations
-
 import gzip
 from functools import cache, partial
 

@@ -1,7 +1,5 @@
 """Real tables with missing cells, outliers, declared categories and identifiers become numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

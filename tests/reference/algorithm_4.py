@@ -1,7 +1,5 @@
 """Algorithm 4 of the paper, line by line."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reference.greedy import greedy

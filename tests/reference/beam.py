@@ -1,7 +1,5 @@
 """The most probable prefixes at every length, a fixed number of them."""
 
-from __future__ import annotations
-
 import math
 
 from reference.joint import TIE, log_classes

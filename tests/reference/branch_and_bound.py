@@ -1,7 +1,5 @@
 """The most probable vectors, by sorting all of them."""
 
-from __future__ import annotations
-
 from reference.joint import enumerate_vectors
 
 

@@ -1,7 +1,5 @@
 """Distributions over all vectors, and draws from open prefixes."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Algorithm 1 of Dembczyński, Waegeman and Hüllermeier (2012), with sorted lists."""
 
-from __future__ import annotations
-
 import math
 
 from reference.greedy import greedy_from

@@ -1,7 +1,5 @@
 """Gibbs sampling in a dependency network, one conditional at a time."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

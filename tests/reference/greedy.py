@@ -1,7 +1,5 @@
 """The most probable class at every link, given those chosen before."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reference.joint import first_best, log_classes

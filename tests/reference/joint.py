@@ -1,7 +1,5 @@
 """Probabilities of complete label vectors, and draws of them, one conditional at a time."""
 
-from __future__ import annotations
-
 import numpy as np
 
 TIE = 1e-10

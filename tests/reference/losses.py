@@ -3,8 +3,6 @@
 A distribution is a list of (vector, probability) pairs; vectors are tuples of codes.
 """
 
-from __future__ import annotations
-
 from itertools import product
 
 

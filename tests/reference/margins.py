@@ -1,7 +1,5 @@
 """The loops of the logistic solver, by dense matrices and plain root finding."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import softmax

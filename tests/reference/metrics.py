@@ -1,7 +1,5 @@
 """Metrics by the book: loops over rows and cells. None stands for an unknown cell."""
 
-from __future__ import annotations
-
 
 def known_rows(Y_true, Y_pred, weight):
     """Return (pairs of the known cells as (label, true, predicted), weight) of each row that has any."""

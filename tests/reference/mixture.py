@@ -1,7 +1,5 @@
 """A mixture of chains by enumeration: every vector under every chain."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Algorithm 3 of the paper: draw, compare, keep the better one."""
 
-from __future__ import annotations
-
 import collections
 import math
 

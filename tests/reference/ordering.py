@@ -1,12 +1,8 @@
 """Searching for label orders, the slow and obvious way; and an evaluator without data."""
 
-from __future__ import annotations
-
 from collections import deque
 from itertools import combinations, permutations, product
 from math import fsum
-
-import numpy as np
 
 
 class TableEvaluator:
@@ -120,8 +116,3 @@ def algorithm_2(payoff, start, proposal, n_iterations, rng):
             s.append(s[t - 1])
             w.append(payoff(s[t - 1]))
     return s[1:], w[1:]
-
-
-def random_order(rng, n_labels):
-    """Return a random order."""
-    return tuple(np.asarray(rng.permutation(n_labels)).tolist())

@@ -1,7 +1,5 @@
 """One logistic problem at a time, its objective written out."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import logsumexp
 

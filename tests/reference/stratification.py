@@ -4,12 +4,8 @@ Algorithm 1 of K. Sechidis, G. Tsoumakas, I. Vlahavas, On the stratification of 
 subsets. Beyond the paper, a subset that has its share of the rows takes no more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
-
-__all__ = ["iterative_stratification"]
 
 
 def iterative_stratification(

@@ -1,7 +1,5 @@
 """Small studies on small data sets that stand in for the catalogue's."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +14,6 @@ from reproduction.studies.methods import Accuracy, NaturalOrder, Official, Payof
 from reproduction.studies.orders import MusicOrders, PayoffTraces
 from reproduction.studies.rows import Agreement, Examples
 
-__all__ = ["KILLED", "STUDIES", "run_killed", "setting_for"]
-
 SOME = {"datasets": ("music", "bridges", "parkinsons"), "methods": ("IC", "CC", "MCC"), "n_folds": 2}
 STUDIES: tuple[Study, ...] = (
     Examples(n_rows=3),
@@ -31,7 +27,7 @@ STUDIES: tuple[Study, ...] = (
     PayoffTraces(datasets=("yeast",), n_iterations=60),
 )
 KILLED: tuple[Study, ...] = (
-    PayoffTraces(datasets=("music",), n_iterations=120, numbers=(1,)),
+    PayoffTraces(datasets=("music",), n_iterations=60, numbers=(1,)),
     Agreement(datasets=("bridges",), n_folds=2),
 )
 

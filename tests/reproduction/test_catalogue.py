@@ -1,7 +1,5 @@
 """The catalogue: names, folders, checksums."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import hashlib

@@ -1,7 +1,5 @@
 """The paper's figures: as printed, and consistent except for the misprints that are listed."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pandas as pd

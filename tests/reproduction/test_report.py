@@ -1,7 +1,5 @@
 """The report, as text and in a real browser, at two widths, light and dark."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import re

@@ -1,7 +1,5 @@
 """Tests of significance, against published examples, scipy, scikit-posthocs and slow formulas."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
