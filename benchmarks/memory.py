@@ -57,7 +57,7 @@ def _beyond(work: Any) -> tuple[float, float]:
     start = time.perf_counter()
     work()
     taken = time.perf_counter() - start
-    return max(0.0, _peak_bytes() - before), taken
+    return max(0.0, peak_bytes() - before), taken
 
 
 def _status(entry: str) -> float | None:
@@ -69,14 +69,15 @@ def _status(entry: str) -> float | None:
     return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith(f"{entry}:")), None)
 
 
-def _peak_bytes() -> float:
+def peak_bytes() -> float:
+    """Return the largest number of bytes that this process has used so far."""
     # On Linux not `ru_maxrss`, which a new process may inherit from the one that started it.
     unit = 1 if sys.platform == "darwin" else 1024
     return _status("VmHWM") or float(unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 def _bytes_in_use() -> float:
-    return _status("VmRSS") or _peak_bytes()
+    return _status("VmRSS") or peak_bytes()
 
 
 def _size(array: Any) -> float:

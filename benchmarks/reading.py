@@ -36,15 +36,15 @@ def measure(n_runs: int) -> Iterator[Measurement]:
         peer, ours = partial(_liac_arff, path, name in SPARSE), partial(_our_arff, path)
         correct = _same_numbers(peer(), ours())
         yield _row("read ARFF", name, peer, ours, "liac-arff", n_runs, correct, 1.0)
-    table = _table()
+    rows = table()
     with TemporaryDirectory() as folder:
         path = Path(folder, "table.csv")
-        table.to_csv(path, index=False)
+        rows.to_csv(path, index=False)
         yield _row(
-            "read CSV", f"{N_ROWS:,} × {table.shape[1]}", lambda: pd.read_csv(path),
+            "read CSV", f"{N_ROWS:,} × {rows.shape[1]}", lambda: pd.read_csv(path),
             lambda: read_dataset(path, targets=["target"]), "pandas", n_runs,
         )  # fmt: skip
-    inputs = table.drop(columns="target")
+    inputs = rows.drop(columns="target")
     from skrub import TableVectorizer
 
     yield _row(
@@ -91,15 +91,15 @@ def _row(
     return Measurement(what, data, own, theirs, against, target, correct=correct)
 
 
-def _table() -> pd.DataFrame:
+def table(n_rows: int = N_ROWS) -> pd.DataFrame:
     """Return numbers with gaps, words, many words, dates and a target."""
     rng = np.random.default_rng(0)
-    numbers = rng.normal(size=(N_ROWS, 24))
+    numbers = rng.normal(size=(n_rows, 24))
     numbers[rng.uniform(size=numbers.shape) < 0.02] = np.nan
-    table = pd.DataFrame(numbers, columns=[f"number{j}" for j in range(24)])
+    found = pd.DataFrame(numbers, columns=[f"number{j}" for j in range(24)])
     for j, size in enumerate((3, 12, 40)):
-        table[f"word{j}"] = np.array([f"kind {c}" for c in range(size)])[rng.integers(size, size=N_ROWS)]
-    table["street"] = [f"{c} High Street" for c in rng.integers(2000, size=N_ROWS)]
-    table["day"] = pd.to_datetime("2024-01-01") + pd.to_timedelta(rng.integers(900, size=N_ROWS), unit="D")
-    table["target"] = rng.integers(3, size=N_ROWS)
-    return table
+        found[f"word{j}"] = np.array([f"kind {c}" for c in range(size)])[rng.integers(size, size=n_rows)]
+    found["street"] = [f"{c} High Street" for c in rng.integers(2000, size=n_rows)]
+    found["day"] = pd.to_datetime("2024-01-01") + pd.to_timedelta(rng.integers(900, size=n_rows), unit="D")
+    found["target"] = rng.integers(3, size=n_rows)
+    return found

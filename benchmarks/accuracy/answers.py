@@ -192,6 +192,14 @@ def calibration_error(bins: Sequence[dict[str, list[float]]]) -> float:
     return float(np.abs(confidence - hits).sum() / rows.sum())
 
 
+def error_of_calibrated(bins: Sequence[dict[str, list[float]]]) -> float:
+    """Return the mean calibration error of a perfectly calibrated model with these confidences: it is never zero."""
+    rows, confidence = (np.sum([own[name] for own in bins], axis=0) for name in ("rows", "confidence"))
+    mean = confidence / np.maximum(rows, 1.0)
+    # The mean absolute deviation of a normal distribution with the variance of the number of hits.
+    return float(np.sqrt(2.0 / np.pi * rows * mean * (1.0 - mean)).sum() / rows.sum())
+
+
 def _summary(values: np.ndarray) -> dict[str, float]:
     error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
     return {"mean": float(values.mean()), "error": float(error), "n": len(values)}

