@@ -131,7 +131,7 @@ def test_a_file_that_unpacks_to_more_than_a_quarter_of_the_memory_is_refused(tmp
     path = write(tmp_path / "bomb.mchain", packed({**unpacked(saved(CHAIN))[0]}, b"[]", bytes(10**7)))
     assert path.stat().st_size < 10**5
     monkeypatch.setenv("MONTECHAIN_MAX_MEMORY", "2e7")
-    with pytest.raises(ModelFileError, match=r"unpacks to more than 0.005 GB. MONTECHAIN_MAX_MEMORY sets another"):
+    with pytest.raises(ModelFileError, match=r"unpacks to over 0.005 GB. MONTECHAIN_MAX_MEMORY sets another"):
         load(path)
 
 

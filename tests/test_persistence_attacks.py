@@ -211,7 +211,7 @@ def test_records_are_no_larger_than_the_file(tmp_path):
     assert load(write(tmp_path / "good", with_arrays("record", parts))).extra["f1"].tolist() == [0.0, 1.0, 2.0]
     refuse(with_arrays("record", [np.arange(3), np.arange(4)]), tmp_path, "cannot be rebuilt")
     repeated = Opened(with_arrays("record", parts))
-    refuse(repeated.replace([repeated.find("extra", "f0")], "extra", "f1").content(), tmp_path, "do not fit together")
+    refuse(repeated.replace([repeated.find("extra", "f0")], "extra", "f1").content(), tmp_path, "repeat each other")
 
 
 DEEP = [b"[" * 10**6, b'{"a":' * 10**5, b"9" * 10**6, b"\xff", b"{}"]

@@ -266,6 +266,23 @@ def _embedded(chain: Chain, blocks: Sequence[Block], starts: dict[int, int], n_c
     return Chain(chain.order, chain.parents, [replace(link, coef=spread(link.coef)) for link in linear])
 
 
+def own_log_odds(blocks: Sequence[Block], n_classes: Sequence[int]) -> list[np.ndarray] | None:
+    """Return a coefficient of one for each label's own log-odds, shared by the classifiers that have some."""
+    n_stacked = sum(block.is_stacked for block in blocks)
+    if n_stacked == 0:
+        return None
+    centres, start = [], 0
+    for k in n_classes:
+        own_odds = np.array([[0.0, 1.0]]) if k == 2 else np.eye(k)
+        parts = [np.zeros((block.n_columns, k)) for block in blocks]
+        for part, block in zip(parts, blocks, strict=True):
+            if block.is_stacked:
+                part[start : start + len(own_odds)] = own_odds * (block.scale / n_stacked)
+        centres.append(np.concatenate(parts))
+        start += len(own_odds)
+    return centres
+
+
 def side_by_side(blocks: Sequence[Any], *, dense: bool) -> Any:
     """Return blocks of columns as one matrix: CSR, or dense if wanted and there are not too many columns."""
     if dense and sum(block.shape[1] for block in blocks) <= LARGEST_DENSE:

@@ -77,16 +77,13 @@ def save(model: Any, path: str | Path, *, about: dict[str, Any] | None = None, a
     --------
     >>> import tempfile
     >>> from montechain import ChainClassifier, load, save
-    >>> from montechain.persistence import describe
     >>> X, Y = [[0.0], [1.0], [2.0], [3.0]], [[0, 1], [0, 0], [1, 1], [1, 0]]
     >>> model = ChainClassifier(parents="none").fit(X, Y)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(model, f"{folder}/model.mchain", about={"rows": 4})
-    ...     same, manifest = load(f"{folder}/model.mchain"), describe(f"{folder}/model.mchain")
+    ...     same = load(f"{folder}/model.mchain")
     >>> same.predict([[0.0], [3.0]])[:, 0]
     array([0, 1])
-    >>> manifest["class"], manifest["about"]
-    ('montechain.estimators.chain.ChainClassifier', {'rows': 4})
     """
     check_is_fitted(model)
     try:
@@ -119,9 +116,8 @@ def save(model: Any, path: str | Path, *, about: dict[str, Any] | None = None, a
         "untrusted": untrusted,
         "about": about,
     }
-    header = json.dumps(manifest, ensure_ascii=False, allow_nan=False).encode()
     with atomic_write(path) as stream:
-        stream.write(MAGIC + header + b"\n" + zlib.compress(parts + arrays, level=1))
+        stream.write(MAGIC + json.dumps(manifest).encode() + b"\n" + zlib.compress(parts + arrays, level=1))
 
 
 def load(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
@@ -145,9 +141,7 @@ def load(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
     except zlib.error:
         content = b""
     if len(content) == limit:
-        raise ModelFileError(
-            f"{path} unpacks to more than {limit / 1e9:.3g} GB. MONTECHAIN_MAX_MEMORY sets another limit."
-        )
+        raise ModelFileError(f"{path} unpacks to over {limit / 1e9:.3g} GB. MONTECHAIN_MAX_MEMORY sets another limit.")
     if unpacker.unused_data or not unpacker.eof or hashlib.sha256(content).hexdigest() != manifest.get("sha256"):
         raise ModelFileError(f"{path}: its checksum is wrong: {SPOILED}")
     if untrusted := sorted(set(map(str, manifest["untrusted"])).difference(trusted)):
@@ -167,8 +161,7 @@ def load(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
 def describe(path: str | Path) -> dict[str, Any]:
     """Return what a model file says about itself, without loading the model. Nothing proves any of it.
 
-    The keys are ``format``, ``class``, ``versions``, ``size``, ``sha256``, ``untrusted`` (the types to name in `load`)
-    and ``about`` (the notes given to `save`).
+    Some keys are ``class``, ``versions``, ``untrusted`` (types to name in `load`) and ``about`` (notes given to `save`).
     """
     return _read(Path(path), with_model=False)[0]
 
@@ -181,9 +174,8 @@ def _read(path: Path, *, with_model: bool) -> tuple[dict[str, Any], bytes]:
             raise ModelFileError(f"{path} was saved by montechain 0.1.0. Fit the model again and save it.")
         if stream.read(len(MAGIC)) != MAGIC:
             raise ModelFileError(
-                f"{path} is not a model. Give a file written by montechain.save or `montechain fit -o`. A pickle, such "
-                "as joblib.dump writes, is not opened, because it can run any code: if you trust its author, use "
-                "joblib.load, and save the model with montechain.save."
+                f"{path} is not a model. Give a file written by montechain.save or `montechain fit -o`. Pickles are not "
+                "opened, because they can run any code: if you trust the author, use joblib.load, then montechain.save."
             )
         try:
             manifest = json.loads(stream.readline())
@@ -332,8 +324,7 @@ class _Decoder:
 
     def make_record(self, is_aligned: Any, fields: dict[str, Any]) -> np.ndarray:
         (shape,) = {own.shape for own in fields.values()}
-        is_small = len(set(map(id, fields.values()))) == len(fields)  # no larger than the file
-        require(is_small, "the fields of a record do not fit together")
+        require(len(set(map(id, fields.values()))) == len(fields), "the fields of a record repeat each other")
         made = np.zeros(shape, np.dtype([(key, own.dtype) for key, own in fields.items()], align=is_aligned))
         for key, own in fields.items():
             made[key] = own

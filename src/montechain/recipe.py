@@ -34,6 +34,7 @@ from montechain.assembly import (
     assemble,
     leaderboard,
     mapped_rows,
+    own_log_odds,
     side_by_side,
     weigh,
 )
@@ -270,8 +271,9 @@ class Recipe:
         X = self.X.toarray() if sp.issparse(self.X) else self.X
         started = time.perf_counter()
         with one_blas_thread():
-            given = X, self.folds[0], n_rounds, self.weight, self.seed
-            races = run_tasks(BoostingRace, self.codes.T, self.n_jobs, *given)
+            races = run_tasks(
+                BoostingRace, self.codes.T, self.n_jobs, X, self.folds[0], n_rounds, self.weight, self.seed
+            )
             if self._lose_to_forests(races):
                 return
             if not is_time_for("boosting", (time.perf_counter() - started) * (n_folds + 2)):
@@ -351,7 +353,8 @@ class Recipe:
 
     def _chains(self, blocks: list[Block], wanted: list[tuple[Any, ...]], n_jobs: int | None = None) -> list[Chain]:
         """Return chains over some blocks; for each, its rows, order, penalties, whether it has parents, tolerance."""
-        centre, values, tasks = self._centre(blocks), [block.values for block in blocks], []
+        values, tasks = [block.values for block in blocks], []
+        centre = own_log_odds(blocks, self.n_classes)
         for rows, order, C, parent_C, has_parents, tol in wanted:
             parents = [tuple(order[: order.index(label)]) if has_parents else () for label in range(self.n_labels)]
             learner = LogisticLink(C, tol=tol, max_iter=300, parent_C=parent_C, centre=centre)
@@ -361,22 +364,6 @@ class Recipe:
         about: dict[str, Any] = {"n_classes": self.n_classes, "seed": self.seed, "n_jobs": self.n_jobs}
         learn = partial(_learn_chain, dense=not sp.issparse(self.X), **about)
         return run_tasks(learn, tasks, n_jobs or self.n_jobs, self.codes, self.weight, *values, in_threads=False)
-
-    def _centre(self, blocks: list[Block]) -> list[np.ndarray] | None:
-        """Return a coefficient of one for the label's own log-odds, shared by the classifiers that have some."""
-        n_stacked = sum(block.is_stacked for block in blocks)
-        if n_stacked == 0:
-            return None
-        centres, start = [], 0
-        for k in self.n_classes:
-            own_odds = np.array([[0.0, 1.0]]) if k == 2 else np.eye(k)
-            parts = [np.zeros((block.n_columns, k)) for block in blocks]
-            for part, block in zip(parts, blocks, strict=True):
-                if block.is_stacked:
-                    part[start : start + len(own_odds)] = own_odds * (block.scale / n_stacked)
-            centres.append(np.concatenate(parts))
-            start += len(own_odds)
-        return centres
 
     def _matrix(self, blocks: list[Block], rows: np.ndarray) -> Any:
         return side_by_side([take_rows(block.values, rows) for block in blocks], dense=not sp.issparse(self.X))
