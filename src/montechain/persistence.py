@@ -161,7 +161,7 @@ def load(path: str | Path, *, trusted: Iterable[str] = ()) -> Any:
 def describe(path: str | Path) -> dict[str, Any]:
     """Return what a model file says about itself, without loading the model. Nothing proves any of it.
 
-    Some keys are ``class``, ``versions``, ``untrusted`` (types to name in `load`) and ``about`` (notes given to `save`).
+    Some keys are ``class``, ``versions``, ``untrusted`` (types to name in `load`) and ``about`` (notes of `save`).
     """
     return _read(Path(path), with_model=False)[0]
 
@@ -174,8 +174,8 @@ def _read(path: Path, *, with_model: bool) -> tuple[dict[str, Any], bytes]:
             raise ModelFileError(f"{path} was saved by montechain 0.1.0. Fit the model again and save it.")
         if stream.read(len(MAGIC)) != MAGIC:
             raise ModelFileError(
-                f"{path} is not a model. Give a file written by montechain.save or `montechain fit -o`. Pickles are not "
-                "opened, because they can run any code: if you trust the author, use joblib.load, then montechain.save."
+                f"{path} is not a model. Give a file written by montechain.save or `montechain fit -o`. Pickles are "
+                "not opened, since they can run any code: if you trust the author, use joblib.load, then montechain.save."
             )
         try:
             manifest = json.loads(stream.readline())

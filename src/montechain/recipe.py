@@ -97,6 +97,7 @@ class Recipe:
         self.held_out = np.concatenate([rows for _, rows in self.folds])
         drawn = [tuple(self.rng.permutation(self.n_labels).tolist()) for _ in range(N_TRIED)]
         self.orders = [list(order) for order in dict.fromkeys(drawn)]
+        """Label orders. Most chains have the first."""
         self.blocks: dict[str, Block] = {}
         self.parts: list[Part] = []
         self.candidates: list[np.ndarray] = []
@@ -157,11 +158,6 @@ class Recipe:
         }
         return float(sum(list(seconds.values())[list(seconds).index(step) :]))
 
-    @property
-    def order(self) -> list[int]:
-        """The label order that most chains have."""
-        return self.orders[0]
-
     def _set_vectors(self) -> None:
         """Count the label vectors, and set which of them are candidates in held-out rows."""
         known = np.where(self.codes == UNKNOWN, 0, self.codes).astype(CODE)
@@ -195,7 +191,7 @@ class Recipe:
         if (self.codes != UNKNOWN).all():
             return
         linear = self.blocks["linear"]
-        (chain,) = self._chains([linear], [(self.all_rows, self.order, 4.0, 4.0, True, 1e-4)])
+        (chain,) = self._chains([linear], [(self.all_rows, self.orders[0], 4.0, 4.0, True, 1e-4)])
         self.codes = chain.complete(linear.values, self.codes, np.random.default_rng([self.seed, 8]))
         self._set_vectors()
 
@@ -271,9 +267,8 @@ class Recipe:
         X = self.X.toarray() if sp.issparse(self.X) else self.X
         started = time.perf_counter()
         with one_blas_thread():
-            races = run_tasks(
-                BoostingRace, self.codes.T, self.n_jobs, X, self.folds[0], n_rounds, self.weight, self.seed
-            )
+            given = X, self.folds[0], n_rounds, self.weight, self.seed
+            races = run_tasks(BoostingRace, self.codes.T, self.n_jobs, *given)
             if self._lose_to_forests(races):
                 return
             if not is_time_for("boosting", (time.perf_counter() - started) * (n_folds + 2)):
@@ -301,8 +296,8 @@ class Recipe:
         blocks = [self.blocks[own] for own in names]
         C, parent_C, first = self._penalty(blocks, has_parents)
         log_proba, tables = [], []
-        wanted = [(train, self.order, C, parent_C, has_parents, 1e-4) for train, _ in self.folds[1:]]
-        wanted.append((self.all_rows, self.order, C, parent_C, has_parents, 1e-5))
+        wanted = [(train, self.orders[0], C, parent_C, has_parents, 1e-4) for train, _ in self.folds[1:]]
+        wanted.append((self.all_rows, self.orders[0], C, parent_C, has_parents, 1e-5))
         *others, final = self._chains(blocks, wanted)
         for f, ((_, rows), chain) in enumerate(zip(self.folds, [first, *others], strict=True)):
             Z = self._matrix(blocks, rows)
@@ -338,7 +333,7 @@ class Recipe:
         Z = self._matrix(blocks, rows)
 
         def tried(C: float, parent_C: float) -> tuple[float, float, float, Chain]:
-            (chain,) = self._chains(blocks, [(train, self.order, C, parent_C, has_parents, 1e-4)])
+            (chain,) = self._chains(blocks, [(train, self.orders[0], C, parent_C, has_parents, 1e-4)])
             return float(chain.log_joint(Z, self.codes[rows][:, chain.order]).mean()), C, parent_C, chain
 
         best: Any = None
