@@ -174,8 +174,8 @@ def _read(path: Path, *, with_model: bool) -> tuple[dict[str, Any], bytes]:
             raise ModelFileError(f"{path} was saved by montechain 0.1.0. Fit the model again and save it.")
         if stream.read(len(MAGIC)) != MAGIC:
             raise ModelFileError(
-                f"{path} is not a model. Give a file written by montechain.save or `montechain fit -o`. Pickles are "
-                "not opened, since they can run any code: if you trust the author, use joblib.load, then montechain.save."
+                f"{path} is not a model. Give a file written by montechain.save or `montechain fit -o`. A pickle "
+                "is not opened, as it can run any code: if you trust its author, use joblib.load and montechain.save."
             )
         try:
             manifest = json.loads(stream.readline())
