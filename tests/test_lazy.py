@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from montechain import ChainClassifier, LabelPowersetClassifier, TableClassifier
 from montechain._lazy import import_dask
-from tests.test_blockwise import make
+from tests.dask_tables import make
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 N = 90

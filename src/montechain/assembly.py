@@ -15,7 +15,7 @@ from montechain.chain import Chain
 from montechain.features import OutOfBagForestFeatures
 from montechain.inference import BranchAndBound
 from montechain.joint import ChainModel, JointModel
-from montechain.links.blocks import Rows
+from montechain.links.row_blocks import Rows
 from montechain.population import Population
 from montechain.population.pool import VectorPool, log_shares, mixture_log_proba, pool_weights, stacking_weights
 from montechain.population.search import log_sum

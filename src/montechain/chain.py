@@ -14,8 +14,8 @@ import numpy as np
 from montechain._rows import take_rows
 from montechain._savable import require, savable
 from montechain.links.base import FittedLink, LinkLearner, LinkProblem, check_links
-from montechain.links.blocks import RowBlocks, Rows
 from montechain.links.linear import FittedLinearLink, LinearScorer
+from montechain.links.row_blocks import RowBlocks, Rows
 from montechain.prefix_tree import ChainBase, PrefixTree, draw_classes
 from montechain.targets import UNKNOWN
 

@@ -41,7 +41,7 @@ from montechain.assembly import (
 from montechain.chain import Chain
 from montechain.features import BoostingRace, ClippedScaler, CrossFittedFeatures, OutOfBagForestFeatures, is_clear
 from montechain.links import LogisticLink
-from montechain.links.blocks import RowBlocks
+from montechain.links.row_blocks import RowBlocks
 from montechain.population.pool import candidate_log_proba, shortlist
 from montechain.seen_vectors import count_vectors
 from montechain.targets import CODE, UNKNOWN

@@ -10,7 +10,7 @@ from typing import Any
 from montechain._messages import check_time_limit
 from montechain.errors import InterruptedFitWarning
 from montechain.estimators.base import JointClassifier
-from montechain.links.blocks import RowBlocks
+from montechain.links.row_blocks import RowBlocks
 from montechain.recipe import Recipe
 from montechain.seen_vectors import informative_rows
 

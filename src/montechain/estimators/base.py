@@ -23,8 +23,8 @@ from montechain._rows import map_chunks
 from montechain._savable import require
 from montechain.distributions import Marginals
 from montechain.errors import EstimateWarning, NonFiniteError
-from montechain.estimators.blocks import read_blocks
 from montechain.estimators.checks import is_finite, remembered, unchanged_on_failure
+from montechain.estimators.lazy_fit import read_blocks
 from montechain.inference import Decision, TopK
 from montechain.joint import JointModel
 from montechain.links.base import refuse_fit_params

@@ -20,7 +20,7 @@ from montechain.estimators.linked import LinkedClassifier
 from montechain.inference import check_inference
 from montechain.joint import ChainModel, JointModel
 from montechain.links import LinkLearner, LinkProblem, LogisticLink, check_estimator
-from montechain.links.blocks import RowBlocks
+from montechain.links.row_blocks import RowBlocks
 from montechain.ordering import OrderFinder, SearchResult, check_order
 from montechain.parents import arrange
 from montechain.population import Population, check_combine

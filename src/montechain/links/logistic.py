@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from montechain._compat import check_sample_weight
 from montechain._messages import check_number, check_positive_integer
 from montechain.links._solver import LogisticProblems, Solution
-from montechain.links._solver.blocks import BlockProblems
+from montechain.links._solver.block_descent import BlockProblems
 from montechain.links.base import (
     FittedLink,
     LinkLearner,
@@ -24,9 +24,9 @@ from montechain.links.base import (
     class_weights,
     refuse_fit_params,
 )
-from montechain.links.blocks import RowBlocks
 from montechain.links.design import columns_of, effect_rows, parent_columns, ranges, split_effects
 from montechain.links.linear import FittedLinearLink, n_scores, smoothed_log_proba
+from montechain.links.row_blocks import RowBlocks
 from montechain.targets import named_labels
 
 SMALL = 2**13

@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 from montechain import AutoChainClassifier, ChainClassifier, TableClassifier, TableEncoder
 from montechain import preparation as encoding
 from montechain.estimators import auto
-from tests.test_blockwise import blocks
+from tests.dask_tables import blocks
 
 pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.filterwarnings("ignore:.time_limit=1e-06")]
 N = 600

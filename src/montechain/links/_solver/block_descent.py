@@ -18,8 +18,8 @@ from montechain.links._solver.descent import Descent
 from montechain.links._solver.inputs import SMALL_DENSE, Inputs
 from montechain.links._solver.problems import LogisticProblems, rescaled, rescaling
 from montechain.links.base import class_numbers
-from montechain.links.blocks import RowBlocks, Rows
 from montechain.links.design import columns_of, parent_columns, ranges
+from montechain.links.row_blocks import RowBlocks, Rows
 
 CURVATURE = 0.5
 """Slope at which the search along a direction may stop, as a share of the initial slope."""

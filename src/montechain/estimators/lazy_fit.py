@@ -8,7 +8,7 @@ import numpy as np
 
 from montechain._compat import check_sample_weight
 from montechain._lazy import blocks_beside, blocks_of, import_dask, typical_rows
-from montechain.links.blocks import RowBlocks, Rows
+from montechain.links.row_blocks import RowBlocks, Rows
 from montechain.targets import CODE, TargetCodec, as_columns, factorise
 
 

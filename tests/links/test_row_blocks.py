@@ -11,7 +11,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from benchmarks.generated import make_known_chain
 from montechain import (
     AllOrders,
     ChainClassifier,
@@ -20,19 +19,10 @@ from montechain import (
     LogisticLink,
     SVMLink,
 )
+from tests.dask_tables import blocks, make
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 N = 400
-
-
-def make(n_classes=(2, 2, 2), n_features=5, n=N):
-    """Return inputs, and labels that depend on them and on each other."""
-    dataset, _ = make_known_chain(n, n_features, len(n_classes), n_classes, random_state=0)
-    return np.array(dataset.X), np.array(dataset.Y)
-
-
-def blocks(*tables, rows=150):
-    return [da.from_array(table, chunks=(rows, *table.shape[1:])) for table in tables]
 
 
 def assert_same_links(found, expected, tol=1e-6):
@@ -138,7 +128,7 @@ def test_a_class_and_a_block_without_weight_and_a_label_with_one_class():
 
 
 def test_rows_that_a_cluster_keeps_are_not_changed(monkeypatch):
-    monkeypatch.setattr("montechain.links.blocks._has_cluster", lambda: True)
+    monkeypatch.setattr("montechain.links.row_blocks._has_cluster", lambda: True)
     X, Y = make((3,))
     weight = np.where(Y[:, 0] == 1, 0.0, 1.0)
     expected = ChainClassifier().fit(X, Y, sample_weight=weight)
