@@ -49,6 +49,9 @@ def test_an_array_is_answered_block_by_block(model, data):
     np.testing.assert_array_equal(found.compute(), model.predict(X))
     for own, whole in zip(model.predict_proba(lazy), model.predict_proba(X), strict=True):
         np.testing.assert_allclose(own.compute(), whole, rtol=1e-12)
+    marginals, whole = model.predict_marginals(lazy), model.predict_marginals(X)
+    np.testing.assert_allclose(marginals.unresolved.compute(), whole.unresolved, atol=1e-12)
+    np.testing.assert_array_equal(marginals.estimated.compute(), whole.estimated)
     decision, whole = model.decide(lazy), model.decide(X)
     for field in fields(whole):
         own, expected = getattr(decision, field.name), getattr(whole, field.name)
@@ -94,6 +97,24 @@ def test_arrays_and_frames_may_be_mixed(data, frames):
     found = model.predict(dd.from_pandas(frames[0], npartitions=2))
     assert found.dtype == Y.dtype
     np.testing.assert_array_equal(found.compute(), model.predict(frames[0]))
+
+
+def test_targets_may_have_any_name_and_differ_between_blocks(data):
+    X, Y = data
+    labels = pd.DataFrame({"labels": np.repeat(["a", "b", "c"], 30), "mixed": [*Y[:45, 0], *["x", "y", "x"] * 15]})
+    frame = dd.from_pandas(labels, npartitions=3).astype({"labels": "category"})
+    lazy = da.from_array(X, chunks=(30, 4))
+    model = ChainClassifier(random_state=0).fit(lazy, frame)
+    found = model.predict(lazy).compute()
+    assert found.index.tolist() == list(range(N))
+    assert {"a", "c"} <= set(found["labels"]) <= {"a", "b", "c"}
+    assert set(found["mixed"]) <= {0, 1, "x", "y"}
+
+
+def test_answers_that_cannot_be_lazy_are_refused(model, data):
+    for ask in (model.predict_top_k, model.sample):
+        with pytest.raises(TypeError, match=r"take rows in memory: ask for some, as in X.head\(100\)"):
+            ask(da.from_array(data[0], chunks=(40, 4)))
 
 
 def test_blocks_may_be_sparse(model, data):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -12,7 +13,10 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
-from montechain._rows import take_rows
+from montechain._rows import map_arrays, take_rows
+
+MERGED_AT_ONCE = 8
+"""Number of samples that are merged into one at a time."""
 
 
 def is_lazy(X: Any) -> bool:
@@ -38,17 +42,16 @@ def blocks_of(X: Any) -> tuple[list[Any], list[float]]:
 
 
 def blocks_beside(table: Any, n_rows: Sequence[float], name: str) -> list[Any]:
-    """Return the blocks of another table, those that stand beside blocks of X with these numbers of rows."""
+    """Split a table into blocks that match those of X, whose lengths are `n_rows`."""
     if not is_lazy(table):
         if np.isnan(n_rows).any():
             raise ValueError(
                 f"`{name}` must be a Dask collection with the partitions of `X`, whose lengths are unknown."
             )
-        if len(table) != sum(n_rows):
-            raise ValueError(f"`X` has {sum(n_rows)} rows but `{name}` has {len(table)}: they must be equal.")
-        ends = np.cumsum([0, *n_rows])
         array = table if hasattr(table, "shape") else np.array(table, dtype=object)
-        return [take_rows(array, slice(*own)) for own in pairwise(ends)]
+        if array.shape[0] != sum(n_rows):
+            raise ValueError(f"`X` has {sum(n_rows)} rows but `{name}` has {array.shape[0]}: they must be equal.")
+        return [take_rows(array, slice(*own)) for own in pairwise(np.cumsum([0, *n_rows]))]
     if hasattr(table, "chunks") and not np.isnan([*n_rows, *table.chunks[0]]).any() and sum(n_rows) == table.shape[0]:
         table = table.rechunk({0: tuple(n_rows)})
     blocks, own = blocks_of(table)
@@ -68,25 +71,31 @@ def typical_rows(X: Any) -> Any:
 
 
 def draw_rows(X: Any, n_rows: int) -> tuple[Any, int]:
-    """Return `n_rows` rows of a Dask collection, drawn at random in one pass and in order, and how many it has.
-
-    A block much longer than most gives fewer rows than its share.
-    """
+    """Return `n_rows` rows of a Dask collection, drawn at random in one pass and in order, and how many it has."""
     dask = import_dask("dask")
-    blocks, draw = blocks_of(X)[0], dask.delayed(_draw, pure=False)
-    most = max(4 * n_rows // len(blocks), 10_000)
-    keys, rows, lengths = zip(*dask.compute(*(draw(block, most, i) for i, block in enumerate(blocks))), strict=True)
-    threshold = np.sort(np.concatenate(keys))[:n_rows][-1:].sum()
-    kept = [take_rows(own, np.flatnonzero(key <= threshold)) for own, key in zip(rows, keys, strict=True) if len(key)]
-    join = import_dask("dask.dataframe.methods").concat if hasattr(X, "divisions") else np.concatenate
-    return join(kept), sum(lengths)
+    draw, merge = dask.delayed(_draw, pure=False), dask.delayed(_merged, pure=False)
+    parts = [draw(block, n_rows, number) for number, block in enumerate(blocks_of(X)[0])]
+    while len(parts) > 1:  # as a tree, so that no machine holds more than a few samples
+        parts = [merge(parts[i : i + MERGED_AT_ONCE], n_rows) for i in range(0, len(parts), MERGED_AT_ONCE)]
+    _, rows, length = parts[0].compute()
+    if not length:
+        raise ValueError("`X` has 0 rows: at least 1 is needed.")
+    return rows, length
 
 
-def _draw(block: Any, most: int, number: int) -> tuple[np.ndarray, Any, int]:
+def _draw(block: Any, n_rows: int, number: int) -> tuple[np.ndarray, Any, int]:
     """Return the rows of a block with the smallest random keys, and how many it has."""
     keys = np.random.default_rng([number, 0]).random(len(block))
-    kept = np.sort(np.argsort(keys)[:most])
+    kept = np.sort(np.argsort(keys)[:n_rows])
     return keys[kept], take_rows(block, kept), len(block)
+
+
+def _merged(parts: list[tuple[np.ndarray, Any, int]], n_rows: int) -> tuple[np.ndarray, Any, int]:
+    """Return the rows with the smallest keys among those of some blocks, in the order of the blocks."""
+    all_keys, tables, lengths = zip(*([own for own in parts if len(own[0])] or parts[:1]), strict=True)
+    join = import_dask("dask.dataframe.methods").concat if hasattr(tables[0], "iloc") else np.concatenate
+    kept = np.sort(np.argsort(keys := np.concatenate(all_keys))[:n_rows])
+    return keys[kept], take_rows(join(list(tables)), kept), sum(lengths)
 
 
 def lazy_answer(model: Any, method: str, X: Any, **tables: Any) -> Any:
@@ -97,14 +106,16 @@ def lazy_answer(model: Any, method: str, X: Any, **tables: Any) -> Any:
     arrays; data frames become Dask's.
     """
     check_is_fitted(model)
-    if getattr(getattr(model, "codec_", None), "library", None) == "polars":
-        raise ValueError("Dask has data frames of pandas, but `y` was one of polars: fit the model to y.to_pandas()")
     dask = import_dask("dask")
     blocks, n_rows = blocks_of(X)
     beside = {name: blocks_beside(table, n_rows, name) for name, table in tables.items() if table is not None}
     rows = typical_rows(X)
-    answer = getattr(model, method)(rows, **({"y": model.predict(rows)} if "y" in beside else {}))
-    empty = _first_rows(answer, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about an answer that nobody sees
+        answer = getattr(model, method)(rows, **({"y": model.predict(rows)} if "y" in beside else {}))
+    if type(_labels_of(answer)).__module__.startswith("polars"):
+        raise ValueError("Dask has data frames of pandas, not of polars: fit the model to those of pandas.")
+    empty = map_arrays(lambda own: take_rows(own, slice(0, 0)), answer)
     # One key each in the graph, so that a worker gets them once, not with every block.
     shared, ask = dask.delayed(model, traverse=False), dask.delayed(_ask, pure=False)
     first = [0 if hasattr(X, "divisions") or start != start else int(start) for start in np.cumsum([0, *n_rows])]
@@ -112,8 +123,8 @@ def lazy_answer(model: Any, method: str, X: Any, **tables: Any) -> Any:
         ask(shared, method, block, first[i], empty, {name: own[i] for name, own in beside.items()})
         for i, block in enumerate(blocks)
     ]
-    divisions = X.divisions if hasattr(X, "divisions") else [*first[:-1], first[-1] - 1] if first[-1] else None
-    return _joined(parts, empty, n_rows, divisions)
+    numbered = [*first[:-1], max(first[-2], first[-1] - 1)] if first[-1] else None
+    return _joined(parts, empty, n_rows, getattr(X, "divisions", numbered))
 
 
 def _ask(model: Any, method: str, block: Any, first: int, empty: Any, tables: dict[str, Any]) -> Any:
@@ -121,18 +132,15 @@ def _ask(model: Any, method: str, block: Any, first: int, empty: Any, tables: di
     if not block.shape[0]:
         return empty
     answer = getattr(model, method)(block, **tables)
-    frame = getattr(answer, "labels", answer)
-    if first and hasattr(frame, "iloc"):
-        frame.index += first
+    labels = _labels_of(answer)
+    if first and hasattr(labels, "iloc"):
+        labels.index += first
     return answer
 
 
-def _first_rows(answer: Any, n_rows: int) -> Any:
-    if isinstance(answer, list):
-        return [_first_rows(own, n_rows) for own in answer]
-    if hasattr(answer, "shape"):
-        return take_rows(answer, slice(0, n_rows))
-    return type(answer)(*(_first_rows(getattr(answer, field.name), n_rows) for field in fields(answer)))
+def _labels_of(answer: Any) -> Any:
+    """Return the predicted labels of a decision; for other answers, the answer itself."""
+    return getattr(answer, "labels", None) if is_dataclass(answer) else answer
 
 
 def _joined(parts: list[Any], empty: Any, n_rows: Sequence[float], divisions: Any) -> Any:

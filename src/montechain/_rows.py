@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from numbers import Integral
 from threading import Lock
 from typing import Any
@@ -112,9 +112,9 @@ def map_chunks(
         nonlocal whole
         part = function(take_rows(X, rows), None if known is None else known[rows], rows.start)
         with lock:
-            whole = _room_for(part, n_rows) if whole is None else whole
-        for room, own in zip(_arrays(whole), _arrays(part), strict=True):
-            room[rows] = own  # at once, so that no answer is in memory twice
+            if whole is None:
+                whole = map_arrays(lambda own: np.empty((n_rows, *own.shape[1:]), dtype=own.dtype), part)
+        map_arrays(lambda room, own: room.__setitem__(rows, own), whole, part)  # so that none is in memory twice
 
     chunks = list(row_blocks(n_rows, n_rows_each))
     if in_kernels:
@@ -128,30 +128,17 @@ def map_chunks(
     return whole
 
 
-def _room_for(part: Any, n_rows: int) -> Any:
-    """Return empty arrays for `n_rows` rows, in the structure of the answer for some of them."""
-    if isinstance(part, np.ndarray):
-        return np.empty((n_rows, *part.shape[1:]), dtype=part.dtype)
-    if isinstance(part, list):
-        return [_room_for(own, n_rows) for own in part]
-    return type(part)(*(_room_for(getattr(part, field.name), n_rows) for field in fields(part)))
-
-
-def _arrays(answer: Any) -> list[np.ndarray]:
-    """Return the arrays that an answer is made of."""
-    if isinstance(answer, np.ndarray):
-        return [answer]
-    parts = answer if isinstance(answer, list) else [getattr(answer, field.name) for field in fields(answer)]
-    return [array for part in parts for array in _arrays(part)]
+def map_arrays(function: Callable[..., Any], *answers: Any) -> Any:
+    """Return ``function(arrays)`` for the arrays of answers of one kind: an array, a list, or a dataclass of either."""
+    first, make = answers[0], type(answers[0])
+    if isinstance(first, list):
+        return [map_arrays(function, *own) for own in zip(*answers, strict=True)]
+    if not is_dataclass(first):
+        return function(*answers)
+    parts = ([getattr(own, field.name) for own in answers] for field in fields(first))
+    return make(*(map_arrays(function, *own) for own in parts))
 
 
 def join_rows(parts: list[Any]) -> Any:
     """Return the results of consecutive chunks (arrays, lists of arrays, or dataclasses of either) as one."""
-    first = parts[0]
-    if len(parts) == 1:
-        return first
-    if isinstance(first, np.ndarray):
-        return np.concatenate(parts)
-    if isinstance(first, list):
-        return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
-    return type(first)(*(join_rows([getattr(part, field.name) for part in parts]) for field in fields(first)))
+    return parts[0] if len(parts) == 1 else map_arrays(lambda *own: np.concatenate(own), *parts)

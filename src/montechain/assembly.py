@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,7 +10,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
+from montechain._rows import take_rows
 from montechain._savable import require, savable
 from montechain.chain import Chain
 from montechain.features import OutOfBagForestFeatures
@@ -224,7 +227,7 @@ def _mixture_weights(logs: np.ndarray, sample_weight: np.ndarray | None) -> np.n
     weights[weights < SMALL_WEIGHT] = 0.0
     if not weights[:-1].any():
         # Vectors never seen must stay possible: the best part keeps a little.
-        weights[int(np.argmax(logs[:, :-1].mean(axis=0)))] = SMALL_WEIGHT
+        weights[int(np.argmax([weighted_mean(own, sample_weight) for own in logs[:, :-1].T]))] = SMALL_WEIGHT
     kept = np.flatnonzero(weights)
     weights[kept] = stacking_weights(logs[:, kept], sample_weight=sample_weight)
     floor = 1.0 / (len(logs) + 2.0)
@@ -240,17 +243,24 @@ def leaderboard(parts: Sequence[Part], held_out: HeldOutRows, weights: Weights) 
     for part, weight in zip(parts, weights.mixture, strict=False):
         hits = part.table.argmax(axis=1) == held_out.place
         board.append({
-            "model": part.name, "log_likelihood": float(part.log_proba.mean()), "exact_match": float(hits.mean()),
-            "weight": float(weight), "C": part.C, "parent_C": part.parent_C, "rows": part.n_rows,
-            "seconds": part.seconds,
+            "model": part.name, "log_likelihood": weighted_mean(part.log_proba, held_out.weight),
+            "exact_match": weighted_mean(hits, held_out.weight), "weight": float(weight), "C": part.C,
+            "parent_C": part.parent_C, "rows": part.n_rows, "seconds": part.seconds,
         })  # fmt: skip
     mixed = mixture_log_proba(weights.log_proba, weights.mixture)
     for name, log_proba, weight in (("pool", weights.log_proba[:, -1], weights.mixture[-1]), ("mixture", mixed, 1.0)):
         # The pool gives no probability to vectors that it has not seen; its mean would always be minus infinity.
-        finite = log_proba[np.isfinite(log_proba)]
-        value = float(finite.mean()) if len(finite) else -np.inf
+        finite = np.isfinite(log_proba)
+        row_weight = None if held_out.weight is None else held_out.weight[finite]
+        value = weighted_mean(log_proba[finite], row_weight) if finite.any() else -np.inf
         board.append({"model": name, "log_likelihood": value, "weight": float(weight)})
     return sorted(board, key=lambda row: -row["log_likelihood"])
+
+
+def weighted_mean(values: np.ndarray, sample_weight: np.ndarray | None) -> float:
+    """Return the mean of a value of each row; the plain one if no row has weight."""
+    has_weight = sample_weight is not None and sample_weight.any()
+    return float(np.average(values, weights=sample_weight if has_weight else None))
 
 
 def _embedded(chain: Chain, blocks: Sequence[Block], starts: dict[int, int], n_columns: int) -> Chain:
@@ -291,6 +301,19 @@ def side_by_side(blocks: Sequence[Any], *, dense: bool) -> Any:
     if any(sp.issparse(block) for block in blocks):
         return sp.csr_array(sp.hstack([sp.csr_array(block) for block in blocks], dtype=np.float64))
     return np.hstack(blocks)
+
+
+def learn_chain(task, codes, weight, *values, n_classes, seed, n_jobs, dense) -> Chain:
+    """Return a chain over feature maps side by side; if its rows are `RowBlocks`, they hold all that is needed."""
+    learner, rows, order, parents = task
+    Z, options = rows, {}
+    if isinstance(rows, np.ndarray):
+        Z, codes = side_by_side([take_rows(own, rows) for own in values], dense=dense), codes[rows]
+        options = {} if weight is None else {"sample_weight": weight[rows]}
+    with warnings.catch_warnings():
+        # The best penalty is searched for, so that a rough solution does no harm.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return Chain.learn(learner, Z, codes, n_classes, order, parents, seed=seed, n_jobs=n_jobs, **options)
 
 
 def mapped_rows(rows: Rows, maps: Sequence[tuple[Any, float]], dense: bool) -> Rows:

@@ -127,7 +127,9 @@ def _with_drawn(blocks: RowBlocks, label: int, parents: list[int], link: FittedL
     """Return the rows with the unknown classes of a label drawn: the same ones as if they were in memory."""
     n_each = [int(n) for n in blocks.map(_n_unknown, label)]
     before = np.cumsum([0, *n_each])[:-1].tolist()
-    return blocks.replaced(_draw_unknown, [(label, parents, link, seed, n) for n in before])
+    drawn = blocks.replaced(_draw_unknown, [(label, parents, link, seed, n) for n in before])
+    drawn.summaries = blocks.summaries  # which do not count what is filled in
+    return drawn
 
 
 def _n_unknown(rows: Rows, label: int) -> int:

@@ -193,7 +193,8 @@ class _Scorer:
         final, _ = _final(estimator, "predict")
         options: dict[str, Any] = {"sample_weight": sample_weight}
         if self.average is not None:
-            negative = getattr(getattr(final, "loss", None), "negative", None)
+            classifier = getattr(final, "classifier_", final)  # that of a TableClassifier
+            negative = getattr(getattr(classifier, "loss", None), "negative", None)
             if (classes := getattr(final, "classes_", None)) is not None:
                 # The estimator knows classes that these rows may lack.
                 by_label = [np.asarray(own) for own in (classes if isinstance(classes, list | tuple) else [classes])]

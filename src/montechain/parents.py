@@ -49,7 +49,8 @@ def arrange(
         return order, _earlier(order, len(order) if parents == "all" else 0)
     if isinstance(parents, str) or (isinstance(parents, int | np.integer) and not isinstance(parents, bool)):
         if information is None:
-            information = mutual_information(codes, n_classes, sample_weight)
+            of_blocks = getattr(codes, "information", None)
+            information = mutual_information(codes, n_classes, sample_weight) if of_blocks is None else of_blocks
         if isinstance(parents, str):
             # scipy looks for the minimum and takes zero for "no edge": so subtract from more than the largest.
             weights = information.max() + 1.0 - information

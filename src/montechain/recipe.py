@@ -9,14 +9,12 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics import pairwise_distances
@@ -33,10 +31,12 @@ from montechain.assembly import (
     Weights,
     assemble,
     leaderboard,
+    learn_chain,
     mapped_rows,
     own_log_odds,
     side_by_side,
     weigh,
+    weighted_mean,
 )
 from montechain.chain import Chain
 from montechain.features import BoostingRace, ClippedScaler, CrossFittedFeatures, OutOfBagForestFeatures, is_clear
@@ -44,7 +44,7 @@ from montechain.links import LogisticLink
 from montechain.links.row_blocks import RowBlocks
 from montechain.population.pool import candidate_log_proba, shortlist
 from montechain.seen_vectors import count_vectors
-from montechain.targets import CODE, UNKNOWN
+from montechain.targets import UNKNOWN
 
 MANY_ROWS = 6000
 """With more rows than this, a single part is held out instead of each part in turn."""
@@ -104,7 +104,6 @@ class Recipe:
         self.left_out: list[str] = []
         """Steps for which there was not enough time."""
         self._weighed: tuple[Weights, HeldOutRows] | None = None
-        self._set_vectors()
 
     def steps(self, deadline: float | None = None) -> Iterator[tuple[str, Callable[[], None]]]:
         """Yield the next steps, the most useful first, each as a name and a function.
@@ -160,8 +159,7 @@ class Recipe:
 
     def _set_vectors(self) -> None:
         """Count the label vectors, and set which of them are candidates in held-out rows."""
-        known = np.where(self.codes == UNKNOWN, 0, self.codes).astype(CODE)
-        vectors, numbers, counts = count_vectors(known, None)
+        vectors, numbers, counts = count_vectors(self.codes, None)
         self.kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_VECTORS])
         self.vectors, self.counts = vectors[self.kept], counts[self.kept]
         place = np.full(len(vectors), -1)
@@ -184,6 +182,7 @@ class Recipe:
             counter = TfidfTransformer(sublinear_tf=bool(are_counts))
             self.add_block("tf-idf", counter, sp.csr_array(counter.fit_transform(self.X)))
         self._fill_in_unknown_labels()
+        self._set_vectors()
         self._rank_orders()
         self.add_part("linear", ["linear"])
 
@@ -193,7 +192,6 @@ class Recipe:
         linear = self.blocks["linear"]
         (chain,) = self._chains([linear], [(self.all_rows, self.orders[0], 4.0, 4.0, True, 1e-4)])
         self.codes = chain.complete(linear.values, self.codes, np.random.default_rng([self.seed, 8]))
-        self._set_vectors()
 
     def _rank_orders(self) -> None:
         """Put the orders first under which chains over the inputs give held-out rows the highest likelihood."""
@@ -202,7 +200,7 @@ class Recipe:
         linear, (train, rows) = [self.blocks["linear"]], self.folds[0]
         train, Z = _thinned(train, "order"), self._matrix(linear, rows)
         chains = self._chains(linear, [(train, order, 4.0, 4.0, True, 1e-4) for order in self.orders])
-        logs = [chain.log_joint(Z, self.codes[rows][:, chain.order]).mean() for chain in chains]
+        logs = [self._likelihood(chain, Z, rows) for chain in chains]
         ranked = sorted(zip(logs, self.orders, strict=True), key=lambda pair: float(pair[0]), reverse=True)
         self.orders = [order for _, order in ranked]
 
@@ -317,10 +315,13 @@ class Recipe:
                 wanted = [(self.all_rows, order, part.C, part.parent_C, True, 1e-5) for order in orders]
                 part.chains += self._chains(part.blocks, wanted)
 
-    def learn_from_blocks(self, rows: RowBlocks) -> None:
+    def learn_from_blocks(self, rows: RowBlocks, deadline: float | None) -> None:
         """Learn the chains that see no other classifiers' predictions again, from all rows instead of a sample."""
         for part, weight in zip(self.parts, self._weigh()[0].of_parts, strict=True):
             if weight > 0.0 and not any(block.is_stacked for block in part.blocks):
+                if deadline is not None and time.perf_counter() > deadline:
+                    self.left_out.append(f"{part.name} from all rows")
+                    continue
                 maps = [(block.transformer, block.scale) for block in part.blocks]
                 inputs = rows.replaced(mapped_rows, [(maps, not sp.issparse(self.X))] * len(rows.blocks))
                 orders = [list(chain.order) for chain in part.chains]
@@ -334,7 +335,7 @@ class Recipe:
 
         def tried(C: float, parent_C: float) -> tuple[float, float, float, Chain]:
             (chain,) = self._chains(blocks, [(train, self.orders[0], C, parent_C, has_parents, 1e-4)])
-            return float(chain.log_joint(Z, self.codes[rows][:, chain.order]).mean()), C, parent_C, chain
+            return self._likelihood(chain, Z, rows), C, parent_C, chain
 
         best: Any = None
         for C in CS[any(block.is_stacked for block in blocks)]:
@@ -357,8 +358,13 @@ class Recipe:
                 rows = _thinned(rows, "chain")
             tasks.append((learner, rows, order, parents))
         about: dict[str, Any] = {"n_classes": self.n_classes, "seed": self.seed, "n_jobs": self.n_jobs}
-        learn = partial(_learn_chain, dense=not sp.issparse(self.X), **about)
+        learn = partial(learn_chain, dense=not sp.issparse(self.X), **about)
         return run_tasks(learn, tasks, n_jobs or self.n_jobs, self.codes, self.weight, *values, in_threads=False)
+
+    def _likelihood(self, chain: Chain, Z: Any, rows: np.ndarray) -> float:
+        """Return the mean log-probability of held-out rows, weighted."""
+        log_proba = chain.log_joint(Z, self.codes[rows][:, chain.order])
+        return weighted_mean(log_proba, None if self.weight is None else self.weight[rows])
 
     def _matrix(self, blocks: list[Block], rows: np.ndarray) -> Any:
         return side_by_side([take_rows(block.values, rows) for block in blocks], dense=not sp.issparse(self.X))
@@ -382,16 +388,3 @@ class Recipe:
 def _thinned(rows: np.ndarray, use: str) -> np.ndarray:
     """Return rows at equal distances, as few as `MOST_ROWS` says."""
     return rows[:: -(-len(rows) // MOST_ROWS[use])]
-
-
-def _learn_chain(task, codes, weight, *values, n_classes, seed, n_jobs, dense) -> Chain:
-    """Return a chain over feature maps side by side; if its rows are `RowBlocks`, they hold all that is needed."""
-    learner, rows, order, parents = task
-    Z, options = rows, {}
-    if isinstance(rows, np.ndarray):
-        Z, codes = side_by_side([take_rows(own, rows) for own in values], dense=dense), codes[rows]
-        options = {} if weight is None else {"sample_weight": weight[rows]}
-    with warnings.catch_warnings():
-        # The best penalty is searched for, so that a rough solution does no harm.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return Chain.learn(learner, Z, codes, n_classes, order, parents, seed=seed, n_jobs=n_jobs, **options)

@@ -227,6 +227,22 @@ def test_a_single_row_is_an_error_that_says_so():
     assert model.predict([[1.0]]).shape == (1, 2)
 
 
+@pytest.mark.filterwarnings("ignore:.time_limit=1e-06")
+def test_penalties_and_scores_are_those_of_the_rows_that_weigh():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 6))
+    Y = (X[:, :2] + 0.2 * rng.normal(size=(400, 2)) > 0).astype(int)
+    Y[::2] = rng.integers(0, 2, size=(200, 2))
+    weight = np.where(np.arange(400) % 2 == 0, 1e-6, 1.0)
+    plain, weighted = (
+        pd.DataFrame(AutoChainClassifier(time_limit=1e-6, random_state=0).fit(X, Y, **options).leaderboard_)
+        .set_index("model")
+        .loc["linear"]
+        for options in ({}, {"sample_weight": weight})
+    )
+    assert weighted["exact_match"] > 0.8 > plain["exact_match"]
+
+
 WEIGHTS = "which rows are drawn depends on how many there are, so repeating a row is not weighting it"
 
 

@@ -11,6 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from montechain import AutoChainClassifier, ChainClassifier, TableClassifier, TableEncoder
 from montechain import preparation as encoding
+from montechain._lazy import draw_rows
 from montechain.estimators import auto
 from tests.dask_tables import blocks
 
@@ -88,6 +89,21 @@ def test_an_encoder_learns_from_rows_drawn_in_one_pass(data, monkeypatch):
     some = TableEncoder().fit(lazy)
     assert some.notes_[0] == "the encoding was learned from 250 of 600 rows, drawn at random."
     np.testing.assert_allclose(some.transform(lazy)[:, :3].compute(), whole.transform(inputs)[:, :3], atol=0.5)
+
+
+SPANS = ((0, 0), (0, 990), (990, 1000))
+
+
+def test_a_sample_may_come_from_blocks_of_any_length():
+    rows = pd.DataFrame({"a": np.arange(1000)})
+    lazy = dd.concat(
+        [dd.from_pandas(rows[start:stop], npartitions=1) for start, stop in ((0, 0), (0, 990), (990, 1000))]
+    )
+    found, n_rows = draw_rows(lazy, 100)
+    assert (len(found), n_rows, found["a"].is_monotonic_increasing) == (100, 1000, True)
+    assert found["a"].mean() == pytest.approx(500, rel=0.2)
+    with pytest.raises(ValueError, match="`X` has 0 rows"):
+        draw_rows(lazy[lazy["a"] < 0], 100)
 
 
 def test_what_cannot_learn_from_blocks_says_so(data):

@@ -105,7 +105,7 @@ class AutoChainClassifier(JointClassifier):
                 step()
             if every is not None:
                 self._report("all rows", started, deadline, None)
-                recipe.learn_from_blocks(every)
+                recipe.learn_from_blocks(every, deadline)
         except KeyboardInterrupt:
             if not recipe.parts:
                 raise

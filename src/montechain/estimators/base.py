@@ -23,7 +23,7 @@ from montechain._rows import map_chunks
 from montechain._savable import require
 from montechain.distributions import Marginals
 from montechain.errors import EstimateWarning, NonFiniteError
-from montechain.estimators.checks import is_finite, remembered, unchanged_on_failure
+from montechain.estimators.checks import LazyGenerator, is_finite, remembered, unchanged_on_failure
 from montechain.estimators.lazy_fit import read_blocks
 from montechain.inference import Decision, TopK
 from montechain.joint import JointModel
@@ -32,7 +32,7 @@ from montechain.losses import Loss, check_loss
 from montechain.targets import NEW, UNKNOWN, TargetCodec
 
 BYTES_PER_LABEL = 12
-"""What a label of an answer takes: its code and its class."""
+"""Bytes per label of an answer: its code and its class."""
 PLAIN = (np.ndarray, sp.csr_array, sp.csr_matrix)
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 CHUNK_CELLS = 2**19
@@ -45,22 +45,6 @@ N_SHARES = 16
 """Number of chunks for threads to share, where that makes them neither too small nor too large."""
 GENERAL_CHUNK_ROWS = 2048
 """Maximum number of rows in a chunk where links are not label-linear: each row may have thousands of open prefixes."""
-
-
-class LazyGenerator:
-    """A random generator that is made when it is first used.
-
-    Exact searches never draw, and creating a generator can take longer than a prediction.
-    """
-
-    def __init__(self, seed: Any):
-        self.seed = seed
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "generator":
-            self.generator = np.random.default_rng(self.seed)
-            return self.generator
-        return getattr(self.generator, name)
 
 
 class MultiTargetClassifier(ClassifierMixin, BaseEstimator):
@@ -120,6 +104,13 @@ class JointClassifier(MultiTargetClassifier):
     def _check_choices(self) -> None:
         """Raise an error that says what to type if a parameter is not allowed."""
 
+    def _check_blocks(self) -> None:
+        """Raise an error that says what to do unless this can learn from the blocks of a Dask collection."""
+        raise TypeError(
+            f"{type(self).__name__} learns from rows in memory, not from Dask collections: use ChainClassifier(), or "
+            "fit to a sample of the rows, such as X.sample(frac=0.01).compute()."
+        )
+
     def _takes(self) -> tuple[bool, bool]:
         """Return whether data frames are passed on as they are, and whether x may be NaN."""
         return False, False
@@ -160,7 +151,8 @@ class JointClassifier(MultiTargetClassifier):
             codes: Any
             if is_lazy(X):
                 refuse_fit_params(self, fit_params)
-                X, codes, options = read_blocks(self, X, y, sample_weight)
+                X, options = read_blocks(self, X, y, sample_weight), {}
+                codes = X
             else:
                 X = self._check_X(X, reset=True)
                 codec, codes = TargetCodec.fit_encode(y, n_rows=X.shape[0])
@@ -340,6 +332,8 @@ class JointClassifier(MultiTargetClassifier):
 
     def _check_size(self, X: Any, name: str, n_vectors: int) -> None:
         """Raise an error if an answer of `n_vectors` label vectors per row would not fit into memory."""
+        if is_lazy(X):
+            raise TypeError("`predict_top_k` and `sample` take rows in memory: ask for some, as in X.head(100).")
         n_rows = X.shape[0] if hasattr(X, "shape") and X.shape else 1
         n_bytes = n_rows * n_vectors * len(self.codec_.classes) * BYTES_PER_LABEL
         what = f"`{name}={n_vectors}` for {n_rows} rows of {len(self.codec_.classes)} labels"

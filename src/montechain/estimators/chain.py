@@ -43,7 +43,6 @@ class ChainsClassifier(LinkedClassifier):
         check_inference(self.inference)
 
     def _check_blocks(self) -> None:
-        """Raise an error that says what to do unless this can learn from the blocks of a Dask collection."""
         if not isinstance(check_estimator(self.estimator), LogisticLink):
             raise TypeError(
                 f"`estimator={self.estimator!r}` learns from rows in memory. For Dask collections leave it out, or use "
@@ -147,9 +146,9 @@ class ChainClassifier(ChainsClassifier):
         else:
             rng = np.random.default_rng(seed)
             order, fixed = check_order(self.order, len(n_classes), names=names, rng=rng)
-        weight = options.get("sample_weight")
-        given: dict[str, Any] = {"fixed": fixed, "names": names, "information": getattr(codes, "information", None)}
-        chosen, parents = arrange(self.parents, order, codes, n_classes, sample_weight=weight, **given)
+        chosen, parents = arrange(
+            self.parents, order, codes, n_classes, fixed=fixed, names=names, sample_weight=options.get("sample_weight")
+        )
         with self._reported(f"learned {len(chosen)} links"):
             self.chain_ = Chain.learn(
                 learner, X, codes, n_classes, chosen, parents, seed=seed, names=names, n_jobs=self.n_jobs, **options
@@ -233,7 +232,6 @@ class ChainPopulationClassifier(ChainsClassifier):
         weights = checked_weights(payoffs if self.weights is None else self.weights, len(orders))
         kept = np.flatnonzero(weights).tolist()
         given: dict[str, Any] = {"fixed": fixed, "names": names, "sample_weight": options.get("sample_weight")}
-        given["information"] = getattr(codes, "information", None)
         arranged = [arrange(self.parents, orders[j], codes, n_classes, **given) for j in kept]
         is_complete = not (codes.n_unknown if isinstance(codes, RowBlocks) else codes == UNKNOWN).any()
         with self._reported(f"learned {len(kept)} chains"):

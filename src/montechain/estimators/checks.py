@@ -19,6 +19,22 @@ from sklearn.utils.validation import has_fit_parameter
 from montechain._compat import BaseSearchCV
 
 
+class LazyGenerator:
+    """A random generator that is created on first use.
+
+    Exact searches never draw, and creating a generator can take longer than a prediction.
+    """
+
+    def __init__(self, seed: Any):
+        self.seed = seed
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "generator":
+            self.generator = np.random.default_rng(self.seed)
+            return self.generator
+        return getattr(self.generator, name)
+
+
 @contextmanager
 def unchanged_on_failure(estimator: Any) -> Iterator[None]:
     """Forget the previous fit, and restore it if the new one fails half-way: classes and chains must fit together."""

@@ -5,20 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from montechain._compat import check_sample_weight
 from montechain._lazy import blocks_beside, blocks_of, import_dask, typical_rows
 from montechain.links.row_blocks import RowBlocks, Rows
-from montechain.targets import CODE, TargetCodec, as_columns, factorise
+from montechain.targets import CODE, TargetCodec, as_columns, factorise, joined
 
 
-def read_blocks(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[RowBlocks, RowBlocks, dict[str, Any]]:
-    """Learn inputs and classes from Dask collections. Return their rows as X and as codes, and no further options."""
-    if not hasattr(model, "_check_blocks"):
-        raise TypeError(
-            f"{type(model).__name__} learns from rows in memory, not from Dask collections: use ChainClassifier(), or "
-            "fit to a sample of the rows, such as X.sample(frac=0.01).compute()."
-        )
+def read_blocks(model: Any, X: Any, y: Any, sample_weight: Any) -> RowBlocks:
+    """Learn the classes of Dask collections. Return their rows, checked and encoded."""
     model._check_blocks()
     dask = import_dask("dask")
     blocks, n_rows = blocks_of(X)
@@ -30,8 +26,7 @@ def read_blocks(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[RowBloc
     distinct = dask.delayed(_classes_of, pure=False)
     model._set_codec(_joined(dask.compute(*map(distinct, labels))))
     shared, read = dask.delayed(model, traverse=False), dask.delayed(_read, pure=False)
-    rows = RowBlocks([read(shared, *own) for own in zip(blocks, labels, weights, strict=True)], model.codec_.n_classes)
-    return rows, rows, {}
+    return RowBlocks([read(shared, *own) for own in zip(blocks, labels, weights, strict=True)], model.codec_.n_classes)
 
 
 def _classes_of(y: Any) -> tuple[list[np.ndarray], dict[str, Any]]:
@@ -46,16 +41,19 @@ def _classes_of(y: Any) -> tuple[list[np.ndarray], dict[str, Any]]:
 
 def _joined(found: Any) -> TargetCodec:
     """Return the codec for all blocks."""
-    about, classes = found[0][1], []
+    about, classes, tables = found[0][1], [], [own["dtypes"] for _, own in found]
     if about["is_tags"]:
         raise TypeError(
-            "`y` holds sets of tags, which Dask cannot hold in blocks: give a column of 0 and 1 for each tag."
+            "`y` holds sets of tags, which cannot be learned from blocks: give a column of 0 and 1 for each tag."
         )
     for j, parts in enumerate(zip(*(own for own, _ in found), strict=True)):
         known = [own for own in parts if len(own)]
         if not known:
             raise ValueError(f"column {j} of y is all unknown: it has no value to learn from.")
-        classes.append(factorise(np.concatenate(known))[0])
+        classes.append(factorise(joined(known))[0])
+        if tables[0] is not None and any(own[j] != tables[0][j] for own in tables):
+            is_categorical = isinstance(tables[0][j], pd.CategoricalDtype)
+            tables[0][j] = pd.CategoricalDtype(classes[j]) if is_categorical else None
     return TargetCodec(classes, about["names"], about["library"], about["dtypes"], about["is_1d"])
 
 

@@ -114,44 +114,58 @@ class TableClassifier(MultiTargetClassifier):
         """
         with unchanged_on_failure(self):
             classifier = self._part("classifier", "fit", AutoChainClassifier())
-            of_numbers = SimpleImputer(strategy="median", keep_empty_features=True)
-            default: Any = of_numbers if sp.issparse(X) else TableEncoder()
-            default.set_output(transform="default")
-            encoder = self._part("encoder", "fit_transform", default)
-            takes, is_free = get_tags(classifier).input_tags, getattr(encoder, "missing", "") is None
-            if is_free and takes.allow_nan:
-                encoder.missing = "keep"
-            encoded = encoder.fit_transform(X)
-            if is_free and takes.allow_nan and takes.sparse and sp.issparse(encoded):  # which must not hold NaN
-                encoded = encoder.set_params(missing="impute").fit_transform(X)
-            for name in ("n_features_in_", "feature_names_in_"):
-                if hasattr(encoder, name):
-                    setattr(self, name, getattr(encoder, name))
-            self.encoder_ = encoder
+            if is_lazy(X):
+                self._check_lazy(classifier)
             options = fit_options(self, "classifier", classifier, sample_weight, fit_params)
-            if is_lazy(X) and (self.tags or not hasattr(classifier, "_check_blocks")):
-                raise TypeError(
-                    "`tags`, and classifiers other than AutoChainClassifier() and chains of logistic links, take rows "
-                    "in memory, not Dask collections: fit to a sample, such as X.sample(frac=0.01).compute()."
-                )
+            encoded = self._fit_encoder(X, get_tags(classifier).input_tags)
             self._refuse_targets_among_inputs(X, y)
             y = self._learn_tags(y)
+            if not is_lazy(X):
+                y = self._learn_targets(y, encoded.shape[0], classifier)
+            self.classifier_ = classifier.fit(acceptable(encoded, classifier), y, **options)
             if is_lazy(X):
-                self.classifier_ = classifier.fit(encoded, y, **options)
                 self._set_codec(self.classifier_.codec_)
-                self.notes_ = list(getattr(encoder, "notes_", ()))
-                return self
-            codec, codes = TargetCodec.fit_encode(y, n_rows=encoded.shape[0])
-            self._set_codec(codec)
-            if encoded.shape[0] == 1:
-                raise ValueError("`X` has only 1 row (n_samples=1): give at least 2 rows to learn from.")
-            self.notes_ = [*getattr(encoder, "notes_", ()), *_notes(self.codec_, codes, self.tags_)]
-            targets = y
-            if not _takes_any_classes(classifier):
-                targets = np.where(codes == UNKNOWN, np.nan, codes) if (codes == UNKNOWN).any() else codes
-                targets = targets[:, 0] if targets.shape[1] == 1 else targets
-            self.classifier_ = classifier.fit(acceptable(encoded, classifier), targets, **options)
         return self
+
+    def _check_lazy(self, classifier: Any) -> None:
+        """Raise an error that says what to do if these choices cannot learn from Dask collections."""
+        if self.tags or not hasattr(classifier, "_check_blocks"):
+            raise TypeError(
+                "`tags`, and classifiers other than AutoChainClassifier() and chains of logistic links, take rows "
+                "in memory, not Dask collections: fit to a sample, such as X.sample(frac=0.01).compute()."
+            )
+        classifier._check_blocks()
+
+    def _fit_encoder(self, X: Any, accepted: Any) -> Any:
+        """Fit the encoder, and return the table as numbers, with NaN only if the classifier accepts it."""
+        of_numbers = SimpleImputer(strategy="median", keep_empty_features=True)
+        default: Any = of_numbers if sp.issparse(X) else TableEncoder()
+        self.encoder_ = encoder = self._part("encoder", "fit_transform", default)
+        if encoder is default or is_lazy(X):
+            encoder.set_output(transform="default")
+        keeps = accepted.allow_nan and getattr(encoder, "missing", "") is None
+        if keeps:
+            encoder.missing = "keep"
+        encoded = encoder.fit_transform(X)
+        if keeps and accepted.sparse and sp.issparse(encoded):  # which must not hold NaN
+            encoded = encoder.set_params(missing="impute").fit_transform(X)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(encoder, name):
+                setattr(self, name, getattr(encoder, name))
+        self.notes_ = list(getattr(encoder, "notes_", ()))
+        return encoded
+
+    def _learn_targets(self, y: Any, n_rows: int, classifier: Any) -> Any:
+        """Learn the classes, and return the targets as the classifier takes them."""
+        codec, codes = TargetCodec.fit_encode(y, n_rows=n_rows)
+        self._set_codec(codec)
+        if n_rows == 1:
+            raise ValueError("`X` has only 1 row (n_samples=1): give at least 2 rows to learn from.")
+        self.notes_ += _notes(codec, codes, self.tags_)
+        if _takes_any_classes(classifier):
+            return y
+        targets = np.where(codes == UNKNOWN, np.nan, codes) if (codes == UNKNOWN).any() else codes
+        return targets[:, 0] if targets.shape[1] == 1 else targets
 
     def predict(self, X: Any, *, given: Any = None) -> Any:
         """Return a label vector for each row, as the classifier does. See `ChainClassifier.predict`."""

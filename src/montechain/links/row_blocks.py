@@ -35,7 +35,7 @@ class Rows:
 
     @property
     def labels(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """All but X."""
+        """Codes, filled codes and weights."""
         return self.codes, self.filled, self.weight
 
     def pieces(self, width: int) -> Iterator[Rows]:
@@ -54,7 +54,6 @@ class Summary:
     is_sparse: bool
     extremes: np.ndarray  # (2, D)
     counts: list[np.ndarray]  # (K,) for each label, weighted
-    pairs: np.ndarray  # `pair_counts`
     n_unknown: np.ndarray  # (L,)
     weight: float
 
@@ -80,7 +79,7 @@ class RowBlocks:
         return list(dask.compute(*(run(block, *shared) for block in self.blocks)))
 
     def replaced(self, function: Callable[..., Rows], arguments: Sequence[tuple[Any, ...]]) -> RowBlocks:
-        """Return other blocks, ``function(rows, *arguments of the block)``."""
+        """Return new blocks, ``function(rows, *arguments of the block)``."""
         run = import_dask("dask").delayed(function, pure=False)
         pairs = zip(self.blocks, arguments, strict=True)
         return RowBlocks([run(block, *own) for block, own in pairs], self.n_classes)
@@ -125,10 +124,10 @@ class RowBlocks:
         """Total weight of the classes of each label."""
         return [np.sum(own, axis=0) for own in zip(*(part.counts for part in self.summaries), strict=True)]
 
-    @property
+    @cached_property
     def information(self) -> np.ndarray:
-        """Mutual information of each pair of labels."""
-        return information_of(np.sum([own.pairs for own in self.summaries], axis=0), self.n_classes)
+        """Mutual information of each pair of labels, which takes a pass of its own."""
+        return information_of(sum(self.map(_pair_counts, self.n_classes)), self.n_classes)
 
 
 def _has_cluster() -> bool:
@@ -149,6 +148,10 @@ def _drawn(rows: Rows, chances: list[np.ndarray], share: float, seed: list[int])
     return Rows(take_rows(rows.X, kept), rows.codes[kept], rows.filled[kept], weight)
 
 
+def _pair_counts(rows: Rows, n_classes: Sequence[int]) -> np.ndarray:
+    return pair_counts(rows.codes, n_classes, rows.weight)
+
+
 def _summary(rows: Rows, n_classes: Sequence[int]) -> Summary | None:
     X, codes, weight = rows.X, rows.codes, rows.weight
     if not len(codes):
@@ -156,5 +159,5 @@ def _summary(rows: Rows, n_classes: Sequence[int]) -> Summary | None:
     return Summary(
         len(codes), X.nnz + len(codes) if sp.issparse(X) else X.size + len(codes), sp.issparse(X), column_extremes(X),
         [class_counts(own, weight, k) for own, k in zip(codes.T, n_classes, strict=True)],
-        pair_counts(codes, n_classes, weight), (codes == UNKNOWN).sum(axis=0), float(weight.sum()),
+        (codes == UNKNOWN).sum(axis=0), float(weight.sum()),
     )  # fmt: skip

@@ -1,6 +1,6 @@
 """The solver on rows that lie in blocks: an iteration takes one pass, in which every block returns its gradient.
 
-Directions, preconditioner and stopping rule are those of `Descent`. A pass costs as much as an iteration, so that the
+Directions, preconditioner and stopping rule are those of `Descent`. A pass costs as much as an iteration, so the
 search along the direction accepts the first step that lowers the slope enough, as a rule the full one.
 """
 
@@ -109,7 +109,7 @@ def gram_of(rows: Rows, design: Design, wants_all: bool) -> np.ndarray:
 class BlockInputs:
     """The inputs of all blocks, as far as `LogisticProblems` and `Descent` see them."""
 
-    n_rows = n_bytes = 0
+    n_rows = 0
 
     def __init__(self, rows: RowBlocks, design: Design):
         self.rows, self.design = rows, design
