@@ -106,8 +106,7 @@ def test_targets_may_have_any_name_and_differ_between_blocks(data):
     lazy = da.from_array(X, chunks=(30, 4))
     with dask.config.set({"dataframe.convert-string": False}):
         frame = dd.from_pandas(labels, npartitions=3).astype({"labels": "category"})
-        model = ChainClassifier(random_state=0).fit(lazy, frame)
-    found = model.predict(lazy).compute()
+        found = ChainClassifier(random_state=0).fit(lazy, frame).predict(lazy).compute()
     assert found.index.tolist() == list(range(N))
     assert {"a", "c"} <= set(found["labels"]) <= {"a", "b", "c"}
     assert set(found["mixed"]) <= {0, 1, "x", "y"}
