@@ -19,7 +19,7 @@ import numpy as np
 from montechain._kernels.mixture import mixture
 from montechain._messages import check_positive_argument
 from montechain._rows import take_rows
-from montechain.inference.decision import TIGHT
+from montechain.inference.decision import LOG_TOLERANCE
 from montechain.inference.sweep import Swept, best_first, sweep
 from montechain.joint import ChainModel, JointModel
 from montechain.links.linear import LinearScores, Links
@@ -127,7 +127,7 @@ def _search_lists(population: Any, X: Any, k: int, given: np.ndarray | None) -> 
             unlisted.append(np.where(top.certified, np.minimum(last, rest), rest))
         bound = log_sum(np.column_stack(unlisted) + log_weights)
         upper_bound[pending] = np.minimum(upper_bound[pending], np.maximum(bound, log_proba[pending, -1]))
-        pending = pending[bound > log_proba[pending, -1] + TIGHT]
+        pending = pending[bound > log_proba[pending, -1] + LOG_TOLERANCE]
         if length >= longest or len(pending) == 0:
             return labels, log_proba, upper_bound
         length = min(length * GROWTH, longest)
