@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from montechain._compat import check_sample_weight
 from montechain._messages import check_number, check_positive_integer
-from montechain.links._solver import LogisticProblems, Solution
 from montechain.links._solver.block_descent import BlockProblems
+from montechain.links._solver.problems import LogisticProblems, Solution
 from montechain.links.base import (
     FittedLink,
     LinkLearner,
