@@ -161,8 +161,6 @@ def label_logits(proba: list[np.ndarray], n_counts: float) -> np.ndarray:
     A label with two classes gets one column of log-odds, one with more gets a column of centred log-probabilities for
     each class. Half a count is added to each of two classes, as if the probabilities were shares of `n_counts`.
 
-    Examples
-    --------
     >>> label_logits([np.array([[0.5, 0.5], [1.0, 0.0]])], n_counts=9).round(2).ravel()
     array([ 0.  , -2.94])
     """

@@ -106,7 +106,7 @@ class PrefixTree:
     @cached_property
     def scores(self) -> LinearScores | None:
         """The label-linear scores of the rows, or None if some link is not label-linear."""
-        return self.chain.scores(self.X)
+        return None if self.chain.scorer is None else self.chain.scorer.scores(self.X)
 
     @cached_property
     def known(self) -> np.ndarray:

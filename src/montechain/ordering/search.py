@@ -47,9 +47,8 @@ def search(
     Algorithm 1 of Read, Martino and Luengo (2014), or with `accept_ties` the loop of Algorithm 2. `payoff` is J(s) and
     `start` is s_0, the first item.
 
-    Links that are fitted together, or from a warm start, are exact to a tolerance only, and so are payoffs. Payoffs
-    that differ by no more than the share `tolerance` count as equal, so that where they are equal in truth no decision
-    depends on the rounding of a solver. A payoff that is not a number is worse than any other.
+    Payoffs that differ by no more than the share `tolerance` count as equal, so that no decision depends on the
+    rounding of a solver. A payoff that is not a number is worse than any other.
 
     >>> from montechain.ordering.proposals import Swap
     >>> steps = search(lambda order: order[0], (0, 1, 2), Swap(), np.random.default_rng(0))
