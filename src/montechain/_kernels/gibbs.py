@@ -63,10 +63,7 @@ def _sweep_rows(base, links, given, table, all_binary, varying, sizes, columns, 
                 if all_binary:
                     chosen = np.int64(1) if scores[v] >= own[t, v] else np.int64(0)
                 else:
-                    if is_stale[v]:
-                        first, last = links.score_start[varying[v]], links.score_start[varying[v] + 1]
-                        respond(scores[first:last], sizes[v], conditional[v])
-                        is_stale[v] = False
+                    renew(scores, links, varying[v], is_stale, v, conditional)
                     chosen = draw_class(conditional[v], sizes[v], own[t, v])
                 if chosen != state[v]:
                     change_class(scores, columns, first_active[varying[v]], state, v, chosen)
@@ -75,6 +72,15 @@ def _sweep_rows(base, links, given, table, all_binary, varying, sizes, columns, 
             if t >= n_before:
                 for v in range(n_varying):
                     labels[i, t - n_before, varying[v]] = state[v]
+
+
+@inner
+def renew(scores, links, k, is_stale, v, conditional):
+    """Recompute the conditional of position `k` if another label has changed since."""
+    if is_stale[v]:
+        first, last = links.score_start[k], links.score_start[k + 1]
+        respond(scores[first:last], links.n_classes[k], conditional[v])
+        is_stale[v] = False
 
 
 @inner
