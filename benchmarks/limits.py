@@ -27,7 +27,7 @@ from benchmarks.peers import SETS, trainable_split
 from benchmarks.report import Measurement, quantity
 from benchmarks.timing import median_seconds
 from montechain import ChainClassifier
-from montechain.links._solver import LogisticProblems
+from montechain.links._solver.problems import LogisticProblems
 
 PACKAGE = str(Path(montechain.__file__).parent)
 TOP = 4

@@ -25,13 +25,13 @@ from montechain.population.search import log_sum
 
 SMALL_WEIGHT = 0.01
 """Weight in the mixture or the pool below which a chain is left out."""
-FEW_ROWS = 10
+MIN_POOL_ROWS = 10
 """Minimum number of held-out rows with a label vector seen in other rows; with fewer, no pool is learned."""
 N_GROUPS = 4
 """Groups of held-out rows, each judged by a pool learned from the others."""
 N_REPEATS = 3
 """Number of rounds in which the pool and the weights of the mixture are refitted together."""
-TINY = 1e-9
+MIN_ROW_WEIGHT = 1e-9
 """Smallest weight of a row when the pool is learned."""
 ROWS_AT_ONCE = 500
 MAX_NODES = 4000
@@ -95,7 +95,7 @@ class HeldOutRows:
     vectors: np.ndarray
     counts: np.ndarray
     kept: np.ndarray
-    weight: np.ndarray | None
+    weight: np.ndarray
 
     @cached_property
     def place(self) -> np.ndarray:
@@ -149,7 +149,7 @@ def weigh(parts: Sequence[Part], blocks: Sequence[Block], held_out: HeldOutRows,
         if mixture[-1] == 0.0 or repeat == N_REPEATS:
             break
         share = np.exp(np.log(mixture[-1]) + of_pool - mixture_log_proba(log_proba, mixture))
-        rows = replace(held_out, weight=np.maximum(share, TINY) * (1.0 if held_out.weight is None else held_out.weight))
+        rows = replace(held_out, weight=np.maximum(share, MIN_ROW_WEIGHT) * held_out.weight)
     return Weights(mixture, pool, log_proba)
 
 
@@ -197,7 +197,7 @@ def _pool(
     place, counts = held_out.place, held_out.counts_elsewhere
     is_seen = (place >= 0) & (counts[np.arange(len(place)), place] > 0.0)
     log_proba = np.full(len(place), -np.inf)
-    if is_seen.sum() < FEW_ROWS or len(held_out.vectors) < 2:
+    if is_seen.sum() < MIN_POOL_ROWS or len(held_out.vectors) < 2:
         return np.zeros(len(parts) + len(forests) + 1), log_proba
     tensor = np.stack([
         *(part.table for part in parts),
@@ -207,8 +207,7 @@ def _pool(
     allowed = counts > 0.0
 
     def learned(rows: np.ndarray) -> np.ndarray:
-        weight = None if held_out.weight is None else held_out.weight[rows]
-        found = pool_weights(tensor[:, rows], allowed[rows], place[rows], sample_weight=weight)
+        found = pool_weights(tensor[:, rows], allowed[rows], place[rows], sample_weight=held_out.weight[rows])
         found[: len(parts)][found[: len(parts)] < SMALL_WEIGHT] = 0.0
         return found
 
@@ -221,7 +220,7 @@ def _pool(
     return learned(np.flatnonzero(is_seen)), log_proba
 
 
-def _mixture_weights(logs: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
+def _mixture_weights(logs: np.ndarray, sample_weight: np.ndarray) -> np.ndarray:
     """Return the weights of the parts and, last, of the pool; negligible ones are set to zero."""
     weights = stacking_weights(logs, sample_weight=sample_weight)
     weights[weights < SMALL_WEIGHT] = 0.0
@@ -251,16 +250,14 @@ def leaderboard(parts: Sequence[Part], held_out: HeldOutRows, weights: Weights) 
     for name, log_proba, weight in (("pool", weights.log_proba[:, -1], weights.mixture[-1]), ("mixture", mixed, 1.0)):
         # The pool gives no probability to vectors that it has not seen; its mean would always be minus infinity.
         finite = np.isfinite(log_proba)
-        row_weight = None if held_out.weight is None else held_out.weight[finite]
-        value = weighted_mean(log_proba[finite], row_weight) if finite.any() else -np.inf
+        value = weighted_mean(log_proba[finite], held_out.weight[finite]) if finite.any() else -np.inf
         board.append({"model": name, "log_likelihood": value, "weight": float(weight)})
     return sorted(board, key=lambda row: -row["log_likelihood"])
 
 
-def weighted_mean(values: np.ndarray, sample_weight: np.ndarray | None) -> float:
+def weighted_mean(values: np.ndarray, weight: np.ndarray) -> float:
     """Return the mean of a value of each row; the plain one if no row has weight."""
-    has_weight = sample_weight is not None and sample_weight.any()
-    return float(np.average(values, weights=sample_weight if has_weight else None))
+    return float(np.average(values, weights=weight if weight.any() else None))
 
 
 def _embedded(chain: Chain, blocks: Sequence[Block], starts: dict[int, int], n_columns: int) -> Chain:
@@ -309,7 +306,7 @@ def learn_chain(task, codes, weight, *values, n_classes, seed, n_jobs, dense) ->
     Z, options = rows, {}
     if isinstance(rows, np.ndarray):
         Z, codes = side_by_side([take_rows(own, rows) for own in values], dense=dense), codes[rows]
-        options = {} if weight is None else {"sample_weight": weight[rows]}
+        options = {"sample_weight": weight[rows]}
     with warnings.catch_warnings():
         # The best penalty is searched for, so that a rough solution does no harm.
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -20,7 +20,7 @@ from montechain._rows import row_blocks, take_rows
 from montechain._savable import check_paths, require, savable
 from montechain._threads import run_tasks
 
-FEW_TREES = 16
+MIN_TREES = 16
 """Minimum number of trees, whatever the time limit."""
 CELLS_AT_ONCE = 2**24
 """Approximate number of inputs of a sparse X that are made dense together, and of leaves that are looked up."""
@@ -140,7 +140,7 @@ def _grow_tree(
 
     Return its leaves' shares of the label vectors, the leaf of each row, which rows it has not seen, and its nodes.
     """
-    if deadline is not None and t >= FEW_TREES and time.time() > deadline:
+    if deadline is not None and t >= MIN_TREES and time.time() > deadline:
         return None
     rng = np.random.default_rng([seed, t])
     counts = np.bincount(rng.choice(len(dense), n_drawn, p=share), minlength=len(dense)).astype(np.float64)
@@ -161,8 +161,6 @@ def label_logits(proba: list[np.ndarray], n_counts: float) -> np.ndarray:
     A label with two classes gets one column of log-odds, one with more gets a column of centred log-probabilities for
     each class. Half a count is added to each of two classes, as if the probabilities were shares of `n_counts`.
 
-    Examples
-    --------
     >>> label_logits([np.array([[0.5, 0.5], [1.0, 0.0]])], n_counts=9).round(2).ravel()
     array([ 0.  , -2.94])
     """

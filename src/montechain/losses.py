@@ -77,15 +77,15 @@ class Hamming(Loss):
         moved to them. `labels` is a decision already made; by default each label's best class.
         """
         n_rows, n_labels = marginals.unresolved.shape
+        known = np.full((n_rows, n_labels), -1) if given is None else given
         decided = np.zeros((n_rows, n_labels), dtype=np.int32)
         expected_loss, regret = np.zeros((2, n_rows))
         for j, (mass, proven) in enumerate(zip(marginals.proba, marginals.lower, strict=True)):
             unresolved = marginals.unresolved[:, j]
             within = np.clip(mass, proven, proven + unresolved[:, None])
             code = first_largest(within) if labels is None else labels[:, j]
-            is_known = np.zeros(n_rows, dtype=bool) if given is None else given[:, j] >= 0
-            code = code if given is None else np.where(is_known, given[:, j], code)
-            decided[:, j] = code
+            is_known = known[:, j] >= 0
+            decided[:, j] = code = np.where(is_known, known[:, j], code)
             top = np.take_along_axis(mass, code[:, None], axis=1)[:, 0]
             total = mass.sum(axis=1)
             share = np.where(total > 0.0, top / np.where(total > 0.0, total, 1.0), 1.0 / mass.shape[1])

@@ -50,10 +50,9 @@ class DependencyNetwork(JointModel):
     def learn(
         cls, learner: LinkLearner, X: Any, codes: np.ndarray, n_classes: Sequence[int], *, seed: int = 0, **options: Any
     ) -> DependencyNetwork:
-        """Learn the links of a network from codes, with `UNKNOWN` where a label is not known.
+        """Learn the links of a network; labels that are unknown among the parents are drawn by `Chain.fill`.
 
-        A link is learned from the rows in which its own label is known. Labels that are unknown among its parents are
-        drawn by `Chain.fill`, from `seed`. Options are those of `LinkLearner.fit_links`.
+        The parameters are those of `Chain.learn`.
         """
         n_labels, filled = len(n_classes), codes
         if (codes == UNKNOWN).any() and n_labels > 1:

@@ -20,7 +20,7 @@ from montechain._kernels.ties import on_grid
 from montechain._rows import distinct, row_blocks, take_rows
 from montechain.errors import NonFiniteError
 from montechain.links.linear import LinearScorer, LinearScores
-from montechain.targets import CODE
+from montechain.targets import CODE, UNKNOWN
 
 MAX_CACHED = 2**18
 """Maximum number of cached answers of links while the prefixes of some rows are searched."""
@@ -107,6 +107,11 @@ class PrefixTree:
     def scores(self) -> LinearScores | None:
         """The label-linear scores of the rows, or None if some link is not label-linear."""
         return None if self.chain.scorer is None else self.chain.scorer.scores(self.X)
+
+    @cached_property
+    def known(self) -> np.ndarray:
+        """Known classes, of shape (n, L), `UNKNOWN` elsewhere."""
+        return np.full((self.n_rows, self.chain.n_labels), UNKNOWN, dtype=CODE) if self.given is None else self.given
 
     @property
     def arrays(self) -> tuple[Any, Any, Any]:

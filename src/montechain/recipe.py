@@ -46,7 +46,7 @@ from montechain.population.pool import candidate_log_proba, shortlist
 from montechain.seen_vectors import count_vectors
 from montechain.targets import UNKNOWN
 
-MANY_ROWS = 6000
+MAX_CROSS_VALIDATED_ROWS = 6000
 """With more rows than this, a single part is held out instead of each part in turn."""
 N_FOLDS = 4
 MOST_ROWS = {"chain": 30_000, "tree": 10_000, "held out": 4000, "order": 4000}
@@ -60,7 +60,7 @@ N_KERNEL, KERNEL_ROWS = 500, 20_000
 CS = {False: (0.5, 4.0, 32.0, 256.0, 2048.0), True: (0.1, 0.5, 4.0, 32.0, 256.0)}
 """Values of C to try: for a penalty centred on zero, and for one centred on the log-odds of other classifiers."""
 PARENT_CS = (0.1, 1.0)
-WORSE = 0.02
+MAX_DROP = 0.02
 """Drop in held-out log-likelihood at which the search for C stops."""
 N_ORDERS = 3
 N_TRIED = 8
@@ -68,7 +68,7 @@ N_TRIED = 8
 BOOSTING_PLANS = ((250, 8, 30.0), (150, 6, 30.0), (120, 4, 30.0), (100, 3, 30.0), (60, 2, 60.0))
 """Rounds and folds of boosting, from the best plan to the cheapest, each with the seconds that it may take."""
 INDEPENDENT = "forests, independent"
-MUCH = 0.15
+MIN_WEIGHT_FOR_ORDERS = 0.15
 """Minimum total weight, in the mixture and the pool, for which a part gets further orders."""
 RESERVE = 2.0
 """Time reserved for learning the weights at the end, relative to the time of the first part."""
@@ -85,10 +85,11 @@ class Recipe:
         self.X, self.codes, self.n_classes = X, codes, [int(k) for k in n_classes]
         self.n_rows, self.n_labels = codes.shape
         self.all_rows = np.arange(self.n_rows)
-        self.weight, self.seed, self.n_jobs = sample_weight, seed, n_jobs
+        self.sample_weight, self.seed, self.n_jobs = sample_weight, seed, n_jobs
+        self.weight = np.ones(self.n_rows) if sample_weight is None else sample_weight
         self.rng = np.random.default_rng([seed, 7])
         shuffled = self.rng.permutation(self.n_rows)
-        if self.n_rows > MANY_ROWS:
+        if self.n_rows > MAX_CROSS_VALIDATED_ROWS:
             held_out = [shuffled[: min(self.n_rows // 5, MOST_ROWS["held out"])]]
         else:
             n_folds = min(N_FOLDS, self.n_rows)
@@ -215,7 +216,7 @@ class Recipe:
                 N_TREES, split_on=kind, max_rows=MOST_ROWS["tree"], time_limit=limit, n_jobs=self.n_jobs,
                 random_state=self.seed + number,
             )  # fmt: skip
-            values = forest.fit_transform(self.X, self.codes, sample_weight=self.weight)
+            values = forest.fit_transform(self.X, self.codes, sample_weight=self.sample_weight)
             shares, forest.out_of_bag_ = forest.out_of_bag_, None
             self.add_block(f"forest on {kind}", forest, values, is_stacked=True, shares=shares)
         names = [f"forest on {kind}" for kind in kinds]
@@ -265,7 +266,7 @@ class Recipe:
         X = self.X.toarray() if sp.issparse(self.X) else self.X
         started = time.perf_counter()
         with one_blas_thread():
-            given = X, self.folds[0], n_rounds, self.weight, self.seed
+            given = X, self.folds[0], n_rounds, self.sample_weight, self.seed
             races = run_tasks(BoostingRace, self.codes.T, self.n_jobs, *given)
             if self._lose_to_forests(races):
                 return
@@ -276,7 +277,7 @@ class Recipe:
             [race.booster for race in races], columns=[race.columns for race in races], cv=n_folds, n_jobs=self.n_jobs,
             random_state=self.seed,
         )  # fmt: skip
-        values = boosting.fit_transform(X, self.codes, sample_weight=self.weight)
+        values = boosting.fit_transform(X, self.codes, sample_weight=self.sample_weight)
         boosting.estimator = boosting.estimator[0]
         self.add_block("boosting", boosting, values, is_stacked=True)
         self.add_part("boosting", ["boosting"])
@@ -310,7 +311,7 @@ class Recipe:
     def add_orders(self) -> None:
         """Learn the chains of large weight again, in other orders."""
         for part, weight in zip(self.parts, self._weigh()[0].of_parts, strict=True):
-            if weight > MUCH and part.has_parents:
+            if weight > MIN_WEIGHT_FOR_ORDERS and part.has_parents:
                 orders = self.orders[len(part.chains) : N_ORDERS]
                 wanted = [(self.all_rows, order, part.C, part.parent_C, True, 1e-5) for order in orders]
                 part.chains += self._chains(part.blocks, wanted)
@@ -340,7 +341,7 @@ class Recipe:
         best: Any = None
         for C in CS[any(block.is_stacked for block in blocks)]:
             found = tried(C, C)
-            if best is not None and found[0] < best[0] - WORSE:
+            if best is not None and found[0] < best[0] - MAX_DROP:
                 break
             best = found if best is None or found[0] > best[0] else best
         if has_parents and self.n_labels > 1:
@@ -364,7 +365,7 @@ class Recipe:
     def _likelihood(self, chain: Chain, Z: Any, rows: np.ndarray) -> float:
         """Return the mean log-probability of held-out rows, weighted."""
         log_proba = chain.log_joint(Z, self.codes[rows][:, chain.order])
-        return weighted_mean(log_proba, None if self.weight is None else self.weight[rows])
+        return weighted_mean(log_proba, self.weight[rows])
 
     def _matrix(self, blocks: list[Block], rows: np.ndarray) -> Any:
         return side_by_side([take_rows(block.values, rows) for block in blocks], dense=not sp.issparse(self.X))
@@ -378,8 +379,7 @@ class Recipe:
     def _weigh(self) -> tuple[Weights, HeldOutRows]:
         """Return the weights of the parts learned so far, computed once for them, and the rows that they come from."""
         if self._weighed is None or len(self._weighed[0].mixture) != len(self.parts) + 1:
-            weight = None if self.weight is None else self.weight[self.held_out]
-            candidates = np.concatenate(self.candidates)
+            weight, candidates = self.weight[self.held_out], np.concatenate(self.candidates)
             rows = HeldOutRows(self.held_out, candidates, self.target, self.vectors, self.counts, self.kept, weight)
             self._weighed = weigh(self.parts, list(self.blocks.values()), rows, seed=self.seed), rows
         return self._weighed

@@ -22,7 +22,7 @@ RESIDUALS = st.sampled_from([0.0, 0.01, 0.1, 0.5, 0.9])
 @pytest.fixture(autouse=True)
 def no_small_problems(monkeypatch):
     """Enumerate small problems like large ones, not completely."""
-    monkeypatch.setattr("montechain.inference.enumeration.FEW_VECTORS", 0)
+    monkeypatch.setattr("montechain.inference.enumeration.MAX_VECTORS_IN_FULL", 0)
 
 
 def trees(chain, X, known):

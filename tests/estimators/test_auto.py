@@ -205,7 +205,7 @@ def test_it_beats_a_linear_chain_where_the_truth_is_not_linear():
 
 def test_large_tables_are_learned_from_samples(monkeypatch, data):
     monkeypatch.setattr(recipe, "MOST_ROWS", {"chain": 40, "tree": 30, "held out": 30, "order": 30})
-    monkeypatch.setattr(recipe, "MANY_ROWS", 100)
+    monkeypatch.setattr(recipe, "MAX_CROSS_VALIDATED_ROWS", 100)
     X, Y = data
     model = AutoChainClassifier(random_state=0).fit(X, Y, sample_weight=np.linspace(0.5, 1.5, len(X)))
     assert model.decide(X).certified.all()

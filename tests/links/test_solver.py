@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from montechain.links._solver import LogisticProblems
 from montechain.links._solver import problems as solver
 from montechain.links._solver.inputs import Inputs
+from montechain.links._solver.problems import LogisticProblems
 from montechain.links.design import canonical
 from reference import solver as reference
 

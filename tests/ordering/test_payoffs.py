@@ -8,6 +8,7 @@ from montechain.ordering.payoffs import PAYOFFS, check_payoff, weighted_total
 
 
 def value(name, values, weight=None):
+    weight = np.ones(len(values)) if weight is None else weight
     return weighted_total(PAYOFFS[name].function(values), weight)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from montechain._kernels.compiling import njit
 
-LARGE = 1e250
+MAX_PRODUCT = 1e250
 """Product of probabilities' inverses from which on its logarithm is taken."""
 
 
@@ -53,7 +53,7 @@ def score_candidates(base, offsets, vectors, same_prefix, candidates, score_star
                     own = first + vectors[u, k]
                     total += base[i, own] + offsets[u, own] - largest
                     inverse *= mass
-                if inverse > LARGE:
+                if inverse > MAX_PRODUCT:
                     total -= math.log(inverse)
                     inverse = 1.0
                 first_vector = same_prefix[u, k]

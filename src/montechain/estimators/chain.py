@@ -235,18 +235,16 @@ class ChainPopulationClassifier(ChainsClassifier):
         arranged = [arrange(self.parents, orders[j], codes, n_classes, **given) for j in kept]
         is_complete = not (codes.n_unknown if isinstance(codes, RowBlocks) else codes == UNKNOWN).any()
         with self._reported(f"learned {len(kept)} chains"):
-            shared: dict[str, Any] = {"names": names, "n_jobs": self.n_jobs}
+            chains, shared = [], {"names": names, "n_jobs": self.n_jobs}
             if is_complete and not self.bootstrap:  # links shared by several chains are learned once
-                problems = [[LinkProblem(label, parents[label]) for label in order] for order, parents in arranged]
-                distinct = list(dict.fromkeys(problem for own in problems for problem in own))
-                links = learner.fit_links(X, codes, codes, n_classes, distinct, **shared, **options)
-                known = dict(zip(distinct, links, strict=True))
-                chains = [
-                    Chain.of_labels(order, parents, [known[problem] for problem in own])
-                    for (order, parents), own in zip(arranged, problems, strict=True)
-                ]
+                wanted = [LinkProblem(label, parents[label]) for order, parents in arranged for label in order]
+                problems = list(dict.fromkeys(wanted))
+                links = learner.fit_links(X, codes, codes, n_classes, problems, **shared, **options)
+                known = dict(zip(problems, links, strict=True))
+                for order, parents in arranged:
+                    own_links = [known[LinkProblem(label, parents[label])] for label in order]
+                    chains.append(Chain.of_labels(order, parents, own_links))
             else:
-                chains = []
                 for j, (order, parents) in zip(kept, arranged, strict=True):
                     rows, labels, own = X, codes, options
                     if self.bootstrap:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from montechain._compat import BaseComposition
+from montechain._compat import BaseComposition, check_method_params
 from montechain._messages import noted
 from montechain._rows import split_folds, take_rows
 from montechain.estimators.base import JointClassifier
@@ -87,7 +87,7 @@ class StackedMixtureClassifier(JointClassifier, BaseComposition):
         weight = options.get("sample_weight")
         logs = np.full((len(codes), len(self.estimators)), np.nan)
         for fold, (train, rows) in enumerate(split_folds(self, codes, seed)):
-            own = {} if weight is None else {"sample_weight": weight[train]}
+            own = check_method_params(X, options, train)
             # One label vector with probability zero must not exclude a classifier.
             floor = -10.0 * np.log(2.0 * len(train) + codes.shape[1])
             for m, (name, model) in enumerate(self.estimators):

@@ -104,9 +104,8 @@ def _measured(name: str, predictions: Any, test: Dataset) -> float:
 def _cached(model: Any, answer: Any, test: Dataset) -> SimpleNamespace:
     """Return a stand-in for the classifier that gives scorers the one prediction already made."""
     inner = getattr(model, "classifier_", model)
-    found = type(
-        type(inner).__name__, (SimpleNamespace,), {}
-    )(  # named as errors should name it
+    kind = type(type(inner).__name__, (SimpleNamespace,), {})  # named as errors should name it
+    found = kind(
         predict=lambda X: getattr(answer, "labels", answer),
         loss=getattr(inner, "loss", None),
         classes_=[factorise(np.array([*own, None], dtype=object)[:-1])[0] for own in test.classes],

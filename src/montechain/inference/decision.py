@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-TIGHT = 1e-9
+LOG_TOLERANCE = 1e-9
 """Log-probabilities closer than this count as equal: they differ by rounding only."""
 
 
@@ -60,7 +60,7 @@ class Decision:
         """
         # Only vectors of positive probability can be certified: -inf also results from overflow.
         is_possible = np.isfinite(log_proba)
-        certified = (upper_bound <= log_proba + TIGHT) & is_possible
+        certified = (upper_bound <= log_proba + LOG_TOLERANCE) & is_possible
         proba = np.exp(log_proba)
         expected_loss = 1.0 - proba
         regret = np.maximum(np.exp(upper_bound) - proba, 0.0)

@@ -17,18 +17,18 @@ from montechain._kernels.enumeration import enumerate_vectors
 from montechain._kernels.marginals import bounded_marginals
 from montechain._rows import distinct, join_rows
 from montechain.distributions import LabelDistribution, Marginals
-from montechain.inference.decision import TIGHT, TopK
+from montechain.inference.decision import LOG_TOLERANCE, TopK
 from montechain.inference.sweep import Prefixes, best_first, log_sum_by_row, sweep
 from montechain.prefix_tree import PrefixTree
 from montechain.targets import CODE
 
-FALL = math.log(8.0)
+THRESHOLD_FALL = math.log(8.0)
 """How far the log-probability threshold for expanding prefixes falls from pass to pass, for links of any kind."""
 
 ROWS_AT_ONCE = 256
 """Rows whose vectors an enumeration holds in memory together."""
 
-FEW_VECTORS = 256
+MAX_VECTORS_IN_FULL = 256
 """Number of label vectors up to which all are enumerated, even if a residual is allowed."""
 
 
@@ -47,7 +47,7 @@ class Effort:
 
     def residual_of(self, tree: PrefixTree) -> float:
         """Return the residual to use: zero if there are few enough label vectors to enumerate them all."""
-        return 0.0 if math.prod(tree.chain.n_classes) <= FEW_VECTORS else self.residual
+        return 0.0 if math.prod(tree.chain.n_classes) <= MAX_VECTORS_IN_FULL else self.residual
 
 
 DEFAULT = Effort()
@@ -71,9 +71,8 @@ def distribution(tree: PrefixTree, effort: Effort = DEFAULT, *, rng: np.random.G
     weights = np.exp(log_mass - np.where(np.isneginf(total), 0.0, total)[rows])
     if len(impossible):
         # Where the known classes are impossible, any vector that agrees with them stands for all.
-        given = np.zeros((n_rows, n_labels)) if tree.given is None else tree.given
         rows, weights = np.concatenate([rows, impossible]), np.concatenate([weights, np.ones(len(impossible))])
-        labels = np.concatenate([labels, np.maximum(given[impossible], 0).astype(CODE)])
+        labels = np.concatenate([labels, np.maximum(tree.known[impossible], 0)])
         order = np.argsort(rows, kind="stable")
         rows, labels, weights = rows[order], labels[order], weights[order]
     return LabelDistribution.ragged(rows, labels, weights, left, left > residual)
@@ -90,8 +89,7 @@ def evidence(tree: PrefixTree, effort: Effort = PRECISE, *, rng: np.random.Gener
     if is_forest(tree):
         return sum_product(tree)[1], np.zeros(tree.n_rows)
     positions = np.arange(1, tree.chain.n_labels + 1)
-    known = np.zeros((tree.n_rows, 1), dtype=bool) if tree.given is None else tree.given >= 0
-    full_depth = np.where(known, positions, 0).max(axis=1)
+    full_depth = np.where(tree.known >= 0, positions, 0).max(axis=1)
     rows, _, log_mass, complete, remaining = _enumerate(tree, full_depth, effort.residual, effort, rng)
     error = np.where(np.isneginf(remaining), 0.0, _share_open(complete, remaining))
     return log_sum_by_row(rows, log_mass, tree.n_rows), error
@@ -108,8 +106,7 @@ def marginals(tree: PrefixTree, effort: Effort = DEFAULT, *, rng: np.random.Gene
         lower, _ = sum_product(tree)
         estimated = np.isnan(lower).any(axis=1)
         # Where the known classes are impossible, nothing can be said about the others.
-        known = np.full((tree.n_rows, tree.chain.n_labels), -1) if tree.given is None else tree.given
-        pairs = zip(known.T[:, :, None], tree.chain.n_classes, strict=True)
+        pairs = zip(tree.known.T[:, :, None], tree.chain.n_classes, strict=True)
         uninformed = np.hstack([np.where(own >= 0, own == np.arange(n), 1.0 / n) for own, n in pairs])
         proba, lower = np.where(estimated[:, None], uninformed, lower), np.nan_to_num(lower)
         unresolved = np.repeat(estimated[:, None].astype(float), tree.chain.n_labels, axis=1)
@@ -147,7 +144,7 @@ def top_k(tree: PrefixTree, k: int, *, max_nodes: int = DEFAULT.max_nodes) -> To
     last = beam.take(order[rank == k - 1])
     # Slightly lower, so that the k-th vector itself is found again.
     threshold = np.full(tree.n_rows, -np.inf)
-    threshold[last.rows] = last.log_mass - TIGHT
+    threshold[last.rows] = last.log_mass - LOG_TOLERANCE
     swept = sweep(tree, above=threshold, width=max(k, max_nodes // max(1, n_labels)))
     found = join_rows([beam, swept.vectors])
     found = found.take(distinct(found.rows, found.labels, tree.chain.n_classes)[1])
@@ -156,7 +153,7 @@ def top_k(tree: PrefixTree, k: int, *, max_nodes: int = DEFAULT.max_nodes) -> To
     found, rank = found.take(order[rank < k]), rank[rank < k]
     labels, log_proba = np.full((tree.n_rows, k, n_labels), -1, dtype=CODE), np.full((tree.n_rows, k), -np.inf)
     labels[found.rows, rank], log_proba[found.rows, rank] = found.labels, found.log_mass
-    return TopK(labels, log_proba, swept.dropped <= log_proba[:, -1] + TIGHT)
+    return TopK(labels, log_proba, swept.dropped <= log_proba[:, -1] + LOG_TOLERANCE)
 
 
 def _enumerate(
@@ -216,7 +213,7 @@ def _split(
         top = np.full(n_rows, -np.inf)
         np.maximum.at(top, rows[is_open], log_mass[is_open])
         is_unfinished &= (top > -np.inf) & (_share_open(complete, remaining) > residual)
-        threshold = top - FALL
+        threshold = top - THRESHOLD_FALL
     n_samples, chosen = effort.n_samples, [np.flatnonzero(~is_open)]
     for row in np.flatnonzero((_share_open(complete, remaining) > residual) & (remaining > -np.inf)):
         entries = np.flatnonzero(is_open & (rows == row))

@@ -15,7 +15,7 @@ from montechain._messages import check_number, check_positive_integer
 from montechain._rows import join_rows
 from montechain.distributions import LabelDistribution, Marginals
 from montechain.inference.base import Inference
-from montechain.inference.decision import TIGHT, Decision
+from montechain.inference.decision import LOG_TOLERANCE, Decision
 from montechain.inference.sweep import Prefixes, Swept, best_first, log_sum_by_row, sweep
 from montechain.prefix_tree import PrefixTree
 
@@ -163,8 +163,7 @@ class Exhaustive(Inference):
         """Return how many rows may have all their vectors in memory together; raise if some row has too many."""
         limit = check_positive_integer(self, "max_vectors", 65536)
         n_classes = np.array(tree.chain.n_classes, dtype=object)  # Python integers, which cannot overflow
-        known = np.zeros((tree.n_rows, 1), dtype=bool) if tree.given is None else tree.given >= 0
-        count = np.where(known, 1, n_classes).prod(axis=1).max(initial=1)
+        count = np.where(tree.known >= 0, 1, n_classes).prod(axis=1).max(initial=1)
         if count > limit:
             raise ValueError(
                 f"Exhaustive() would score {count} label vectors per row, more than `max_vectors={limit}`. "
@@ -237,7 +236,7 @@ class EpsilonApproximate(Inference):
             order, rank = best_first(origin, log_mass)
             is_best = np.zeros(len(origin), dtype=bool)
             is_best[order[rank == 0]] = True
-            keep = (survives | (is_best & ~has_survivor[origin])) & (log_mass >= floor[children.rows] - TIGHT)
+            keep = (survives | (is_best & ~has_survivor[origin])) & (log_mass >= floor[children.rows] - LOG_TOLERANCE)
             if keep.sum() > MAX_NODES:
                 raise RuntimeError(
                     f"EpsilonApproximate(epsilon={self.epsilon}) would store more than {MAX_NODES} label prefixes. "

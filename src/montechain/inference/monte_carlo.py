@@ -121,9 +121,7 @@ def _marginals(tree: PrefixTree, draws: Draws) -> Marginals:
     total = draws.sum_by_row(np.exp(draws.log_proba)) + unseen
     safe_total = np.where(total > 0.0, total, 1.0)
     unresolved = np.where(total > 0.0, np.minimum(unseen / safe_total + EXACT, 1.0), 1.0)
-    is_free = np.ones(tree.n_rows, dtype=bool)
-    if tree.given is not None:
-        is_free &= (tree.given < 0).all(axis=1)
+    is_free = tree.known.max(axis=1) < 0
     proba, lower = [], []
     for k, n in enumerate(n_classes):
         cells = rows * n + draws.labels[:, k]
@@ -201,7 +199,7 @@ def draw(tree: PrefixTree, uniforms: np.ndarray, floor: np.ndarray | None = None
     place, sample = np.repeat(rows, n_samples), np.tile(np.arange(n_samples), n_rows)
     for k in range(tree.chain.n_labels):
         conditional = tree.expand(rows, labels)
-        known = np.full(len(rows), -1) if tree.given is None else tree.given[rows, k]
+        known = tree.known[rows, k]
         # As in `draw_classes`, but many draws share a prefix.
         cumulative = np.cumsum(np.exp(conditional[:, :-1]), axis=1)
         drawn = (cumulative[place] <= uniforms[sample, k, None]).sum(axis=1)

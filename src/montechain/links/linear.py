@@ -176,9 +176,8 @@ class LinearScorer:
         fits = self.looks_at_x and X.shape[1] == len(self.coef)
         X = as_matrix(X) if fits else X
         with np.errstate(over="ignore", invalid="ignore"):
-            if (
-                fits and isinstance(X, np.ndarray) and not config.DISABLE_JIT
-            ):  # it has types that only compiled code has
+            # The kernel has types that only compiled code has.
+            if fits and isinstance(X, np.ndarray) and not config.DISABLE_JIT:
                 base = scores_of(np.asarray(X, dtype=np.float64), self.lines, len(self.intercept))
             else:
                 base = _product(X, self.coef) + self.intercept

@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from montechain._compat import check_sample_weight
 from montechain._messages import check_number, check_positive_integer
-from montechain.links._solver import LogisticProblems, Solution
 from montechain.links._solver.block_descent import BlockProblems
+from montechain.links._solver.problems import LogisticProblems, Solution
 from montechain.links.base import (
     FittedLink,
     LinkLearner,
@@ -29,10 +29,10 @@ from montechain.links.linear import FittedLinearLink, n_scores, smoothed_log_pro
 from montechain.links.row_blocks import RowBlocks
 from montechain.targets import named_labels
 
-SMALL = 2**13
-"""Number of entries of X up to which links are learned to `TIGHT`. That takes hardly any time, and a row of weight two
-then counts exactly as two rows do."""
-TIGHT = 1e-10
+SMALL_PROBLEM = 2**13
+"""Number of entries of X up to which links are learned to `SMALL_TOL`. That takes hardly any time, and a row of weight
+two then counts exactly as two rows do."""
+SMALL_TOL = 1e-10
 MAX_NAMED = 5
 """Maximum number of labels named in a warning."""
 
@@ -151,7 +151,8 @@ class _Prepared:
             self.counts = [class_counts(own, weight, k) for own, k in zip(codes, n_classes, strict=True)]
         self.learner, self.n_jobs, self.names = learner, n_jobs, named_labels(names, n_labels)
         self.n_features, self.n_classes = X.shape[1], np.array(n_classes, dtype=np.int64)
-        self.tol = float(learner.tol) if X.shape[0] * X.shape[1] > SMALL else min(float(learner.tol), TIGHT)
+        is_small = X.shape[0] * X.shape[1] <= SMALL_PROBLEM
+        self.tol = min(float(learner.tol), SMALL_TOL if is_small else np.inf)
         self.occurring = [np.flatnonzero(counts > 0.0) for counts in self.counts]
         given = given if isinstance(given, list | tuple) else [given] * n_labels
         if len(given) != n_labels:

@@ -20,7 +20,7 @@ from montechain.targets import UNKNOWN
 CELLS_AT_ONCE = 2**18
 """Approximate number of inputs that a pass over a block takes at a time: they fit into a cache."""
 
-FEW = 20
+MIN_ROWS_PER_CLASS = 20
 """Number of rows of each class that a sample should have, if there are that many."""
 
 
@@ -91,7 +91,8 @@ class RowBlocks:
         """
         share = min(1.0, n_rows / self.shape[0])
         each = self.shape[0] / sum(own.weight for own in self.summaries)  # rows per weight
-        chances = [np.append(np.maximum(share, FEW / np.maximum(own * each, 1.0)), share) for own in self.counts]
+        for_classes = [MIN_ROWS_PER_CLASS / np.maximum(own * each, 1.0) for own in self.counts]
+        chances = [np.append(np.maximum(share, own), share) for own in for_classes]
         drawn = self.replaced(_drawn, [(chances, share, [seed, i]) for i in range(len(self.blocks))])
         found = [own for own in import_dask("dask").compute(*drawn.blocks) if len(own.codes)]
         join: Any = partial(sp.vstack, format="csr") if sp.issparse(found[0].X) else np.concatenate

@@ -127,7 +127,7 @@ class Fold:
     X: Any
     codes: np.ndarray
     filled: np.ndarray
-    weight: np.ndarray | None
+    weight: np.ndarray
     cache: LinkCache
 
 
@@ -190,6 +190,7 @@ class OrderEvaluator:
         self.seed = seed
         self.codes = codes
         sample_weight = options.get("sample_weight")
+        weight = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         by_information = parents == "tree" if isinstance(parents, str) else isinstance(parents, int | np.integer)
         self.information = mutual_information(codes, self.n_classes, sample_weight) if by_information else None
         # Here, so that impossible parents are refused before any link is fitted.
@@ -208,8 +209,7 @@ class OrderEvaluator:
             max_bytes = MAX_BYTES // len(splits)
             cache = LinkCache(learner, fit_links, self.n_labels, warm_start=warm_start, max_bytes=max_bytes)
             cache.n_fitted = n_fitted
-            weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[test]
-            self._folds.append(Fold(X_test, codes[test], filled[test], weight, cache))
+            self._folds.append(Fold(X_test, codes[test], filled[test], weight[test], cache))
         self.tolerance = 0.0 if cache.is_exact else accuracy
         """Share of a payoff that a candidate must gain to count as better: zero if fits are exact."""
         self._values: dict[Hashable, dict[str, float]] = {}
@@ -232,7 +232,7 @@ class OrderEvaluator:
 
         Over all labels of an order it sums up to ``J_EM_prod`` on the truth if every label is known.
         """
-        if isinstance(self.parents, str) and self.parents == "tree":
+        if self.parents == "tree":
             raise ValueError(
                 "`parents='tree'` does not work with an order that is built link by link: the tree depends on the "
                 "first label. Use OrderSearch() or AllOrders()."
@@ -248,7 +248,7 @@ class OrderEvaluator:
                 label, parents = problems[i]
                 known = np.flatnonzero(fold.codes[:, label] != UNKNOWN)
                 log_proba = link.log_proba(fold.X, fold.filled[:, list(parents)])[known, fold.codes[known, label]]
-                totals[i] += weighted_total(log_proba, None if fold.weight is None else fold.weight[known])
+                totals[i] += weighted_total(log_proba, fold.weight[known])
         return totals
 
     def prefetch(self, orders: Iterable[Order]) -> None:
@@ -262,7 +262,7 @@ class OrderEvaluator:
 
     def distinct(self, order: Order) -> Hashable:
         """Return a key that two orders share if and only if their chains are the same: the parents of each label."""
-        return order if isinstance(self.parents, str) and self.parents == "all" else self.arranged(order)[1]
+        return order if self.parents == "all" else self.arranged(order)[1]
 
     def arranged(self, order: Order) -> tuple[Order, tuple[tuple[int, ...], ...]]:
         """Return the order in which the labels stand, and the parents of each."""

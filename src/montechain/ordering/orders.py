@@ -22,7 +22,7 @@ ALLOWED = (
     "None (as the labels stand in y), 'random', a permutation of the labels such as [2, 0, 1], or a search such as "
     "OrderSearch(n_iterations=50)"
 )
-FEW_LABELS = 8
+MAX_LABELS_FOR_ALL_ORDERS = 8
 """Maximum number of labels whose orders are all scored."""
 
 
@@ -142,7 +142,7 @@ class AllOrders(OrderFinder):
 
     def find(self, evaluator, *, start, rng, verbose=False):  # noqa: D102
         keep, n_labels = check_positive_integer(self, "keep", 10), evaluator.n_labels
-        if n_labels > FEW_LABELS:
+        if n_labels > MAX_LABELS_FOR_ALL_ORDERS:
             n_orders = math.factorial(n_labels)
             raise ValueError(f"AllOrders() would score {n_orders} orders of {n_labels} labels. Try OrderSearch().")
         orders = list(permutations(range(n_labels)))

@@ -95,10 +95,8 @@ def check_payoff(payoff: Any) -> Payoff:
     )
 
 
-def weighted_total(values: np.ndarray, weight: np.ndarray | None) -> float:
+def weighted_total(values: np.ndarray, weight: np.ndarray) -> float:
     """Return the sum over the rows. A row of weight zero does not count even if its value is infinite."""
-    if weight is None:
-        return float(np.sum(values))
     return float(np.sum(values[weight > 0.0] * weight[weight > 0.0]))
 
 

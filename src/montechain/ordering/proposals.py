@@ -46,16 +46,14 @@ class Swap(Proposal):
         self.reach = reach
 
     def propose(self, order: Order, t: int, rng: np.random.Generator) -> Order:  # noqa: D102
-        return _swapped(order, *self._draw_positions(len(order), rng))
-
-    def _draw_positions(self, n_labels: int, rng: np.random.Generator) -> tuple[int, int]:
-        """Return two distinct positions within reach; all such pairs are equally likely."""
+        n_labels = len(order)
         reach = n_labels if self.reach is None else check_positive_integer(self, "reach", 2)
         first = second = 0
+        # Until they are within reach: all such pairs of distinct positions are equally likely.
         while n_labels > 1 and (first == second or abs(first - second) > reach):
             first, second = int(rng.integers(n_labels)), int(rng.integers(n_labels - 1))
             second += second >= first  # drawn among the others: those from `first` on move up by one
-        return first, second
+        return _swapped(order, first, second)
 
 
 class TemperedSwap(Proposal):

@@ -22,10 +22,6 @@ N_LINES = 10
 """Number of progress lines of a search."""
 
 
-class _TimeIsUp(Exception):
-    """The time limit of a search has passed."""
-
-
 class OrderStep(NamedTuple):
     """One iteration: the order after it, and the candidate, accepted or not."""
 
@@ -51,9 +47,8 @@ def search(
     Algorithm 1 of Read, Martino and Luengo (2014), or with `accept_ties` the loop of Algorithm 2. `payoff` is J(s) and
     `start` is s_0, the first item.
 
-    Links that are fitted together, or from a warm start, are exact to a tolerance only, and so are payoffs. Payoffs
-    that differ by no more than the share `tolerance` count as equal, so that where they are equal in truth no decision
-    depends on the rounding of a solver. A payoff that is not a number is worse than any other.
+    Payoffs that differ by no more than the share `tolerance` count as equal, so that no decision depends on the
+    rounding of a solver. A payoff that is not a number is worse than any other.
 
     >>> from montechain.ordering.proposals import Swap
     >>> steps = search(lambda order: order[0], (0, 1, 2), Swap(), np.random.default_rng(0))
@@ -146,36 +141,25 @@ class OrderSearch(OrderFinder):
         check_positive_integer(self, "n_restarts", 5)
         check_positive_integer(self, "n_iterations", 50, or_zero=True)
         check_choice(self, "pool", ("visited", "evaluated"))
-        proposal, n_steps, best = check_proposal(self.proposal), self.n_restarts * (self.n_iterations + 1), -math.inf
-        rule = {"accept_ties": self.keep > 1, "tolerance": evaluator.tolerance}
+        n_steps, best, ended = self.n_restarts * (self.n_iterations + 1), -math.inf, ""
         trace: list[dict[str, Any]] = []
         deadline = time.perf_counter() + (check_time_limit(self.time_limit) or math.inf)
         try:
-            for restart, generator in enumerate(rng.spawn(self.n_restarts)):
-                first = start if restart == 0 else tuple(generator.permutation(evaluator.n_labels).tolist())
-                began, n_before = time.perf_counter(), evaluator.n_links_fitted
-                steps = search(evaluator.payoff, first, proposal, generator, **rule)
-                for step in islice(steps, self.n_iterations + 1):
-                    row = {"restart": restart, **step._asdict()}
-                    if self.record:
-                        row = {**evaluator.payoffs(step.order), **row}
-                    row["n_links_fitted"] = evaluator.n_links_fitted - n_before
-                    row["seconds"] = time.perf_counter() - began
-                    trace.append(row)
-                    n_done, best = len(trace), max(best, comparable(step.payoff))
-                    if time.perf_counter() > deadline and n_done < n_steps:
-                        raise _TimeIsUp
-                    if verbose and n_done * N_LINES // n_steps > (n_done - 1) * N_LINES // n_steps:
-                        print(f"order search: {n_done} of {n_steps}, payoff {best:.6g}", file=sys.stderr, flush=True)
-        except (KeyboardInterrupt, _TimeIsUp) as end:
+            for row in self._steps(evaluator, start, rng):
+                trace.append(row)
+                n_done, best = len(trace), max(best, comparable(row["payoff"]))
+                if time.perf_counter() > deadline and n_done < n_steps:
+                    ended = f"ended by time_limit={self.time_limit:g}"
+                    break
+                if verbose and n_done * N_LINES // n_steps > (n_done - 1) * N_LINES // n_steps:
+                    print(f"order search: {n_done} of {n_steps}, payoff {best:.6g}", file=sys.stderr, flush=True)
+        except KeyboardInterrupt:
             if not trace:
                 raise
-            how = "interrupted" if isinstance(end, KeyboardInterrupt) else f"ended by time_limit={self.time_limit:g}"
-            warnings.warn(
-                f"the search was {how} after {len(trace)} of {n_steps} steps: the best of the orders found by then is "
-                "kept.",
-                stacklevel=2,
-            )
+            ended = "interrupted"
+        if ended:
+            found = f"the search was {ended} after {len(trace)} of {n_steps} steps"
+            warnings.warn(f"{found}: the best of the orders found by then is kept.", stacklevel=2)
         # Of orders that are the same chain, the earliest.
         pool: dict[Any, tuple[Order, float]] = {}
         last = {row["restart"]: row["iteration"] for row in trace}
@@ -186,3 +170,15 @@ class OrderSearch(OrderFinder):
                 # Algorithm 2 sorts s_1, ..., s_T: the start counts if the search stayed there.
                 pool.setdefault(evaluator.distinct(row["order"]), (row["order"], row["payoff"]))
         return SearchResult.best_of(dict(pool.values()), self.keep, trace, logarithmic=evaluator.is_logarithmic)
+
+    def _steps(self, evaluator: Any, start: Order, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
+        """Yield the rows of the trace, restart by restart."""
+        proposal, rule = check_proposal(self.proposal), {"accept_ties": self.keep > 1, "tolerance": evaluator.tolerance}
+        for restart, generator in enumerate(rng.spawn(self.n_restarts)):
+            first = start if restart == 0 else tuple(generator.permutation(evaluator.n_labels).tolist())
+            began, n_before = time.perf_counter(), evaluator.n_links_fitted
+            steps = search(evaluator.payoff, first, proposal, generator, **rule)
+            for step in islice(steps, self.n_iterations + 1):
+                recorded = evaluator.payoffs(step.order) if self.record else {}
+                n_fitted, seconds = evaluator.n_links_fitted - n_before, time.perf_counter() - began
+                yield {**recorded, "restart": restart, **step._asdict(), "n_links_fitted": n_fitted, "seconds": seconds}

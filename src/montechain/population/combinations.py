@@ -63,12 +63,8 @@ class Combination(BaseEstimator):
 class Mixture(Combination):
     """Average the models' probabilities: p(y | x) = sum_j w_j p_j(y | x).
 
-    For exact match, the vector of the largest average is found with a proof. First each label-linear chain alone is
-    searched for its own most probable vector; where all agree, that is the answer. Otherwise the chains' trees of
-    prefixes are grown best-first, always the one whose most probable open prefix weighs most, and each vector completed
-    is scored under all chains. A vector not seen yet has in each chain at most the probability of the most probable
-    open prefix; the search ends when the weighted sum of these cannot exceed the best score. Where the budget ends
-    first, the sum is the upper bound. Models of other kinds list their most probable vectors instead.
+    For exact match, the vector of the largest average is found with a proof, or with an upper bound on all others where
+    the budget ends first: see `montechain.population.search`.
 
     For other losses, the models' weighted label vectors are joined; for Hamming loss the marginals are averaged. With
     labels given, a model's weight is then multiplied by its probability of them.

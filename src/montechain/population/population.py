@@ -11,7 +11,7 @@ from montechain._rows import take_rows
 from montechain._savable import require, savable
 from montechain.chain import Chain
 from montechain.distributions import LabelDistribution
-from montechain.inference.decision import TIGHT, Decision, TopK
+from montechain.inference.decision import LOG_TOLERANCE, Decision, TopK
 from montechain.joint import ChainModel, JointModel
 from montechain.population.combinations import Combination, Mixture
 from montechain.population.search import MAX_NODES, log_sum, search
@@ -115,7 +115,7 @@ class Population(JointModel):
     def top_k(self, X, k, *, given=None):  # noqa: D102
         labels, log_proba, upper_bound = search(self, X, k, given)
         labels[np.isneginf(log_proba)] = -1
-        return TopK(labels, log_proba, upper_bound <= log_proba[:, -1] + TIGHT)
+        return TopK(labels, log_proba, upper_bound <= log_proba[:, -1] + LOG_TOLERANCE)
 
     def decide(self, X, *, loss, given=None, rng):  # noqa: D102
         return self.combine.decide(self, X, loss=loss, given=given, rng=rng)

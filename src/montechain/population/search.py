@@ -1,9 +1,9 @@
 """The most probable label vectors of a weighted mixture of joint models, with a proof.
 
-Label-linear chains are searched together by one kernel, chains with links of any kind by sweeps over the levels of
-their trees. If there are models of another kind, each model lists its own most probable vectors; a vector that no model
-has listed is, under each of them, at most as probable as the last one listed. The lists grow until the weighted sum of
-these bounds cannot exceed the best vectors found.
+Label-linear chains are searched together by `montechain._kernels.mixture`, chains with links of any kind by sweeps over
+the levels of their trees. If there are models of another kind, each model lists its own most probable vectors; a vector
+that no model has listed is, under each of them, at most as probable as the last one listed. The lists grow until the
+weighted sum of these bounds cannot exceed the best vectors found.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from montechain._kernels.mixture import mixture
 from montechain._messages import check_positive_argument
 from montechain._rows import take_rows
-from montechain.inference.decision import TIGHT
+from montechain.inference.decision import LOG_TOLERANCE
 from montechain.inference.sweep import Swept, best_first, sweep
 from montechain.joint import ChainModel, JointModel
 from montechain.links.linear import LinearScores, Links
@@ -41,8 +41,7 @@ Found = tuple[np.ndarray, np.ndarray, np.ndarray]
 def search(population: Any, X: Any, k: int, given: np.ndarray | None) -> Found:
     """Return the k best vectors of a `Population` that agree with `given`, and an upper bound on all others.
 
-    There are ``min(k, number of label vectors)`` places. Where fewer vectors than that agree with `given` and have a
-    positive probability, the places left over hold labels of -1 and a log-probability of minus infinity.
+    Places that are left over are filled as by `montechain.inference.enumeration.top_k`.
     """
     check_positive_argument("max_nodes", population.max_nodes, "Mixture(max_nodes=20_000)")
     k = int(min(k, math.prod(population.n_classes)))
@@ -127,7 +126,7 @@ def _search_lists(population: Any, X: Any, k: int, given: np.ndarray | None) -> 
             unlisted.append(np.where(top.certified, np.minimum(last, rest), rest))
         bound = log_sum(np.column_stack(unlisted) + log_weights)
         upper_bound[pending] = np.minimum(upper_bound[pending], np.maximum(bound, log_proba[pending, -1]))
-        pending = pending[bound > log_proba[pending, -1] + TIGHT]
+        pending = pending[bound > log_proba[pending, -1] + LOG_TOLERANCE]
         if length >= longest or len(pending) == 0:
             return labels, log_proba, upper_bound
         length = min(length * GROWTH, longest)

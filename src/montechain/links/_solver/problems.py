@@ -36,9 +36,9 @@ WORK_BYTES = 2**27
 """Maximum scratch space of one block of problems, unless the inputs are larger."""
 BLOCK_WIDTH = 24
 """Approximate number of scores in a block: enough to share products, few enough to occupy several threads."""
-FAR = 64.0
+MIN_RELATIVE_DISTANCE = 64.0
 """Minimum distance of a column from zero, relative to its spread, for which it is shifted."""
-LARGE = 2.0**40
+MAX_UNSCALED = 2.0**40
 """Columns with entries above this are divided by a power of two, because squares of them would overflow."""
 SINGLE_TOL = 1e-7
 """Minimum tolerance for which the solver starts in single precision."""
@@ -83,7 +83,7 @@ class LogisticProblems:
         self.codes = np.ascontiguousarray(targets, dtype=np.int32)
         self.counts = [class_counts(own, sample_weight, 2) for own in self.codes]
         self.shift, self.scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
-        if X.shape[0] and not (sp.issparse(X) and np.abs(X.data).max(initial=0.0) <= LARGE):
+        if X.shape[0] and not (sp.issparse(X) and np.abs(X.data).max(initial=0.0) <= MAX_UNSCALED):
             self.shift, self.scale = rescaling(column_extremes(X), sp.issparse(X))
         self.inputs = Inputs.of(rescaled(X, self.shift, self.scale), parent_columns)
         self.penalty = self._penalty(C, parent_C, parent_columns.shape[1])
@@ -217,7 +217,7 @@ def rescaling(extremes: np.ndarray, is_sparse: bool) -> tuple[np.ndarray, np.nda
     """
     (low, high), shift = 0.5 * extremes, np.zeros(extremes.shape[1])
     if not is_sparse:
-        shift = np.where(np.abs(low + high) / FAR > high - low, low + high, 0.0)
+        shift = np.where(np.abs(low + high) / MIN_RELATIVE_DISTANCE > high - low, low + high, 0.0)
     largest = np.maximum(high - 0.5 * shift, 0.5 * shift - low)
-    scale = np.where(largest > 0.5 * LARGE, np.ldexp(1.0, np.frexp(largest)[1]), 1.0)
+    scale = np.where(largest > 0.5 * MAX_UNSCALED, np.ldexp(1.0, np.frexp(largest)[1]), 1.0)
     return shift, scale
