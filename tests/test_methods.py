@@ -121,7 +121,7 @@ def test_parameters_are_changed_by_name():
     assert mc.make_method("MsCC").inference.n_samples == 100
     # A part can be replaced and changed in one call.
     model = mc.make_method("PCC", inference=mc.Beam(), inference__width=3)
-    assert model.inference.width == 3
+    assert model.inference.width == mc.make_method("PCC", inference="beam", inference__width=3).inference.width == 3
     assert (
         mc.make_method("PMsCC", order__proposal=mc.TemperedSwap(), order__proposal__beta=0.5).order.proposal.beta == 0.5
     )

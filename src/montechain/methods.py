@@ -21,9 +21,10 @@ from montechain.estimators import (
     MajorityClassifier,
 )
 from montechain.estimators.auto import AutoChainClassifier
-from montechain.inference import Beam, BranchAndBound, EpsilonApproximate, Greedy, MonteCarlo
+from montechain.inference import Beam, BranchAndBound, EpsilonApproximate, Greedy, MonteCarlo, check_inference
 from montechain.ordering import BeamOrder, OrderSearch, TemperedSwap
-from montechain.population import Algorithm4
+from montechain.ordering.proposals import check_proposal
+from montechain.population import Algorithm4, check_combine
 
 __all__ = ["BASELINES", "METHODS", "Method", "find_method", "make_method"]
 
@@ -46,10 +47,6 @@ class Method:
     estimator: Any
 
 
-def _by_name(*methods: Method) -> Mapping[str, Method]:
-    return MappingProxyType({method.name: method for method in methods})
-
-
 # Exhaustive() gives the same vector, where there are few enough; this proves it for a hundred labels, too.
 EXACT = BranchAndBound(max_nodes=1_000_000)
 # Algorithm 3 returns a vector that was drawn, for Hamming loss too.
@@ -60,7 +57,7 @@ TEN_ORDERS = OrderSearch("swap", n_iterations=50, keep=10)
 TEN_TEMPERED = OrderSearch(TemperedSwap(beta=0.03), n_iterations=50, keep=10)
 
 # fmt: off
-METHODS: Mapping[str, Method] = _by_name(
+METHODS: Mapping[str, Method] = MappingProxyType({method.name: method for method in (
     Method("IC", "Independent Classifiers", "", "Tsoumakas and Katakis 2007",
            ChainClassifier(parents="none", inference=Greedy())),
     Method("LP", "Label Powerset", "", "Tsoumakas and Katakis 2007",
@@ -89,12 +86,12 @@ METHODS: Mapping[str, Method] = _by_name(
            ChainPopulationClassifier(order=TEN_ORDERS, combine=ALGORITHM_4, inference=DRAWN)),
     Method("PtMsCC", "Population MsCC, tempered", "T_y = 100, T_s = 50, M = 10, beta = 0.03", "Algorithms 2 and 4",
            ChainPopulationClassifier(order=TEN_TEMPERED, combine=ALGORITHM_4, inference=DRAWN)),
-)
+)})
 """The methods of Read, Martino and Luengo (2014): the twelve of its table, with the parameters given there, and LP and
 BCC, which it discusses. An order is random where the paper calls it arbitrary; ``make_method("CC", order=None)`` takes
 the labels as they stand. `docs/methods.md` says what we chose where the paper leaves a choice."""
 
-BASELINES: Mapping[str, Method] = _by_name(
+BASELINES: Mapping[str, Method] = MappingProxyType({method.name: method for method in (
     Method("Majority", "The most common label vector", "", "",
            MajorityClassifier()),
     Method("Default", "ChainClassifier with its defaults: random order, exact", "", "",
@@ -107,10 +104,12 @@ BASELINES: Mapping[str, Method] = _by_name(
            ChainClassifier(RandomForestClassifier(300), parents="none", inference=Greedy())),
     Method("LP-Forest", "Label powerset with a random forest", "300 trees", "",
            LabelPowersetClassifier(RandomForestClassifier(300))),
-)
+)})
 """What to compare methods with; not in the paper."""
 # fmt: on
 
+PARTS = {"inference": check_inference, "combine": check_combine, "order__proposal": check_proposal}
+"""Parameters that may be a name, and what makes an object of it."""
 SYNONYMS = {"br": "IC", "binaryrelevance": "IC"}
 """Other names in use, in the spelling of `_key`."""
 
@@ -165,13 +164,14 @@ def make_method(
     model.set_params(**{key: value for key, value in shared.items() if value is not None and key in known})
     # A part is put in place before it is changed in turn.
     for key in sorted(changes, key=lambda key: key.count("__")):
-        allowed = model.get_params(deep=True)
+        allowed, value = model.get_params(deep=True), changes[key]
         if key not in allowed:
             raise ValueError(
                 f"{method.name} has no parameter `{key}`{nearest(key, allowed) or '.'} The "
                 f"parameters of {type(model).__name__} are {', '.join(allowed)}."
             )
-        model.set_params(**{key: changes[key]})
+        is_name = key in PARTS and isinstance(value, str)
+        model.set_params(**{key: PARTS[key](value) if is_name else value})
     return model
 
 

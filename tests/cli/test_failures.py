@@ -10,7 +10,16 @@ import pytest
 from bad_inputs import COMMANDS, DATA, EVALUATE, FIT, MISUSE, OUTPUT, PREDICT
 from bridge_table import TARGETS, bridges
 from command import run, run_in_terminal
+from montechain import TableEncoder
+from montechain.cli.output import in_options
 
+MORE_COMMANDS = [
+    (f"{FIT} -m Majority -e svm -o x.mchain", MISUSE, "`--estimator` has no effect with Majority: "),
+    (f"{EVALUATE} -m RF-PCT,Forest -e svm", MISUSE, "`--estimator` has no effect with RF-PCT, Forest: "),
+    (f"{FIT} --set n_jobs=2 -o x.mchain", MISUSE, "`--set` does not take n_jobs: use --jobs 2 "),
+    (f"{EVALUATE} --cv 200", MISUSE, "`--cv 200` is too many: the table has only 80 rows."),
+    ("predict bridges.mchain infinite.csv", DATA, "infinite.csv: column 'length' of `X` contains infinity"),
+]
 INTERRUPTED, BROKEN_PIPE = 130, 141
 MAIN = "from montechain.cli import main; main()"
 
@@ -20,11 +29,12 @@ def folder(tmp_path_factory):
     """Return a folder with a table and a model."""
     place = tmp_path_factory.mktemp("failures")
     bridges(80).to_csv(place / "bridges.csv", index=False, na_rep="?")
+    bridges(80).assign(length=float("inf")).to_csv(place / "infinite.csv", index=False)
     run(FIT, "-o", "bridges.mchain", folder=place)
     return place
 
 
-@pytest.mark.parametrize(("command", "code", "said"), COMMANDS)
+@pytest.mark.parametrize(("command", "code", "said"), [*COMMANDS, *MORE_COMMANDS])
 def test_message_and_exit_code(folder, command, code, said):
     answer = run(command, folder=folder, code=code)
     assert said in " ".join(answer.err.split()) + " "
@@ -59,6 +69,8 @@ def test_notes_speak_of_options(folder):
     answer = run(f"fit bridges.csv -m Default -t {TARGETS} -o noted.mchain", folder=folder)
     assert "column 'id' looks like an identifier" in answer.err
     assert "drop=" not in answer.err
+    (dates,) = TableEncoder().fit(pd.DataFrame({"day": ["01/02/2024", "03/04/2024"]})).notes_
+    assert in_options(dates).endswith("if so, write dates as 2024-12-31.")
 
 
 def test_help_without_arguments(folder):

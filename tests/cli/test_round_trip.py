@@ -117,6 +117,8 @@ def test_words_that_mean_missing(tmp_path):
     command = "fit t.csv -t grade -m CC --missing-values -,n.k. --nominal size -o m.mchain"
     facts = json.loads(run(command, "--json", folder=tmp_path).out)
     assert facts["targets"] == {"grade": ["A", "NA"]}
+    said = run("fit t.csv -t grade -m CC -o other.mchain", folder=tmp_path).err
+    assert "target 'grade': 20 cells with 'NA' count as missing. If 'NA' is a class, name only the others: -" in said
     shown = json.loads(run("predict m.mchain t.csv --json --missing-values -,n.k.", folder=tmp_path).out)
     assert {row["grade"] for row in shown} <= {"A", "NA"}
     encoder = load(tmp_path / "m.mchain").encoder_

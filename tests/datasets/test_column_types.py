@@ -62,6 +62,15 @@ def test_commas_in_numbers_are_asked_about(cells, tmp_path):
     assert read_table(path, delimiter=";", text=["price"])["price"].dtype == "string"
 
 
+def test_numbers_that_a_model_needs_are_not_lost(tmp_path):
+    for cells, decimal, message in (
+        (["5", '"20,641.58"', "heavy"], ".", "line 3: column 'weight' holds numbers with a comma, such as '20,641.58'"),
+        (["1.5", "2.5", "3"], ",", "line 2: column 'weight' held numbers .* 2 of its 3 cells are not numbers"),
+    ):
+        with pytest.raises(DataError, match=message):
+            column(tmp_path, cells, decimal=decimal, numeric=["weight"], partial=True)
+
+
 def test_decimal_commas(tmp_path):
     path = write(tmp_path, "b;c\n1,5;1.5\n-2,25e1;2\n0,5;3\n")
     table = read_table(path, decimal=",")

@@ -67,7 +67,7 @@ class TestChooseTargets:
             resolve_targets(tmp_path / "none.xml", COLUMNS)
 
         xml = write_labels(tmp_path / "any.xml", ["diet", "moood"])
-        with pytest.raises(DataError, match=r"names the label 'moood'.*did you mean 'mood'") as error:
+        with pytest.raises(DataError, match=r"column 'moood' not found; did you mean 'mood'") as error:
             resolve_targets(xml, COLUMNS)
         assert error.value.path == xml
 

@@ -207,6 +207,8 @@ def test_a_first_line_that_looks_like_data(tmp_path):
         assert refusal.value.line == 1
         assert len(read_table(path, header=False)) == 2
         assert len(read_table(path, header=True)) == 1
+    (_, note) = read_dataset(write(tmp_path, "2024-05-01,7,x\n2024-05-02,8,y\n"), targets=[]).notes[::-1]
+    assert note.startswith("the first line, with '2024-05-01', is taken for the names of the columns. If")
     assert list(read_table(write(tmp_path, "0,1,2\n5,6,7\n")).columns) == ["0", "1", "2"]  # as pandas names columns
     for delimiter in ("ab", '"'):
         with pytest.raises(ValueError, match="must be one character, such as delimiter=';'"):

@@ -7,18 +7,14 @@ from typing import Any
 
 import montechain as mc
 from montechain.cli import options, output
+from montechain.cli.evaluate import SHOWN
 
 N_TRAINING_ROWS, N_TEST_ROWS = 400, 1000
 """Of the 1797 images: enough to see how the methods differ, in a few seconds."""
 COMPARED = ("Majority", "IC", "CC", "MCC", "LP", "Boosting", "Auto")
-SHOWN = {
-    "exact_match": ("exact match", ".3f"),
-    "hamming_score": ("Hamming score", ".3f"),
-    "certified": ("certified", ".0%"),
-    "fit_seconds": ("fit, s", ".2f"),
-    "predict_seconds": ("predict, s", ".2f"),
-}
-"""Measures in the table, with their headings and formats."""
+SCORES = {"exact_match": ".3f", "hamming_score": ".3f", "certified": ".0%"}
+FORMATS = SCORES | dict.fromkeys(("fit_seconds", "predict_seconds"), ".2f")
+"""Measures in the table, with their formats."""
 CAPTION = (
     "exact match: all six facts right. Hamming score: share of single facts right. certified: no answer is more "
     "probable under the model. Majority: always the most common combination. IC: each fact by itself. CC: a chain, "
@@ -47,9 +43,9 @@ def demo(seed: options.Seed = 0) -> None:
         for name in COMPARED:
             model = mc.make_method(name, random_state=seed)
             found = measure_fold(model, digits, rows)["values"]
-            scores.append([name, *(f"{found[measure]:{form}}" for measure, (_, form) in SHOWN.items())])
+            scores.append([name, *(f"{found[measure]:{form}}" for measure, form in FORMATS.items())])
             advance(1)
-    output.print_table("Scores", ["method", *(heading for heading, _ in SHOWN.values())], scores, caption=CAPTION)
+    output.print_table("Scores", ["method", *map(SHOWN.__getitem__, FORMATS)], scores, caption=CAPTION)
     _print_examples(model, digits.take(rows[1]))
     output.print_line("With a table of your own: montechain fit FILE --targets A,B,C -o model.mchain")
     output.print_line("To try that now:")

@@ -11,7 +11,6 @@ import typer
 
 import montechain as mc
 from montechain._files import protect_files
-from montechain._messages import by_name
 from montechain.cli import options, output
 from montechain.cli.options import choose_estimator, split_names
 from montechain.cli.tables import check_loss, read_training_table, with_tags_as_targets
@@ -68,7 +67,6 @@ def evaluate(
     from montechain.datasets import write_table
     from montechain.datasets.files import check_table_path
     from montechain.evaluation import evaluate as run
-    from montechain.losses import LOSSES, Loss
     from montechain.methods import find_method
 
     inputs = [file, columns.targets or ""]
@@ -80,13 +78,13 @@ def evaluate(
     names = split_names(methods)
     if not names:
         raise ValueError("`--methods` is empty: name at least one, as in --methods CC,MCC.")
+    base = choose_estimator(estimator, names)
     names = names if BASELINE in names else [BASELINE, *names]
-    base = choose_estimator(estimator)
-    if loss is not None:
-        by_name("loss", loss, Loss, LOSSES, "leave it out")
     compared = {find_method(name).name: mc.make_method(name, base, loss=loss) for name in names}
     dataset = with_tags_as_targets(read_training_table(file, columns, reading), columns)
     check_loss(loss, dataset)
+    if cv > len(dataset.Y):
+        raise ValueError(f"`--cv {cv}` is too many: the table has only {len(dataset.Y)} rows. Try --cv 2.")
     rows: list[pd.DataFrame] = []
     complete = True
     with options.on_cluster(scheduler), output.progress("evaluating", cv * len(compared)) as advance:

@@ -53,19 +53,17 @@ def fit(
 
     check_output_path(model)
     protect_files(model, inputs=[file, columns.targets or ""], force=force)
+    # With an estimator, it is a chain of its links.
+    name = method or ("Auto" if estimator is None else "Default")
+    links = choose_estimator(estimator, [name], to_save=True)
     dataset = read_training_table(file, columns, reading)
     check_loss(loss, dataset)
     choices = parse_settings(settings or [])
     if time_limit is not None:
         choices["time_limit"] = time_limit
-    # With an estimator, it is a chain of its links.
-    name = method or ("Auto" if estimator is None else "Default")
-    links = choose_estimator(estimator, to_save=True)
     classifier = mc.make_method(name, links, loss=loss, random_state=seed, n_jobs=jobs, **choices)
-    text = split_names(columns.text)
-    encoder = mc.TableEncoder(text=text) if text else None
-    tags = split_names(columns.tags)
-    table = mc.TableClassifier(classifier, encoder=encoder, tags=tags, separator=columns.separator)
+    encoder = mc.TableEncoder(text=split_names(columns.text)) if columns.text else None
+    table = mc.TableClassifier(classifier, encoder=encoder, tags=split_names(columns.tags), separator=columns.separator)
     with options.on_cluster(scheduler):
         _, seconds = timed(_learn, table, dataset)
     about = _record(table, dataset, file, columns)

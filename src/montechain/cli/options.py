@@ -7,7 +7,7 @@ import csv
 import inspect
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, is_dataclass
@@ -18,6 +18,7 @@ from typing import Annotated, Any
 import typer
 
 from montechain._messages import nearest
+from montechain.cli.output import OPTIONS
 from montechain.errors import OutputError
 
 flag = partial(typer.Option, metavar="")
@@ -159,16 +160,21 @@ def parse_targets(text: str | None) -> Any:
     return text if text.lower().endswith(".xml") else split_names(text)
 
 
-def choose_estimator(name: str | None, *, to_save: bool = False) -> Any:
+def choose_estimator(name: str | None, methods: Sequence[str], *, to_save: bool = False) -> Any:
     """Return an estimator with its default parameters; None for None. Classes of other packages cannot be saved.
 
-    >>> choose_estimator("lojistic")
+    >>> choose_estimator("lojistic", ["CC"])
     Traceback (most recent call last):
         ...
     ValueError: `--estimator lojistic` is not known; did you mean 'logistic'? Allowed: logistic, svm, ...
     """
+    from montechain.methods import find_method
+
     if name is None:
         return None
+    own = [find_method(method).estimator.get_params(deep=False).get("estimator", "none") for method in methods]
+    if None not in own:  # they have no estimator, or are named after it
+        raise ValueError(f"`--estimator` has no effect with {', '.join(methods)}: leave it out, or use -m CC.")
     if name not in ESTIMATORS:
         known = [own for own, path in ESTIMATORS.items() if not (to_save and path.startswith(own))]
         hint = nearest(name, known) or "."
@@ -195,6 +201,8 @@ def parse_settings(texts: list[str]) -> dict[str, Any]:
         name, is_there, value = text.partition("=")
         if not is_there:
             raise ValueError(f"`--set {text}` must have the form NAME=VALUE, as in --set parents=2.")
+        if name in ("estimator", "loss", "n_jobs", "random_state"):
+            raise ValueError(f"`--set` does not take {name}: use {OPTIONS[name]} {value}")
         try:
             found[name] = ast.literal_eval(value)
         except (SyntaxError, ValueError):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PIPE_WIDTH = 200
 """Width of a table that is not printed to a terminal."""
 SAME = "decimal delimiter drop encoding estimator format header loss nominal numeric separator tags targets text"
-OPTIONS = {name: f"--{name}" for name in SAME.split()} | {"time_limit": "--time-limit"}
+OPTIONS = {name: f"--{name.replace('_', '-')}" for name in [*SAME.split(), "missing_values", "time_limit"]}
 OPTIONS |= {"folds": "--cv", "n_jobs": "--jobs", "n_splits": "--cv", "random_state": "--seed"}
 """Parameters of the library, and the options that set them."""
 NAMES = "|".join(OPTIONS)
@@ -164,6 +164,7 @@ def in_options(message: str) -> str:
     >>> in_options("`n_splits=0` must be positive, e.g. KFold(n_splits=10).")
     '`--cv 0` must be positive, e.g. --cv 10.'
     """
+    message = message.replace("convert it with pandas.to_datetime(..., dayfirst=True)", "write dates as 2024-12-31")
     message = EXAMPLE_CALL.sub(r"\1", message.replace(", or None.", "."))  # which cannot be typed
     message = ASSIGNMENT.sub(lambda match: _option(match[1], match[2]), message)
     return PARAMETER.sub(lambda match: f"`{OPTIONS[match[1]]}`", message)

@@ -84,11 +84,16 @@ def _predict_table(
 
     dataset, copied = read_new_rows(file, model, reading, given=given, keep=keep)
     knowledge = {"given": dataset.Y} if given else {}
-    with output.progress("predicting"):
-        if top_k is None:
-            table = _decisions(model, dataset.X, copied, proba, knowledge)
-        else:
-            table = _best(model, dataset.X, copied, top_k, knowledge)
+    if top_k is not None and not hasattr(model.classifier, "predict_top_k"):
+        raise ValueError("`--top-k` needs a joint distribution, which this model does not have.")
+    try:
+        with output.progress("predicting"):
+            if top_k is None:
+                table = _decisions(model, dataset.X, copied, proba, knowledge)
+            else:
+                table = _best(model, dataset.X, copied, top_k, knowledge)
+    except ValueError as error:  # about a cell of the file
+        raise DataError(str(error), path=file) from error
     return neutralise_formulas(table) if safe_csv else table, len(dataset.Y)
 
 
@@ -142,8 +147,6 @@ def _best(model: Model, X: Any, copied: pd.DataFrame, k: int, knowledge: dict[st
     import numpy as np
     import pandas as pd
 
-    if not hasattr(model.classifier, "predict_top_k"):
-        raise ValueError("`--top-k` needs a joint distribution, which this model does not have.")
     top = model.classifier.predict_top_k(X, k, **knowledge)
     rows, ranks = np.nonzero(top.proba > 0)
     before = copied.iloc[rows].copy()

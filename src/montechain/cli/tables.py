@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import montechain as mc
-from montechain._messages import nearest
+from montechain._messages import by_name, nearest
 from montechain.cli import output
 from montechain.cli.options import Columns, Reading, parse_targets, split_names
 from montechain.errors import DataError, ModelFileError
@@ -43,7 +43,10 @@ def read_training_table(source: str, columns: Columns, reading: Reading) -> mc.D
 
 
 def check_loss(loss: str | None, dataset: mc.Dataset) -> None:
-    """Raise an error if a loss on sets of relevant labels cannot know which classes are relevant."""
+    """Raise an error if there is no such loss, or if it cannot know which classes are relevant."""
+    from montechain.losses import LOSSES, Loss
+
+    by_name("loss", loss or "exact_match", Loss, LOSSES, "leave it out")
     for name, classes in zip(dataset.label_names, dataset.classes, strict=True):
         if loss in ("f1", "jaccard") and len(classes) > 2:
             raise ValueError(

@@ -212,12 +212,9 @@ def choose_targets(
     """Return the names of the labels, in the order of the table; `relation` is that of an ARFF file."""
     if targets is None:
         return _declared_targets(names, path, relation)
+    given: Any = [targets] if isinstance(targets, str) else targets
     if isinstance(targets, Path) or (isinstance(targets, str) and targets.lower().endswith(".xml")):
-        labels = read_mulan_labels(targets)
-        if absent := next((label for label in labels if label not in names), None):
-            hint = nearest(absent, names) or "."
-            raise DataError(f"names the label {absent!r}, but the data file has no such column{hint}", path=targets)
-        return [name for name in names if name in set(labels)]
+        given, path = read_mulan_labels(targets), targets
     if isinstance(targets, Integral) and not isinstance(targets, bool):
         n = int(targets)
         if n == 0 or abs(n) > len(names):
@@ -227,7 +224,6 @@ def choose_targets(
                 path=path,
             )
         return names[:n] if n > 0 else names[n:]
-    given: Any = [targets] if isinstance(targets, str) else targets
     chosen = [_find(target, names, "targets", path) for target in given]
     return [name for name in names if name in set(chosen)]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_digits
 
-from montechain.datasets.dataset import Dataset, Split
+from montechain.datasets.dataset import Dataset, Split, label_table
 
 DIGIT_FACTS = {
     "parity": ("even odd", "0101010101"),
@@ -45,12 +45,11 @@ def load_digits_facts() -> Dataset:
     images /= images.max()
     images.reshape(-1, 8, 8)[:, :, :4] = 0.0
     names = [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]
-    classes, labels = [], {}
-    for name, (words, positions) in DIGIT_FACTS.items():
-        codes = np.array([*map(int, positions)])[digit]
-        is_number = name == "loops"
-        classes.append([int(word) if is_number else word for word in words.split()])
-        labels[name] = codes if is_number else pd.Categorical.from_codes(codes, classes[-1])
-    whole = Dataset(pd.DataFrame(images, columns=names), pd.DataFrame(labels), names, classes, name="digits")
+    labels = {
+        name: pd.Categorical.from_codes(np.array([*map(int, positions)])[digit], words.split())
+        for name, (words, positions) in DIGIT_FACTS.items()
+    }
+    Y, classes = label_table(pd.DataFrame(labels))
+    whole = Dataset(pd.DataFrame(images, columns=names), Y, names, classes, name="digits")
     shuffled = np.random.default_rng(np.random.SeedSequence(0).spawn(2)[1]).permutation(len(digit))
     return replace(whole, split=Split(*(whole.take(np.sort(half)) for half in np.array_split(shuffled, 2))))

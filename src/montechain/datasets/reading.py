@@ -82,7 +82,7 @@ def read_dataset(
         The decimal mark: ``decimal=","`` for 1,5. Numbers with a comma are refused otherwise.
     partial : bool, default=False
         For a source to be predicted: named columns that are absent are ignored, labels without a known value are
-        left out, and every row is kept.
+        left out, and every row is kept. Most cells of a column in `numeric` must be numbers.
 
     Examples
     --------
@@ -112,12 +112,12 @@ def read_dataset(
     delimiter = "\t" if found == "tsv" and delimiter is None else delimiter
     table = TextTable(path, delimiter, header, encoding, missing_values, decimal)
     labels, inputs = selection.split(table.names)
-    kinds = dict.fromkeys(numeric, "number")
+    kinds = dict.fromkeys(numeric, "mostly number" if partial else "number")
     if typed is not None:
         kinds |= {name: "nominal" for name in table.names if name not in typed}
     kinds |= dict.fromkeys(labels, "label") | dict.fromkeys(nominal, "nominal")
     kinds |= dict.fromkeys(text, "text") | dict.fromkeys(tags, "tags")
-    frame = table.read([*inputs, *labels], kinds)
+    frame = table.read([*inputs, *labels], kinds, () if partial else labels)
     return selection.dataset(frame[inputs], frame[labels], inputs, table.notes)
 
 

@@ -38,7 +38,7 @@ DATES_AS_LABELS = (
 )
 BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 DELIMITERS = (",", ";", "\t", "|")
-NEWLINE, QUOTE, ZERO = b'\n"0'
+NEWLINE, QUOTE = b'\n"'
 LINE = re.compile(r"[^\n]*+\n|[^\n]++")
 SAMPLE_ROWS = 20
 SAMPLE_CHARACTERS = 1 << 16
@@ -89,6 +89,9 @@ class TextTable:
     def _read_header(self, first: list[str], line: int | None) -> None:
         """Take the names of the columns from the first row, unless it looks like data."""
         without = "If the file has no header line, use header=False."
+        values = [name for name in first if NUMBER.fullmatch(name) or DATE.match(name)]
+        if self.header is None and len(values) > len(first) / 2 and first != [*map(str, range(len(first)))]:
+            self.notes.append(f"the first line, with {values[0]!r}, is taken for the names of the columns. {without}")
         for position, name in enumerate(first):
             name = self.names[position] = name or self.names[position]
             is_odd = name in self.missing_values or (NUMBER.fullmatch(name) and not name.isdigit())
@@ -103,12 +106,13 @@ class TextTable:
         """The rows, each with the line it begins in."""
         return list(islice(_records(self.text, self.sign, self.path, len(self.names)), self.start, None))
 
-    def read(self, wanted: list[str], kinds: dict[str, str]) -> pd.DataFrame:
-        """Return some columns with their types.
+    def read(self, wanted: list[str], kinds: dict[str, str], targets: Collection[str] = ()) -> pd.DataFrame:
+        """Return some columns with their types; notes tell which words in `targets` count as missing by default.
 
-        `kinds` says what is known about a column: "number", "nominal", "text", "label", which has no stray cells, or
-        "tags", which has no missing ones.
+        `kinds` says what is known about a column: "number"; "mostly number", as for a model that learned from numbers;
+        "nominal"; "text"; "label", which has no stray cells; or "tags", which has no missing ones.
         """
+        self.watched = targets if self.missing_values == MISSING_VALUES else ()
         cells: Any = self._by_pandas([name for name, kind in kinds.items() if kind in ("nominal", "text", "tags")])
         if cells is None or not len(cells):
             self.starts = None
@@ -127,16 +131,18 @@ class TextTable:
         if self.starts is None or len(self.names) == 1 or any(map(NUMBER.fullmatch, self.missing_values)):
             return None
         with suppress(pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, OverflowError, UnicodeError):
-            codes = [name for name, starts in zip(self.names, self.starts.T, strict=True) if self._has_codes(starts)]
+            before = ' "+-'.replace(self.sign, "")
+            codes = re.finditer(rf"[\n{re.escape(self.sign)}](?=[{before}]*+0\d)".encode(), self.data)
+            found = np.searchsorted(self.starts.ravel(), [code.end() for code in codes]) % len(self.names)
             frame = pd.read_csv(
                 io.BytesIO(self.data),
                 sep=self.sign,
                 header=0 if self.start else None,
                 names=self.names,
-                dtype=dict.fromkeys([*as_written, *codes], str),
+                dtype=dict.fromkeys([*as_written, *(self.names[column] for column in np.unique(found))], str),
                 skipinitialspace=self.sign != " ",
                 keep_default_na=False,
-                na_values=["", *self.missing_values],
+                na_values={name: ["", *self.missing_values] if name not in self.watched else "" for name in self.names},
                 decimal=self.decimal,
                 low_memory=False,  # otherwise a column could get a different type in each chunk of a large file
                 **EXACT_FLOATS,
@@ -168,17 +174,6 @@ class TextTable:
         regular = is_last[:, -1].all() and not is_last[:, :-1].any()
         return (ends[:-1] + 1).reshape(-1, width)[self.start :] if regular else None
 
-    def _has_codes(self, starts: np.ndarray) -> bool:
-        """Return whether one of the cells that begin here looks like 007."""
-        signs = np.frombuffer(self.data, np.uint8)
-        before = np.zeros(256, dtype=bool)
-        before[list(b' "+-')] = True
-        before[ord(self.sign)] = False
-        while (is_before := before[signs[starts]]).any():
-            starts = starts + is_before
-        following = signs.take(starts + 1, mode="clip") - ZERO
-        return bool(((signs[starts] == ZERO) & (following < 10)).any())
-
     def _line(self, row: int) -> int:
         """Return the line that a row begins in."""
         return self.records[row][0] if self.starts is None else self.data.count(b"\n", 0, self.starts[row, 0])
@@ -187,7 +182,7 @@ class TextTable:
         """Return one column: integers, floats (NaN where missing), truth values, categories or strings."""
         if types.is_numeric_dtype(cells.dtype):
             return cells.to_numpy(np.float64 if cells.dtype == np.uint64 else None)
-        codes, words = self._words(cells)
+        codes, words = self._words(cells, name)
         if kind == "tags":
             return np.array([*words, ""], dtype=object)[codes]
         if kind not in ("text", "nominal"):
@@ -210,11 +205,15 @@ class TextTable:
             return pd.array(np.array([*words, None], dtype=object)[codes], dtype="string")
         return pd.Categorical.from_codes(codes, categories=words).reorder_categories(sorted(words))
 
-    def _words(self, cells: pd.Series) -> tuple[np.ndarray, list[str]]:
+    def _words(self, cells: pd.Series, name: str) -> tuple[np.ndarray, list[str]]:
         """Return a code for each cell, -1 where it is missing, and the distinct words."""
         codes, found = pd.factorize(cells)
         words = [str(word).strip() for word in found.tolist()]  # pandas may have found truth values
         known = [None if not word or word in self.missing_values else word for word in words]
+        if name in self.watched:
+            for word in sorted({*words} & {*self.missing_values} - {"?"}):
+                missing = f"target {name!r}: {np.sum(codes == words.index(word))} cells with {word!r} count as missing"
+                self.notes.append(f"{missing}. If {word!r} is a class, name only the others: missing_values=['?'].")
         place, distinct = pd.factorize(np.array([*known, None], dtype=object))  # strings may now be equal
         return place[codes], distinct.tolist()
 
@@ -224,27 +223,31 @@ class TextTable:
         plain = words if kind == "label" else [UNIT.sub("", word) for word in words]
         plain = plain if self.decimal == "." else [word.translate({44: ".", 46: ","}) for word in plain]
         is_number = np.array([NUMBER.fullmatch(word) is not None for word in plain])
-        strays = np.flatnonzero(~np.append(is_number, True)[codes])
-        if kind != "number":
-            odd = [word for word, number in zip(words, is_number, strict=True) if not number]
-            if odd and all(map(NUMBER_WITH_COMMA.fullmatch, odd)):
-                raise DataError(
-                    f"column {name!r} holds numbers with a comma, such as {odd[0]!r}. If it is the decimal mark, use "
-                    'decimal=",". If it separates thousands, remove it from the file. To keep the cells as written, '
-                    f"use nominal=[{name!r}].",
-                    path=self.path,
-                    line=self._line(int(strays[0])),
-                )
+        strays, n_known = np.flatnonzero(~np.append(is_number, True)[codes]), int((codes >= 0).sum())
+        odd = [word for word, number in zip(words, is_number, strict=True) if not number]
+        is_known, problem = kind.endswith("number"), ""
+        with_comma = [word for word in odd if NUMBER_WITH_COMMA.fullmatch(word)]
+        if with_comma and (is_known or with_comma == odd):
+            problem = f"holds numbers with a comma, such as {with_comma[0]!r}. If it is the decimal mark, use "
+            problem += 'decimal=",". If it separates thousands, remove it from the file.'
+            problem += "" if is_known else f" To keep the cells as written, use nominal=[{name!r}]."
+        elif kind == "mostly number" and len(strays) > max(1, n_known / 2):
+            problem = f"held numbers when the model was fitted, but {len(strays)} of its {n_known} cells are not "
+            problem += f"numbers with the decimal mark {self.decimal!r}, such as {odd[0]!r}: correct or empty them."
+        if problem:
+            line = self._line(int(np.argmax(codes == words.index([*with_comma, *odd][0]))))
+            raise DataError(f"column {name!r} {problem}", path=self.path, line=line)
+        if not is_known:
             if odd and self.decimal == "," and all(map(NUMBER.fullmatch, odd)):
                 why = f"it holds numbers with a point, such as {odd[0]!r}, and the decimal mark is a comma"
                 self.notes.append(f"column {name!r} is read as words: {why}.")
             is_code = any(CODE.match(word) for word, number in zip(plain, is_number, strict=True) if number)
-            if is_code or len(strays) > (0 if kind == "label" else (1 - MOSTLY_NUMBERS) * (codes >= 0).sum()):
+            if is_code or len(strays) > (0 if kind == "label" else (1 - MOSTLY_NUMBERS) * n_known):
                 return None
         if len(strays):
             held = [(f"line {self._line(row)}", words[codes[row]]) for row in strays.tolist()]
-            self.notes.append(describe_strays(name, held, int((codes >= 0).sum())))
-        elif (codes >= 0).all() and all(map(WHOLE.fullmatch, plain)):
+            self.notes.append(describe_strays(name, held, n_known))
+        elif n_known == len(codes) and all(map(WHOLE.fullmatch, plain)):
             with suppress(OverflowError):  # more than 64 bits
                 return np.array([*map(int, plain)], dtype=np.int64)[codes]
         values = [float(word) if number else np.nan for word, number in zip(plain, is_number, strict=True)]
@@ -293,22 +296,17 @@ def _records(text: str, delimiter: str, path: str | Path, width: int = 0) -> Ite
     """Yield the rows that are not blank, each with the line it begins in; an error unless all have `width` cells."""
     lines = (line[0] for line in LINE.finditer(text))
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=delimiter != " ", strict=True)
-    while True:
-        line = reader.line_num + 1
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            message = f"the row that begins here cannot be read: {error}. Check its quotes."
-            raise DataError(message, path=path, line=line) from None
-        if not row or (len(row) == 1 and not row[0].strip() and width != 1):
-            continue
-        if width and len(row) != width:
-            raise DataError(
-                f"the row has {len(row)} cell{'s' * (len(row) != 1)} where there are {width} columns; quote cells that "
-                "contain the delimiter, and check that no cell is missing.",
-                path=path,
-                line=line,
-            )
-        yield line, row
+    line = 1
+    try:
+        for row in reader:
+            is_blank = not row or (len(row) == 1 and not row[0].strip() and width != 1)
+            if width and len(row) != width and not is_blank:
+                message = f"the row has {len(row)} cell{'s' * (len(row) != 1)} where there are {width} columns; quote "
+                message += "cells that contain the delimiter, and check that no cell is missing."
+                raise DataError(message, path=path, line=line)
+            if not is_blank:
+                yield line, row
+            line = reader.line_num + 1
+    except csv.Error as error:
+        message = f"the row that begins here cannot be read: {error}. Check its quotes."
+        raise DataError(message, path=path, line=line) from None
