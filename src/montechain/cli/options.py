@@ -17,6 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
+import montechain as mc
 from montechain._messages import nearest
 from montechain.cli.output import OPTIONS
 from montechain.errors import OutputError
@@ -168,11 +169,9 @@ def choose_estimator(name: str | None, methods: Sequence[str], *, to_save: bool 
         ...
     ValueError: `--estimator lojistic` is not known; did you mean 'logistic'? Allowed: logistic, svm, ...
     """
-    from montechain.methods import find_method
-
     if name is None:
         return None
-    own = [find_method(method).estimator.get_params(deep=False).get("estimator", "none") for method in methods]
+    own = [mc.make_method(method).get_params(deep=False).get("estimator", "none") for method in methods]
     if None not in own:  # they have no estimator, or are named after it
         raise ValueError(f"`--estimator` has no effect with {', '.join(methods)}: leave it out, or use -m CC.")
     if name not in ESTIMATORS:

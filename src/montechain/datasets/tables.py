@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ DATES_AS_LABELS = (
 )
 BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 DELIMITERS = (",", ";", "\t", "|")
-NEWLINE, QUOTE = b'\n"'
+NEWLINE, QUOTE, ZERO = b'\n"0'
 LINE = re.compile(r"[^\n]*+\n|[^\n]++")
 SAMPLE_ROWS = 20
 SAMPLE_CHARACTERS = 1 << 16
@@ -131,15 +131,17 @@ class TextTable:
         if self.starts is None or len(self.names) == 1 or any(map(NUMBER.fullmatch, self.missing_values)):
             return None
         with suppress(pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, OverflowError, UnicodeError):
-            before = ' "+-'.replace(self.sign, "")
-            codes = re.finditer(rf"[\n{re.escape(self.sign)}](?=[{before}]*+0\d)".encode(), self.data)
-            found = np.searchsorted(self.starts.ravel(), [code.end() for code in codes]) % len(self.names)
+            signs, starts = np.frombuffer(self.data, np.uint8), self.starts
+            before = np.isin(np.arange(256), [ord(sign) for sign in ' "+-' if sign != self.sign])
+            while (is_before := before[signs[starts]]).any():
+                starts = starts + is_before
+            is_code = (signs[starts] == ZERO) & (signs.take(starts + 1, mode="clip") - ZERO < 10)  # such as 007
             frame = pd.read_csv(
                 io.BytesIO(self.data),
                 sep=self.sign,
                 header=0 if self.start else None,
                 names=self.names,
-                dtype=dict.fromkeys([*as_written, *(self.names[column] for column in np.unique(found))], str),
+                dtype=dict.fromkeys([*as_written, *compress(self.names, is_code.any(axis=0))], str),
                 skipinitialspace=self.sign != " ",
                 keep_default_na=False,
                 na_values={name: ["", *self.missing_values] if name not in self.watched else "" for name in self.names},
@@ -295,8 +297,7 @@ def sniff_delimiter(sample: str) -> tuple[str, float]:
 def _records(text: str, delimiter: str, path: str | Path, width: int = 0) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows that are not blank, each with the line it begins in; an error unless all have `width` cells."""
     lines = (line[0] for line in LINE.finditer(text))
-    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=delimiter != " ", strict=True)
-    line = 1
+    line, reader = 1, csv.reader(lines, delimiter=delimiter, skipinitialspace=delimiter != " ", strict=True)
     try:
         for row in reader:
             is_blank = not row or (len(row) == 1 and not row[0].strip() and width != 1)
