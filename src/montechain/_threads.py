@@ -22,6 +22,9 @@ Result = TypeVar("Result")
 LARGE = 1000
 """Minimum size, in bytes, of inputs that are sent to a cluster once, not with every task: that of joblib."""
 
+BATCHES_EACH = 8
+"""Number of batches of tasks for each worker of a cluster: sending a task costs milliseconds."""
+
 _here = local()
 
 
@@ -94,8 +97,9 @@ def run_tasks(
         return [function(task, *shared) for task in waiting]
     send_once(shared)
     # In a tuple, because joblib would keep a large task at a single worker, and lose it together with that worker.
-    elsewhere = delayed(_run_elsewhere)
-    return Parallel(n_jobs=n_jobs, batch_size=1)(elsewhere(function, (task,), *shared) for task in waiting)
+    elsewhere, n_batches = delayed(_run_elsewhere), BATCHES_EACH * effective_n_jobs(n_jobs)
+    size = -(-len(waiting) // n_batches)
+    return Parallel(n_jobs=n_jobs, batch_size=size)(elsewhere(function, (task,), *shared) for task in waiting)
 
 
 def _run_elsewhere(function: Callable[..., Result], task: tuple[Any], *shared: Any) -> Result:
