@@ -358,7 +358,7 @@ class JointClassifier(MultiTargetClassifier):
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         """Return X as an array or CSR container, or unchanged if the model takes data frames."""
         keep_frames, allow_nan = self._takes()
-        with explained_input():
+        with explained_input(self):
             if keep_frames and is_frame(X):
                 if X.shape[0] == 0:
                     raise ValueError(f"`X` has 0 rows (shape {tuple(X.shape)}): at least 1 is needed.")
