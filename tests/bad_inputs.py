@@ -207,7 +207,7 @@ INPUTS: dict[str, tuple[Any, str]] = {
 }
 """Tables that no estimator takes."""
 NUMERIC_INPUTS: dict[str, tuple[Any, str]] = {
-    "nan": (with_cell(np.nan), r"X contains NaN\. Use TableClassifier\(ChainClassifier\(\)\)"),
+    "nan": (with_cell(np.nan), r"X contains NaN\. Use TableClassifier\(OWN\(.*\)\), which"),
     "none": (with_cell(None), r"NaN\. Use TableClassifier|" + NUMBERS),
     "text": (FRAME.assign(kind=["big", "small"] * 15), "(?s)holds text.*TableClassifier"),
     "dates": (FRAME.assign(t=pd.Timestamp("2020")), NUMBERS),
@@ -259,7 +259,7 @@ CALLS: dict[str, tuple[Any, str]] = {
     "a row": (lambda: mc.TableClassifier(mc.ChainClassifier()).fit(X[:1], Y[:1]), "only 1 row .* at least 2 rows"),
     "given for others": (
         lambda: fitted(mc.TableClassifier(KNeighborsClassifier())).predict(X, given=Y),
-        "unexpected keyword argument 'given'",
+        r"`given` takes a classifier of montechain: ChainClassifier\(KNeighborsClassifier\(\)\)",
     ),
     "given class": (ask("predict", X, given=np.full((30, 3), 2)), r"column 0 of given holds 2.*\[0, 1\]"),
     "given rows": (ask("predict", X, given=Y[:5]), "`X` has 30 rows but `given` has 5"),

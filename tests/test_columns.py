@@ -214,6 +214,15 @@ def test_dates_written_as_strings(dates, first):
     np.testing.assert_allclose(unscaled(encoder, X.iloc[[0]])[0, 0], expected)
 
 
+def test_stray_words_among_dates_are_missing_with_a_note():
+    clean = pd.DataFrame({"when": [*pd.date_range("2024-01-05", periods=119).strftime("%d/%m/%Y"), None]})
+    X = clean.fillna("?")
+    encoder, expected = TableEncoder().fit(X), TableEncoder().fit(clean)
+    assert encoder.notes_[0].startswith("column 'when': 119 of 120 values are dates; row 119 holds '?'. What is not")
+    with pytest.warns(UserWarning, match=r"now row 119 holds '\?': give dates, .* count as missing"):
+        np.testing.assert_array_equal(expected.transform(X), encoder.transform(X))
+
+
 @pytest.mark.parametrize(
     ("dates", "said"),
     [

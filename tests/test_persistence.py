@@ -235,7 +235,7 @@ def test_what_is_trusted_by_name(options, names, tmp_path):
 def test_a_grid_search_is_saved_by_its_best_estimator(tmp_path):
     X, Y = data()
     search = GridSearchCV(ChainClassifier(random_state=0), {"parents": ["none", "all"]}, cv=2).fit(X, Y)
-    with pytest.raises(TypeError, match=r"cannot be saved|does not trust"):
+    with pytest.raises(TypeError, match=r"use save\(model\.best_estimator_, path\)"):
         save(search, tmp_path / "model.mchain")
     save(search.best_estimator_, tmp_path / "model.mchain")
 

@@ -154,17 +154,18 @@ def test_other_columns_are_ignored_and_absent_ones_named(frame):
 
 
 def test_a_column_that_changed_its_type_is_named_with_a_value(frame):
-    encoder = TableEncoder().fit(frame.assign(day=pd.date_range("2020-01-01", periods=3)))
+    encoder = TableEncoder().fit(frame.assign(day=pd.date_range("2020-01-01", periods=3), due=["13/02/2020"] * 3))
     for changed, message in (
         ({"age": ["20", "old", "40"]}, r"column 'age' of `X` held numbers .* but now row 1 holds 'old'"),
         ({"age": pd.to_datetime(["2020-01-01"] * 3)}, r"column 'age' .* row 0 holds Timestamp"),
-        ({"age": [1.0, np.inf, 2.0]}, "column 'age' of `X` contains infinity"),
+        ({"age": [1.0, 1e300, 2.0]}, r"column 'age' of `X` contains infinity or numbers over 1e\+100: use NaN"),
+        ({"due": "2020-01-02"}, r"row 0 holds '2020-01-02': give dates, or strings such as '31/03/2024'"),
         ({"sex": [1, 0, 0]}, r"column 'sex' of `X` held words such as 'f' .* but now row 0 holds 1"),
         ({"day": ["2020-01-02", "soon", None]}, r"column 'day' .* held dates .* but now row 1 holds 'soon'"),
         ({"day": [3, 4, 5]}, r"column 'day' .* held dates .* but now row 0 holds 3"),
     ):
         with pytest.raises(ValueError, match=message):
-            encoder.transform(frame.assign(**{"day": None, **changed}))
+            encoder.transform(frame.assign(**{"day": None, "due": None, **changed}))
 
 
 def test_the_same_values_in_another_spelling(frame):
@@ -263,6 +264,7 @@ def test_pickle_and_global_output(frame):
     ("parameters", "message"),
     [
         ({"drop": ["agee"]}, r"`drop` names 'agee', which is not a column of `X`; did you mean 'age'\?"),
+        ({"drop": "oxen"}, "'oxen', which is not a column of `X`. Its columns are 'age'"),
         ({"text": "towns"}, r"`text` names 'towns', .* did you mean 'town'\?"),
         ({"text": "town", "drop": ["town"]}, "'town' is in `text` and in `drop`"),
     ],
@@ -276,6 +278,7 @@ def test_tables_that_cannot_be_encoded_are_refused(frame):
     for X, message in (
         (frame[["age"]] * np.nan, "no column of `X` is left"),
         (sp.csr_array(np.eye(2)), "Sparse data was passed"),
+        ([{"age": 30}], r"`X` is a list of dictionaries: use pandas\.DataFrame\(X\)"),
         (pl.DataFrame({"lists": [[1, 2], [3]]}), "column 'lists' is of type List"),
         (pd.DataFrame({"lists": [[1, 2], [3]]}), r"column 'lists' of `X` holds values of type list.*drop=\['lists'\]"),
     ):

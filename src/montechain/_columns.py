@@ -24,7 +24,9 @@ BOOLEAN = ("False", "True")
 SPELLINGS = {"0": "False", "1": "True", "false": "False", "true": "True"}
 """Other ways to write them."""
 MOSTLY_NUMBERS = 0.95
-"""If at least this share of a column is numeric, its words are treated as stray."""
+"""If at least this share of a column consists of numbers or dates, its words are treated as stray."""
+LARGEST = 1e100
+"""Larger numbers would overflow when they are standardised, and count as infinite."""
 SOMEWHAT = 0.75
 """If at least this share of a column of words looks like numbers or dates, a note says so."""
 SHOWN_STRAYS = 5
@@ -55,7 +57,7 @@ class Column:
     that are not used: "dropped", "identifier", "empty". Each of the `categories` gets its own 0/1 column,
     except that one or two share a single column; `reference` is the more common one. `format` is that of dates written
     as strings, `cycles` are the calendar cycles that vary in a column of dates. `repaired` says that words among the
-    numbers counted as missing at `fit`. `vectorizer` describes words and text.
+    numbers or dates counted as missing at `fit`. `vectorizer` describes words and text.
     """
 
     name: Any
@@ -81,11 +83,9 @@ class Column:
             return [name, *(f"{name}_{cycle}_{part}" for cycle in self.cycles for part in ("sin", "cos"))]
         if self.block == BINARY:
             return ["_".join([name, *(category for category in self.categories if category != self.reference)])]
-        described = []
+        described = self.vectorizer.get_feature_names_out() if self.kind == "text" else []
         if self.kind == "words":
             described = [f"spelling_{n}" for n in range(len(self.vectorizer[-1].components_))]
-        elif self.kind == "text":
-            described = self.vectorizer.get_feature_names_out()
         return [f"{name}_{output}" for output in [*self.categories, *described]]
 
     def encode(self, cells: pd.Series, *, keep_missing: bool) -> Any:
@@ -93,12 +93,8 @@ class Column:
 
         Missing numbers are NaN; so are missing cells of a binary column if `keep_missing`.
         """
-        if self.kind == "number":
-            return self._numbers(cells)[:, None]
         if self.block == NUMBERS:
-            days = self._days(cells)
-            shares = [cycles(days)[cycle] for cycle in self.cycles]
-            return np.column_stack([days, *(wave(2 * np.pi * share) for share in shares for wave in (np.sin, np.cos))])
+            return self._encode_numbers(cells)
         codes, words = to_words(cells)
         if self.categories == BOOLEAN:
             words = [SPELLINGS.get(word.lower(), word) for word in words]
@@ -123,37 +119,38 @@ class Column:
     def _wrong(self, cells: pd.Series, bad: Any, held: str, advice: str) -> ValueError:
         """Return the error for the first cell that is not what the column held at `fit`."""
         row = int(np.argmax(bad))
-        cell = cells.iloc[row]
-        text = repr(cell.item() if isinstance(cell, np.generic) else cell)
-        text = text if len(text) <= 60 else f"{text[:57]}..."
+        cell = cells.iloc[[row]].tolist()[0]  # a plain Python value
         return ValueError(
-            f"column {self.name!r} of `X` held {held} when the encoder was fitted, but now row {row} holds {text}: "
-            f"{advice}."
+            f"column {self.name!r} of `X` held {held} when the encoder was fitted, but now row {row} holds "
+            f"{cell!r:.60}: {advice}."
         )
 
-    def _numbers(self, cells: pd.Series) -> np.ndarray:
-        numbers = as_numbers(cells)
-        strays = np.isnan(numbers) & cells.notna().to_numpy()
+    def read(self, cells: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+        """Return cells as numbers, dates as days since 1970-01-01 (UTC), NaN where missing; and which are strays."""
+        known = cells.notna().to_numpy()
+        if self.kind == "number":
+            numbers = as_numbers(cells)
+        else:
+            if cells.dtype.kind != "M":
+                cells = cells.astype(object).map(lambda cell: cell if isinstance(cell, DATES) else str(cell), "ignore")
+            since = pd.to_datetime(cells, format=self.format, errors="coerce", utc=True) - pd.Timestamp(0, tz="UTC")
+            numbers = (since / pd.Timedelta(days=1)).to_numpy(np.float64)
+        return numbers, np.isnan(numbers) & known
+
+    def _encode_numbers(self, cells: pd.Series) -> np.ndarray:
+        """Return numbers or dates; refuse those that are too large, and more than a few words."""
+        numbers, strays = self.read(cells)
         if strays.any() and not self.repaired:
-            error = self._wrong(cells, strays, "numbers", "give numbers, or NaN where a value is missing")
+            example = datetime.datetime(2024, 3, 31).strftime(self.format.replace("ISO8601", "%Y-%m-%d"))
+            more = f"strings such as {example!r}" if self.kind == "date" else "NaN where a value is missing"
+            error = self._wrong(cells, strays, f"{self.kind}s", f"give {self.kind}s, or {more}")
             if strays.sum() > (1 - MOSTLY_NUMBERS) * cells.notna().sum():
                 raise error
             warnings.warn(f"{error} Words in this column count as missing.", stacklevel=2)
-        if np.isinf(numbers).any():
-            raise ValueError(
-                f"column {self.name!r} of `X` contains infinity: give finite numbers, or NaN where a value is missing."
-            )
-        return numbers
-
-    def _days(self, cells: pd.Series) -> np.ndarray:
-        """Return dates as days since 1970-01-01 (UTC), NaN where missing."""
-        given = cells
-        if cells.dtype.kind != "M":
-            cells = cells.astype(object).map(lambda cell: cell if isinstance(cell, DATES) else str(cell), "ignore")
-        since = pd.to_datetime(cells, format=self.format, errors="coerce", utc=True) - pd.Timestamp(0, tz="UTC")
-        if (bad := since.isna() & given.notna()).any():
-            raise self._wrong(given, bad, "dates", "give dates, or strings such as '2024-03-31'")
-        return (since / pd.Timedelta(days=1)).to_numpy(np.float64)
+        if (np.abs(numbers) > LARGEST).any():
+            raise ValueError(f"column {self.name!r} of `X` contains infinity or numbers over {LARGEST}: use NaN.")
+        shares = [cycles(numbers)[cycle] for cycle in self.cycles]
+        return np.column_stack([numbers, *(wave(2 * np.pi * share) for share in shares for wave in (np.sin, np.cos))])
 
 
 def as_series(values: np.ndarray) -> pd.Series:
@@ -214,13 +211,12 @@ def learn_kind(cells: pd.Series, name: Any, place: int) -> Column:
     """
     kind, date_format = _kind_of(cells, name)
     column = Column(name, place, kind, format=date_format)
-    if kind == "number":
-        return replace(column, repaired=bool((np.isnan(as_numbers(cells)) & cells.notna()).any()))
-    if kind == "date":
-        shares = cycles(column._days(cells))
-        varying = tuple(cycle for cycle, share in shares.items() if np.nanmax(share) > np.nanmin(share))
-        return replace(column, cycles=varying)
-    return column
+    if column.block != NUMBERS:
+        return column
+    numbers, strays = column.read(cells)
+    shares = cycles(numbers[~np.isnan(numbers)]) if kind == "date" else {}
+    varying = tuple(cycle for cycle, share in shares.items() if (share != share[:1]).any())
+    return replace(column, cycles=varying, repaired=bool(strays.any() and strays.mean() <= 1 - MOSTLY_NUMBERS))
 
 
 def _kind_of(cells: pd.Series, name: Any) -> tuple[str, str]:
@@ -242,7 +238,7 @@ def _kind_of(cells: pd.Series, name: Any) -> tuple[str, str]:
         )
     if all(issubclass(one, DATES) for one in kinds):
         return "date", "ISO8601"
-    if kinds == {str} and (formats := date_formats(present.drop_duplicates())):
+    if kinds == {str} and (formats := date_formats(present)):
         return "date", formats[0]
     share = 1 - np.isnan(as_numbers(present)).mean()
     padded = present.astype(str).str.match(r"0\d").any()  # codes such as "02139", which would lose their leading zeros
@@ -252,28 +248,28 @@ def _kind_of(cells: pd.Series, name: Any) -> tuple[str, str]:
 
 
 def date_formats(present: pd.Series) -> list[str]:
-    """Return the formats that fit all strings of a column; none if they are not dates.
+    """Return the formats that fit all dates of a column of strings; none if more than a few are not dates.
 
     >>> date_formats(pd.Series(["05/05/2024", "01/02/2024"]))
     ['%m/%d/%Y', '%d/%m/%Y']
     """
-    first = str(present.iloc[0])
-    if not DATE.match(first) or not present.str.match(DATE).all():
+    is_date = present.str.match(DATE)
+    if is_date.mean() < MOSTLY_NUMBERS:
         return []
+    dates = present[is_date].drop_duplicates()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about days that cannot be months
-        guesses = [pd.tseries.api.guess_datetime_format(first.strip(), dayfirst=dayfirst) for dayfirst in (False, True)]
+        guesses = [pd.tseries.api.guess_datetime_format(dates.iloc[0].strip(), dayfirst=own) for own in (False, True)]
     candidates = dict.fromkeys(["ISO8601", *filter(None, guesses)])
-    return [one for one in candidates if pd.to_datetime(present, format=one, errors="coerce", utc=True).notna().all()]
+    return [one for one in candidates if pd.to_datetime(dates, format=one, errors="coerce", utc=True).notna().all()]
 
 
 def learn_categories(column: Column, cells: pd.Series, max_categories: int) -> Column:
     """Return the column with its categories: all of them, or the commonest of too many."""
     codes, words = to_words(cells)
-    declared = words
-    if not isinstance(cells.dtype, pd.CategoricalDtype):
-        is_boolean = dtypes.is_bool_dtype(cells.dropna().infer_objects().dtype)
-        declared = list(BOOLEAN) if is_boolean else sorted(set(words))
+    is_boolean = dtypes.is_bool_dtype(cells.dropna().infer_objects().dtype)
+    found = list(BOOLEAN) if is_boolean else sorted(set(words))
+    declared = words if isinstance(cells.dtype, pd.CategoricalDtype) else found
     counts = dict.fromkeys(declared, 0)
     for word, count in zip(words, np.bincount(codes[codes >= 0], minlength=len(words)).tolist(), strict=True):
         counts[word] += count
@@ -339,8 +335,8 @@ def is_running_text(words: Sequence[str]) -> bool:
     return float(np.mean([word.count(" ") for word in words])) > 2.0
 
 
-def describe_strays(name: Any, held: Sequence[tuple[str, Any]], n_known: int) -> str:
-    """Return a note about the words in a column of numbers, given their places and cells.
+def describe_strays(name: Any, held: Sequence[tuple[str, Any]], n_known: int, kind: str = "number") -> str:
+    """Return a note about the words in a column of numbers or dates, given their places and cells.
 
     >>> describe_strays("weight", [("row 3", "heavy")], 20)
     "column 'weight': 19 of 20 values are numbers; row 3 holds 'heavy'. What is not a number is treated as missing."
@@ -348,6 +344,6 @@ def describe_strays(name: Any, held: Sequence[tuple[str, Any]], n_known: int) ->
     listed = ", ".join(f"{place} holds {str(cell)[:40]!r}" for place, cell in held[:SHOWN_STRAYS])
     more = f", and {len(held) - SHOWN_STRAYS} more are like them" if len(held) > SHOWN_STRAYS else ""
     return (
-        f"column {name!r}: {n_known - len(held)} of {n_known} values are numbers; {listed}{more}. What is not a number "
-        "is treated as missing."
+        f"column {name!r}: {n_known - len(held)} of {n_known} values are {kind}s; {listed}{more}. What is not a "
+        f"{kind} is treated as missing."
     )

@@ -24,7 +24,9 @@ ADVICE = {
     "TableClassifier(ChainClassifier()) also takes words, dates and missing cells.",
 }
 """What to do about the errors that scikit-learn, numpy and pandas raise for inputs that are not tables of numbers."""
-KINDS: dict[str, Callable[[float], bool]] = {
+KINDS: dict[str, Callable[[Any], bool]] = {
+    "a positive integer": lambda value: isinstance(value, Integral) and 0 < int(value) < 2**63,
+    "a positive integer or 0": lambda value: isinstance(value, Integral) and 0 <= int(value) < 2**63,
     "a positive number": lambda value: 0.0 < value < math.inf,
     "a number from 0 to 1": lambda value: 0.0 <= value <= 1.0,
     "a number from 0 to less than 1": lambda value: 0.0 <= value < 1.0,
@@ -43,7 +45,7 @@ def nearest(given: str, allowed: Iterable[str]) -> str:
     spelled: dict[str, str] = {}
     for name in allowed:
         spelled.setdefault(name.casefold(), name)
-    close = difflib.get_close_matches(str(given).casefold(), spelled, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(str(given).casefold(), spelled, n=1, cutoff=0.65)
     return f"; did you mean {spelled[close[0]]!r}?" if close else ""
 
 
@@ -71,17 +73,14 @@ def check_choice(owner: Any, name: str, allowed: Sequence[str]) -> None:
 
 def check_positive_integer(owner: Any, name: str, example: int, *, or_zero: bool = False) -> int:
     """Return the parameter `name` of `owner`, or say what to type instead."""
-    value = getattr(owner, name)
-    if not _is_positive_integer(value, least=0 if or_zero else 1):
-        kind, what = type(owner).__name__, "a positive integer or 0" if or_zero else "a positive integer"
-        raise ValueError(f"`{name}={value!r}` of {kind} must be {what}, e.g. {kind}({name}={example}).")
-    return int(value)
+    check_number(owner, name, example, "a positive integer or 0" if or_zero else "a positive integer")
+    return int(getattr(owner, name))
 
 
 def check_number(owner: Any, name: str, example: float, kind: str = "a positive number") -> float:
     """Return the parameter `name` of `owner`, a number of this kind in `KINDS`, or say what to type instead."""
     value = getattr(owner, name)
-    if not isinstance(value, Real) or isinstance(value, bool) or not KINDS[kind](float(value)):
+    if not _is_number(value, kind):
         own = type(owner).__name__
         raise ValueError(f"`{name}={value!r}` of {own} must be {kind}, e.g. {own}({name}={example}).")
     return float(value)
@@ -89,7 +88,7 @@ def check_number(owner: Any, name: str, example: float, kind: str = "a positive 
 
 def check_positive_argument(name: str, value: Any, example: str) -> int:
     """Return a value that may be the argument of a function, or say what to type instead."""
-    if not _is_positive_integer(value):
+    if not _is_number(value, "a positive integer"):
         raise ValueError(f"`{name}={value!r}` is not a positive integer. Try `{example}`.")
     return int(value)
 
@@ -155,14 +154,15 @@ def memory_limit() -> int:
 
 
 @contextmanager
-def explained_input() -> Iterator[None]:
-    """Add what to do to errors about `X`, and leave out the cells that some of them print."""
+def explained_input(model: Any = "ChainClassifier()") -> Iterator[None]:
+    """Add what to do with this classifier to errors about `X`, and leave out the cells that some of them print."""
     try:
         yield
     except (ValueError, TypeError, OverflowError) as error:
         text = re.sub(r"(?s):?\s*array=.*?(?=Reshape|$)", ". ", str(error))
         text = re.sub(r"(?s)(Complex data not supported|contains NaN\.)\s.*", r"\1", text)
         more = next((advice for pattern, advice in ADVICE.items() if re.search(pattern, text)), "")
+        more = more.replace("TableClassifier(ChainClassifier())", f"TableClassifier({' '.join(str(model).split())})")
         raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{text}{more}") from error
 
 
@@ -181,5 +181,5 @@ def with_notes(error: BaseException) -> str:
     return " ".join([str(error), *getattr(error, "__notes__", ())])
 
 
-def _is_positive_integer(value: Any, least: int = 1) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and least <= int(value) < 2**63
+def _is_number(value: Any, kind: str) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and KINDS[kind](value)

@@ -80,14 +80,16 @@ def as_tags(marks: np.ndarray, tags: Sequence[Any]) -> np.ndarray:
     return np.fromiter((list(compress(tags, row)) for row in marks), dtype=object, count=len(marks))
 
 
-def split_tags(cell: Any, separator: str) -> frozenset[str]:
-    """Return the tags of a cell, a text or a list; a cell that is empty or missing has none.
+def split_tags(cell: Any, separator: str) -> frozenset[str] | None:
+    """Return the tags of a cell, a text or a list; an empty cell has none, and those of a missing cell are unknown.
 
-    >>> sorted(split_tags("rock; calm;", ";")), split_tags(None, ";")
-    (['calm', 'rock'], frozenset())
+    >>> sorted(split_tags("rock; calm;", ";")), split_tags("", ";"), split_tags(None, ";")
+    (['calm', 'rock'], frozenset(), None)
     """
     if not isinstance(cell, (*COLLECTIONS, np.ndarray)):
-        cell = [] if pd.isna(cell) else str(cell).split(separator)
+        if pd.isna(cell):
+            return None
+        cell = str(cell).split(separator)
     return frozenset(filter(None, (str(part).strip() for part in cell)))
 
 
@@ -108,7 +110,8 @@ def expand_tags(
         found[name] = all_tags(rows) if tags is None else tags[name]
         matrix = tag_matrix(rows, found[name], name)
         names = [f"{name}={tag}" for tag in found[name]]
-        parts.append(pd.DataFrame(matrix, columns=names, index=frame.index))
+        part = pd.DataFrame(matrix, columns=names, index=frame.index)
+        parts.append(part.astype("Int8").where(frame[name].notna(), axis=0) if None in rows else part)
     return pd.concat(parts, axis=1), found
 
 
@@ -116,9 +119,6 @@ def join_tags(frame: pd.DataFrame, order: Sequence[str], tags: dict[str, list[st
     """Return the table that `expand_tags` was given, with its columns in this order and the tags of a cell sorted."""
     joined = {}
     for name in order:
-        if name not in tags:
-            joined[name] = frame[name]
-            continue
-        marks = frame[[f"{name}={tag}" for tag in tags[name]]].to_numpy()
-        joined[name] = [separator.join(compress(tags[name], row)) for row in marks]
+        marks = frame[[f"{name}={tag}" for tag in tags.get(name, ())]].to_numpy()
+        joined[name] = [separator.join(compress(tags[name], row)) for row in marks] if name in tags else frame[name]
     return pd.DataFrame(joined, index=frame.index)

@@ -49,7 +49,6 @@ NAME = re.compile(r"(montechain|sklearn)(\.(?!tests\b|__main__\b)\w+)+")
 """Names that are looked up. No module outside these packages is ever imported because a file names it."""
 COMPILED = {"sklearn._loss._loss", "sklearn.linear_model._sgd_fast", "sklearn.tree._tree"}
 """Modules of trees, and of loss functions that are made from a few numbers."""
-LARGEST_CHARACTER = 0x10FFFF
 LIBRARIES = {"montechain": montechain, "numpy": np, "scipy": scipy, "scikit-learn": sklearn, "skops": skops}
 VERSIONS = {"python": platform.python_version(), **{name: own.__version__ for name, own in LIBRARIES.items()}}
 """What a model depends on."""
@@ -86,6 +85,8 @@ def save(model: Any, path: str | Path, *, about: dict[str, Any] | None = None, a
     array([0, 1])
     """
     check_is_fitted(model)
+    if hasattr(model, "best_estimator_") and not allow_untrusted:
+        raise TypeError(f"a {type(model).__name__} cannot be saved: use save(model.best_estimator_, path).")
     try:
         about = json.loads(json.dumps({} if about is None else about, allow_nan=False))
         require(isinstance(about, dict), "it is not a dictionary")
@@ -314,8 +315,7 @@ class _Decoder:
         raw = np.frombuffer(self.arrays, np.uint8, n_bytes, self.position).copy()
         self.position += n_bytes
         require(dtype.kind != "b" or (raw <= 1).all(), "a truth value is neither true nor false")
-        is_text = dtype.kind != "U" or (raw.view(f"{descr[0]}u4") <= LARGEST_CHARACTER).all()
-        require(is_text, "a string holds an invalid character")
+        require(dtype.kind != "U" or (raw.view(f"{descr[0]}u4") <= 0x10FFFF).all(), "a string has an invalid character")
         return raw.view(dtype).reshape(shape, order=order)[()]  # a scalar, if it has no dimensions
 
     def make_dtype(self, descr: str) -> np.dtype:

@@ -61,8 +61,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """Turn a table with numbers, words, dates, text and missing cells into a matrix of numbers.
 
     - Numbers: clip outliers (at most one in a thousand on each side), fill missing values with the median, standardise.
-      All three are learned from the training rows. A constant column becomes zero. Where nearly all cells are numbers,
-      a stray word counts as missing.
+      All three are learned from the training rows. A constant column becomes zero. Where nearly all cells are numbers
+      or dates, stray words count as missing.
     - Dates: days since 1970-01-01, and the position in the year, month, week and day as points on circles, each only
       if it varies. Durations: days.
     - Words, categoricals and booleans: a 0/1 column for each category, those of a categorical whether they occur or
@@ -173,6 +173,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self._named = is_frame(X)
         if is_frame(X):
             return self._read_frame(X, reset)
+        if isinstance(X, list | tuple) and any(isinstance(row, dict) for row in X):
+            raise TypeError("`X` is a list of dictionaries: use pandas.DataFrame(X).")
         if isinstance(X, list | tuple):  # numpy would make strings of all numbers if there is one string
             X = np.array(X, dtype=object)
         with explained_input():
@@ -240,10 +242,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 return self._left_out(column, "empty", "has no word of two letters or more")
             return Column(name, place, "text", vectorizer=vectorizer.fit(np.array([*texts, ""], dtype=object)[codes]))
         if column.repaired:
-            rows = np.flatnonzero(np.isnan(_columns.as_numbers(cells)) & cells.notna()).tolist()
-            held = [(f"row {row}", cells.iloc[row]) for row in rows]
-            self.notes_.append(_columns.describe_strays(name, held, int(cells.notna().sum())))
-        if column.format.startswith("%m") and len(_columns.date_formats(cells.dropna().drop_duplicates())) > 1:
+            held = [(f"row {row}", cells.iloc[row]) for row in np.flatnonzero(column.read(cells)[1]).tolist()]
+            self.notes_.append(_columns.describe_strays(name, held, int(cells.notna().sum()), column.kind))
+        if column.format.startswith("%m") and len(_columns.date_formats(cells.dropna())) > 1:
             self.notes_.append(
                 f"column {name!r} holds dates that are read month first, but the day might come first: if so, convert "
                 "it with pandas.to_datetime(..., dayfirst=True)."

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 import montechain as mc
-from bad_inputs import CALLS, COMMANDS, INPUTS, NUMERIC_INPUTS, PARAMETERS, TARGETS, X, Y
+from bad_inputs import CALLS, COMMANDS, FRAME, INPUTS, NUMERIC_INPUTS, PARAMETERS, TARGETS, X, Y
 from montechain.chain import Chain
 from montechain.errors import NonFiniteError
 from montechain.inference.base import Inference
@@ -91,7 +91,7 @@ def fitted():
 )
 def test_inputs(case, name, fitted):
     bad, message = {**INPUTS, **NUMERIC_INPUTS}[case]
-    model, before = fitted[name]
+    (model, before), message = fitted[name], message.replace("OWN", name)
     refused(lambda: model.fit(bad, Y), message)
     if case != "lengths" and not isinstance(bad, pd.DataFrame):  # the model was fitted without names
         n_features = getattr(bad, "shape", (0, 0))[1:2]
@@ -105,6 +105,15 @@ def test_targets(case, fitted):
     for model, before in fitted.values():
         refused(lambda model=model: model.fit(X, bad), message)
         np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_rows_in_another_order(fitted):
+    labels = pd.DataFrame(Y, index=FRAME.index)
+    for name in ("ChainClassifier", "MajorityClassifier", "TableClassifier"):
+        model = clone(ALL[name]).fit(FRAME, labels)
+        for method in (model.fit, model.score, model.log_joint, lambda rows, y: model.predict(rows, given=y)):  # noqa: B023
+            refused(lambda: method(FRAME, labels[::-1]), r"another order: use (y|given)\.loc\[X\.index\]")  # noqa: B023
+            method(FRAME, labels.set_axis(FRAME.index + 1)[::-1])  # other labels say nothing about the order
 
 
 @pytest.mark.parametrize("case", CALLS)

@@ -23,7 +23,7 @@ from montechain._rows import map_chunks
 from montechain._savable import require
 from montechain.distributions import Marginals
 from montechain.errors import EstimateWarning, NonFiniteError
-from montechain.estimators.checks import LazyGenerator, is_finite, remembered, unchanged_on_failure
+from montechain.estimators.checks import LazyGenerator, check_row_labels, is_finite, remembered, unchanged_on_failure
 from montechain.estimators.lazy_fit import read_blocks
 from montechain.inference import Decision, TopK
 from montechain.joint import JointModel
@@ -72,6 +72,7 @@ class MultiTargetClassifier(ClassifierMixin, BaseEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the exact match: the share of rows in which every known label is predicted right."""
+        check_row_labels(X, y, "y")
         return metrics.exact_match(y, self.predict(X), sample_weight=sample_weight)
 
     def __sklearn_tags__(self):
@@ -148,6 +149,7 @@ class JointClassifier(MultiTargetClassifier):
         with unchanged_on_failure(self):
             seed = check_seed(self.random_state)
             self._check_choices()
+            check_row_labels(X, y, "y")
             codes: Any
             if is_lazy(X):
                 refuse_fit_params(self, fit_params)
@@ -250,6 +252,7 @@ class JointClassifier(MultiTargetClassifier):
         """
         if is_lazy(X):
             return lazy_answer(self, "log_joint", X, y=y)
+        check_row_labels(X, y, "y")
         X = self._checked(X)
         codes = self.codec_.encode(y, n_rows=X.shape[0], allow_new=True)
         is_new = codes == NEW
@@ -301,6 +304,7 @@ class JointClassifier(MultiTargetClassifier):
         rows share the same draws, so that an answer does not depend on the rows beside it.
         """
         if codes is None:
+            check_row_labels(X, given, "given")
             X = self._checked(X)
             codes = self.codec_.encode_given(given, n_rows=X.shape[0])
         model, seed, is_plain = self._model(), check_seed(self.random_state), self._is_plain(X)
@@ -358,7 +362,7 @@ class JointClassifier(MultiTargetClassifier):
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         """Return X as an array or CSR container, or unchanged if the model takes data frames."""
         keep_frames, allow_nan = self._takes()
-        with explained_input():
+        with explained_input(self):
             if keep_frames and is_frame(X):
                 if X.shape[0] == 0:
                     raise ValueError(f"`X` has 0 rows (shape {tuple(X.shape)}): at least 1 is needed.")

@@ -10,6 +10,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from sklearn import get_config
 from sklearn.pipeline import Pipeline
@@ -29,9 +30,8 @@ class LazyGenerator:
         self.seed = seed
 
     def __getattr__(self, name: str) -> Any:
-        if name == "generator":
+        if "generator" not in vars(self):
             self.generator = np.random.default_rng(self.seed)
-            return self.generator
         return getattr(self.generator, name)
 
 
@@ -48,6 +48,16 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+def check_row_labels(X: Any, table: Any, name: str) -> None:
+    """Refuse a pandas table with the row labels of X in another order, since rows are matched by position."""
+    own, other = getattr(X, "index", None), getattr(table, "index", None)
+    if not (isinstance(own, pd.Index) and isinstance(other, pd.Index)) or len(own) != len(other) or own.equals(other):
+        return
+    if own.is_unique and other.is_unique and (own.get_indexer(other) >= 0).all():
+        advice = f"use {name}.loc[X.index]. If the rows already match, use {name}.set_axis(X.index)."
+        raise ValueError(f"`{name}` has the row labels of `X` in another order: {advice}")
 
 
 def is_finite(X: Any) -> bool:
@@ -95,6 +105,6 @@ def route_to(owner: Any, role: str) -> MetadataRouter:
 def innermost(model: Any) -> Any:
     """Return the classifier at the end of pipelines and searches; of a fitted search, the best one."""
     while isinstance(model, Pipeline | BaseSearchCV):
-        is_pipeline = isinstance(model, Pipeline)
-        model = model.steps[-1][1] if is_pipeline else getattr(model, "best_estimator_", model.estimator)
+        is_search = isinstance(model, BaseSearchCV)
+        model = getattr(model, "best_estimator_", model.estimator) if is_search else model.steps[-1][1]
     return model

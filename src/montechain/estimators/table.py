@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import wraps
 from typing import Any
@@ -17,16 +18,14 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
 
-from montechain import metrics
 from montechain._frames import as_pandas, column_names, import_library, is_frame
 from montechain._lazy import is_lazy, lazy_answer
-from montechain._messages import check_names
-from montechain._tags import expand_tags, join_tags
+from montechain._messages import check_names, noted
+from montechain._tags import expand_tags, join_tags, split_tags
 from montechain.estimators.auto import AutoChainClassifier
 from montechain.estimators.base import JointClassifier, MultiTargetClassifier
-from montechain.estimators.checks import fit_options, innermost, route_to, unchanged_on_failure
+from montechain.estimators.checks import check_row_labels, fit_options, innermost, route_to, unchanged_on_failure
 from montechain.features import acceptable
-from montechain.inference import Decision
 from montechain.preparation import TableEncoder
 from montechain.targets import UNKNOWN, TargetCodec, named_labels, plain
 
@@ -43,9 +42,20 @@ def _classifier_has(method: str) -> Any:
         within = getattr(self, "classifier_", AutoChainClassifier() if self.classifier is None else self.classifier)
         getattr(within, method)  # raises a more informative AttributeError than ours
         # Classifiers of other libraries were fitted to codes and do not know the user's classes.
-        return method == "predict_proba" or _takes_any_classes(within)
+        return method in ("predict", "predict_proba") or _takes_any_classes(within)
 
     return check
+
+
+def _forwarded(method: str) -> Any:
+    """Return the method of `JointClassifier` of this name, asked of the classifier within, if it has it."""
+
+    @available_if(_classifier_has(method))
+    @wraps(getattr(JointClassifier, method))
+    def ask(self: TableClassifier, X: Any, *arguments: Any, **options: Any) -> Any:
+        return self._ask(method, X, *arguments, **options)
+
+    return ask
 
 
 @dataclass(eq=False, repr=False)
@@ -65,8 +75,8 @@ class TableClassifier(MultiTargetClassifier):
         accepts them (its tag `allow_nan`); for sparse containers, a `SimpleImputer()` of medians.
     tags : str or sequence of str, default=()
         Columns of y whose cells hold any number of tags, such as ``"rock;calm"``. Each tag becomes a target of its own,
-        named ``column=tag``, with the classes 0 and 1. An empty or missing cell has no tags. Predictions hold tags in
-        one cell again, sorted.
+        named ``column=tag``, with the classes 0 and 1. An empty cell has no tags; those of a missing one (None, NaN)
+        are unknown. Predictions hold tags in one cell again, sorted.
     separator : str, default=";"
         What separates the tags of a cell.
 
@@ -106,6 +116,13 @@ class TableClassifier(MultiTargetClassifier):
     tags: str | Sequence[str] = ()
     separator: str = ";"
 
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters. Those of a part that is None, such as ``encoder__drop``, set its default first."""
+        for role, default in (("classifier", AutoChainClassifier), ("encoder", TableEncoder)):
+            if params.get(role, getattr(self, role)) is None and any(name.startswith(f"{role}__") for name in params):
+                params[role] = default()
+        return super().set_params(**params)
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> TableClassifier:
         """Learn from X and y, as `ChainClassifier.fit` does.
 
@@ -117,12 +134,14 @@ class TableClassifier(MultiTargetClassifier):
             if is_lazy(X):
                 self._check_lazy(classifier)
             options = fit_options(self, "classifier", classifier, sample_weight, fit_params)
+            check_row_labels(X, y, "y")
             encoded = self._fit_encoder(X, get_tags(classifier).input_tags)
             self._refuse_targets_among_inputs(X, y)
             y = self._learn_tags(y)
-            if not is_lazy(X):
-                y = self._learn_targets(y, encoded.shape[0], classifier)
-            self.classifier_ = classifier.fit(acceptable(encoded, classifier), y, **options)
+            y = y if is_lazy(X) else self._learn_targets(y, encoded.shape[0], classifier)
+            advice = f"For several or unknown targets, use TableClassifier(ChainClassifier({innermost(classifier)!r}))."
+            with nullcontext() if _takes_any_classes(classifier) else noted(advice):
+                self.classifier_ = classifier.fit(acceptable(encoded, classifier), y, **options)
             if is_lazy(X):
                 self._set_codec(self.classifier_.codec_)
         return self
@@ -138,8 +157,7 @@ class TableClassifier(MultiTargetClassifier):
 
     def _fit_encoder(self, X: Any, accepted: Any) -> Any:
         """Fit the encoder, and return the table as numbers, with NaN only if the classifier accepts it."""
-        of_numbers = SimpleImputer(strategy="median", keep_empty_features=True)
-        default: Any = of_numbers if sp.issparse(X) else TableEncoder()
+        default: Any = SimpleImputer(strategy="median", keep_empty_features=True) if sp.issparse(X) else TableEncoder()
         self.encoder_ = encoder = self._part("encoder", "fit_transform", default)
         if encoder is default or is_lazy(X):
             encoder.set_output(transform="default")
@@ -167,65 +185,27 @@ class TableClassifier(MultiTargetClassifier):
         targets = np.where(codes == UNKNOWN, np.nan, codes) if (codes == UNKNOWN).any() else codes
         return targets[:, 0] if targets.shape[1] == 1 else targets
 
-    def predict(self, X: Any, *, given: Any = None) -> Any:
-        """Return a label vector for each row, as the classifier does. See `ChainClassifier.predict`."""
-        if is_lazy(X):
-            return lazy_answer(self, "predict", X, given=given)
-        return self._presented(self._ask("predict", X, given=given), X)
-
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the exact match: the share of rows in which every known label is predicted right."""
-        tables = [y, self.predict(X)]
-        if self.tags_:  # the order of the tags in a cell does not matter
-            frames = [_as_pandas(table) for table in tables]
-            tags = expand_tags(pd.concat(frames, ignore_index=True), list(self.tags_), self.separator)[1]
-            tables = [expand_tags(frame, list(tags), self.separator, tags)[0] for frame in frames]
-        return metrics.exact_match(*tables, sample_weight=sample_weight)
-
-    @available_if(_classifier_has("decide"))
-    def decide(self, X: Any, *, given: Any = None) -> Decision:
-        """Return the predictions with what is proven about them. See `ChainClassifier.decide`."""
-        if is_lazy(X):
-            return lazy_answer(self, "decide", X, given=given)
-        decision = self._ask("decide", X, given=given)
-        return replace(decision, labels=self._presented(decision.labels, X))
-
-    @available_if(_classifier_has("predict_proba"))
-    def predict_proba(self, X: Any, *, given: Any = None) -> Any:
-        """Return the marginal probabilities of each label. See `ChainClassifier.predict_proba`."""
-        if is_lazy(X):
-            return lazy_answer(self, "predict_proba", X, given=given)
-        marginals = self._ask("predict_proba", X, given=given)
-        if self.codec_.is_1d or isinstance(marginals, list):
-            return marginals
-        if len(self.codec_.classes) == 1:
-            return [marginals]
-        # Some scikit-learn classifiers return one column per label, the probability of its second class.
-        return [np.column_stack([1.0 - positive, positive]) for positive in marginals.T]
+        for name in getattr(self, "tags_", ()):  # predictions have the tags of a cell in order
+            y, sign = _as_pandas(y).copy(deep=False), self.separator
+            y[name] = y[name].map(lambda cell, sign=sign: sign.join(sorted(split_tags(cell, sign) or ())), "ignore")
+        return super().score(X, y, sample_weight)
 
     @available_if(_classifier_has("log_joint"))
     def log_joint(self, X: Any, y: Any) -> np.ndarray:
         """Return log p(y | x) of one label vector per row. See `ChainClassifier.log_joint`."""
         if is_lazy(X):
             return lazy_answer(self, "log_joint", X, y=y)
+        check_row_labels(X, y, "y")
         return self._ask("log_joint", X, self._expanded(y))
 
-    @available_if(_classifier_has("predict_top_k"))
-    @wraps(JointClassifier.predict_top_k)
-    def predict_top_k(self, X, *arguments, **options):  # noqa: D102
-        return self._ask("predict_top_k", X, *arguments, **options)
-
-    @available_if(_classifier_has("predict_marginals"))
-    @wraps(JointClassifier.predict_marginals)
-    def predict_marginals(self, X, **options):  # noqa: D102
-        if is_lazy(X):
-            return lazy_answer(self, "predict_marginals", X, **options)
-        return self._ask("predict_marginals", X, **options)
-
-    @available_if(_classifier_has("sample"))
-    @wraps(JointClassifier.sample)
-    def sample(self, X, *arguments, **options):  # noqa: D102
-        return self._ask("sample", X, *arguments, **options)
+    predict = _forwarded("predict")
+    decide = _forwarded("decide")
+    predict_proba = _forwarded("predict_proba")
+    predict_top_k = _forwarded("predict_top_k")
+    predict_marginals = _forwarded("predict_marginals")
+    sample = _forwarded("sample")
 
     # -- helpers ------------------------------------------------------------------------------
 
@@ -244,14 +224,15 @@ class TableClassifier(MultiTargetClassifier):
         expanded, self.tags_ = expand_tags(frame, chosen, self.separator)
         if empty := [name for name, tags in self.tags_.items() if not tags]:
             raise ValueError(f"column {empty[0]!r} of `y` has no tags: some cell must have one.")
+        if n_missing := int(frame[chosen].isna().to_numpy().sum()):
+            self.notes_.append(f"the tags of {n_missing} missing cells are unknown. If they have none, use fillna('').")
         return expanded
 
     def _refuse_targets_among_inputs(self, X: Any, y: Any) -> None:
         """Raise an error if columns of y are inputs, too: predictions for other rows would disappoint."""
-        if not (isinstance(X, pd.DataFrame) and isinstance(y, pd.DataFrame)):
-            return
-        shared = [name for name in y if list(X).count(name) == list(y).count(name) == 1]
-        if same := [name for name in shared if X[name].reset_index(drop=True).equals(y[name].reset_index(drop=True))]:
+        inputs, targets = ([] if not isinstance(own, pd.DataFrame) else own.reset_index(drop=True) for own in (X, y))
+        shared = [name for name in targets if list(inputs).count(name) == list(targets).count(name) == 1]
+        if same := [name for name in shared if inputs[name].equals(targets[name])]:
             raise ValueError(f"`X` holds the targets themselves: {same}. Leave them out: X.drop(columns={same}).")
 
     def _expanded(self, y: Any, *, partial: bool = False) -> Any:
@@ -280,27 +261,37 @@ class TableClassifier(MultiTargetClassifier):
         return clone(given)
 
     def _ask(self, method: str, X: Any, *arguments: Any, given: Any = None, **options: Any) -> Any:
-        """Call a method of the classifier with the encoded table."""
+        """Return the answer of the classifier for the table, in the user's classes and container."""
+        if is_lazy(X) and method not in ("predict_top_k", "sample"):  # which refuse these
+            return lazy_answer(self, method, X, given=given, **options)
         self._check_fitted()
         if given is not None:
+            check_row_labels(X, given, "given")
+            if not _takes_any_classes(self.classifier_):
+                raise TypeError(f"`given` takes a classifier of montechain: ChainClassifier({self.classifier!r}).")
             options["given"] = self._expanded(given, partial=True)
         encoded = acceptable(self.encoder_.transform(X), self.classifier_)
-        return getattr(self.classifier_, method)(encoded, *arguments, **options)
+        answer = getattr(self.classifier_, method)(encoded, *arguments, **options)
+        if method == "predict":
+            return self._presented(answer, X)
+        if method == "decide":
+            return replace(answer, labels=self._presented(answer.labels, X))
+        if method != "predict_proba" or self.codec_.is_1d or isinstance(answer, list):
+            return answer
+        if len(self.codec_.classes) == 1:
+            return [answer]
+        # Some scikit-learn classifiers return one column per label, the probability of its second class.
+        return [np.column_stack([1.0 - positive, positive]) for positive in answer.T]
 
     def _presented(self, labels: Any, X: Any) -> Any:
         """Return predictions in the user's classes and container, with the index of X."""
         if _takes_any_classes(self.classifier_):
-            if not self.codec_.is_frame:
-                return labels
-            codes = self.codec_.encode(labels)
+            found = labels.set_axis(X.index) if hasattr(labels, "iloc") and hasattr(X, "iloc") else labels
         else:
             codes = np.asarray(labels.toarray() if sp.issparse(labels) else labels)
-            codes = codes.reshape(len(codes), -1).astype(np.int64)
-        found = self._decode(codes, X)
-        if not self.tags_:
-            return found
-        joined = self.join_tags(found)
-        return import_library("polars").DataFrame(joined.to_dict("list")) if self._is_polars else joined
+            found = self._decode(codes.reshape(len(codes), -1).astype(np.int64), X)
+        found = self.join_tags(found)
+        return import_library("polars").DataFrame(found.to_dict("list")) if self.tags_ and self._is_polars else found
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return where metadata goes: see scikit-learn's guide to metadata routing."""
@@ -308,9 +299,7 @@ class TableClassifier(MultiTargetClassifier):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        of_encoder = get_tags(TableEncoder() if self.encoder is None else self.encoder).input_tags
-        for name in ("sparse", "allow_nan", "string", "categorical"):
-            setattr(tags.input_tags, name, getattr(of_encoder, name))
+        tags.input_tags = get_tags(TableEncoder() if self.encoder is None else self.encoder).input_tags
         tags.input_tags.sparse |= self.encoder is None
         return tags
 
