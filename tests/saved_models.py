@@ -1,7 +1,5 @@
 """Model files for tests: small fitted models of every kind, and files that are changed but have the right checksum."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -11,7 +9,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -162,7 +160,7 @@ class Opened:
         self.parts.append(list(part))
         return [len(self.parts) - 1]
 
-    def replace(self, child: Any, *path: Any) -> Opened:
+    def replace(self, child: Any, *path: Any) -> Self:
         """Put something else at the end of a path. References go backwards, so the parts on the path are repeated."""
         if not isinstance(child, list):
             holder, index = self._step(self.find(*path[:-1]), path[-1])
@@ -177,13 +175,13 @@ class Opened:
         (self.root,) = child
         return self
 
-    def attach(self, child: Any) -> Opened:
+    def attach(self, child: Any) -> Self:
         """Give the model an attribute named "extra"."""
         kind, name, (state,) = self.parts[self.root]
         (self.root,) = self.add(kind, name, self.add(*self.parts[state], "extra", child))
         return self
 
-    def change(self, change: Callable[[np.ndarray], Any], *path: Any) -> Opened:
+    def change(self, change: Callable[[np.ndarray], Any], *path: Any) -> Self:
         """Change an array in place, or put what `change` returns in its place."""
         place = self.find(*path)
         changed = change(self.arrays[place])

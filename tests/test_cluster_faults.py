@@ -1,7 +1,5 @@
 """Workers, schedulers and clients that are really killed: the job finishes all the same, or a rerun resumes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

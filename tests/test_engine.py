@@ -1,7 +1,5 @@
 """Coarse work goes where `joblib.parallel_config` says, and gives the same results there."""
 
-from __future__ import annotations
-
 import os
 
 import joblib

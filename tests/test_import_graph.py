@@ -1,7 +1,5 @@
 """Imports point one way: the map in CONTRIBUTING.md is true, and no cycle hides in a function."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

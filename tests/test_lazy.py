@@ -1,7 +1,5 @@
 """Dask arrays and data frames: answers are lazy, and the same as in memory."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 import dask

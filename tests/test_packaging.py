@@ -1,7 +1,5 @@
 """The minimum versions in pyproject.toml are those that `.ci/run` installs for the core tests."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

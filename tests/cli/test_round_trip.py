@@ -1,7 +1,5 @@
 """From a table to a saved model to predictions, in a clean directory, with the real command."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """`AutoChainClassifier`, `TableClassifier` and `TableEncoder` on Dask collections."""
 
-from __future__ import annotations
-
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
@@ -91,14 +89,9 @@ def test_an_encoder_learns_from_rows_drawn_in_one_pass(data, monkeypatch):
     np.testing.assert_allclose(some.transform(lazy)[:, :3].compute(), whole.transform(inputs)[:, :3], atol=0.5)
 
 
-SPANS = ((0, 0), (0, 990), (990, 1000))
-
-
 def test_a_sample_may_come_from_blocks_of_any_length():
     rows = pd.DataFrame({"a": np.arange(1000)})
-    lazy = dd.concat(
-        [dd.from_pandas(rows[start:stop], npartitions=1) for start, stop in ((0, 0), (0, 990), (990, 1000))]
-    )
+    lazy = dd.concat([dd.from_pandas(own, npartitions=1) for own in (rows[:0], rows[:990], rows[990:])])
     found, n_rows = draw_rows(lazy, 100)
     assert (len(found), n_rows, found["a"].is_monotonic_increasing) == (100, 1000, True)
     assert found["a"].mean() == pytest.approx(500, rel=0.2)

@@ -1,7 +1,5 @@
 """Learning from the blocks of Dask collections: the same links as in memory."""
 
-from __future__ import annotations
-
 import dask
 import dask.array as da
 import dask.dataframe as dd
