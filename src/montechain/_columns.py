@@ -120,8 +120,9 @@ class Column:
         """Return the error for the first cell that is not what the column held at `fit`."""
         row = int(np.argmax(bad))
         cell = cells.iloc[[row]].tolist()[0]  # a plain Python value
+        before = cells.index.start if isinstance(cells.index, pd.RangeIndex) else 0  # of a part of a table
         return ValueError(
-            f"column {self.name!r} of `X` held {held} when the encoder was fitted, but now row {row} holds "
+            f"column {self.name!r} of `X` held {held} when the encoder was fitted, but now row {before + row} holds "
             f"{cell!r:.60}: {advice}."
         )
 

@@ -15,9 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from montechain._rows import map_arrays, take_rows
 
-MERGED_AT_ONCE = 8
-"""Number of samples that are merged into one at a time."""
-
 
 def is_lazy(X: Any) -> bool:
     """Return whether X is a Dask collection."""
@@ -76,7 +73,7 @@ def draw_rows(X: Any, n_rows: int) -> tuple[Any, int]:
     draw, merge = dask.delayed(_draw, pure=False), dask.delayed(_merged, pure=False)
     parts = [draw(block, n_rows, number) for number, block in enumerate(blocks_of(X)[0])]
     while len(parts) > 1:  # as a tree, so that no machine holds more than a few samples
-        parts = [merge(parts[i : i + MERGED_AT_ONCE], n_rows) for i in range(0, len(parts), MERGED_AT_ONCE)]
+        parts = [merge(parts[i : i + 8], n_rows) for i in range(0, len(parts), 8)]
     _, rows, length = parts[0].compute()
     if not length:
         raise ValueError("`X` has 0 rows: at least 1 is needed.")

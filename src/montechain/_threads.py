@@ -22,9 +22,6 @@ Result = TypeVar("Result")
 LARGE = 1000
 """Minimum size, in bytes, of inputs that are sent to a cluster once, not with every task: that of joblib."""
 
-BATCHES_EACH = 8
-"""Number of batches of tasks for each worker of a cluster: sending a task costs milliseconds."""
-
 _here = local()
 
 
@@ -97,8 +94,8 @@ def run_tasks(
         return [function(task, *shared) for task in waiting]
     send_once(shared)
     # In a tuple, because joblib would keep a large task at a single worker, and lose it together with that worker.
-    elsewhere, n_batches = delayed(_run_elsewhere), BATCHES_EACH * effective_n_jobs(n_jobs)
-    size = -(-len(waiting) // n_batches)
+    elsewhere = delayed(_run_elsewhere)
+    size = -(-len(waiting) // (8 * effective_n_jobs(n_jobs)))  # in batches, because sending costs milliseconds
     return Parallel(n_jobs=n_jobs, batch_size=size)(elsewhere(function, (task,), *shared) for task in waiting)
 
 

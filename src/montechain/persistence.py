@@ -15,15 +15,13 @@ import platform
 import re
 import zlib
 from collections.abc import Iterable
+from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
 import scipy.sparse as sp
-import sklearn
-import skops.io
 from sklearn.feature_selection import chi2, f_classif
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
@@ -49,8 +47,8 @@ NAME = re.compile(r"(montechain|sklearn)(\.(?!tests\b|__main__\b)\w+)+")
 """Names that are looked up. No module outside these packages is ever imported because a file names it."""
 COMPILED = {"sklearn._loss._loss", "sklearn.linear_model._sgd_fast", "sklearn.tree._tree"}
 """Modules of trees, and of loss functions that are made from a few numbers."""
-LIBRARIES = {"montechain": montechain, "numpy": np, "scipy": scipy, "scikit-learn": sklearn, "skops": skops}
-VERSIONS = {"python": platform.python_version(), **{name: own.__version__ for name, own in LIBRARIES.items()}}
+VERSIONS = {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "skops")}
+VERSIONS |= {"python": platform.python_version(), "montechain": montechain.__version__}
 """What a model depends on."""
 
 
@@ -259,8 +257,9 @@ class _Encoder:
         state = value.__getstate__() if is_savable(cls) else ()
         if isinstance(state, dict | None):
             return "object", _full_name(cls), state or {}
-        content = skops.io.dumps(value)
-        self.untrusted |= {_full_name(value), *skops.io.get_untrusted_types(data=content)}
+        skops = importlib.import_module("skops.io")  # as late as possible: it loads all of scikit-learn
+        content = skops.dumps(value)
+        self.untrusted |= {_full_name(value), *skops.get_untrusted_types(data=content)}
         return "skops", _full_name(value), np.frombuffer(content, np.uint8)
 
 
@@ -361,7 +360,7 @@ class _Decoder:
 
     def make_skops(self, name: str, content: Any) -> Any:
         require(name in self.trusted, f"{name} is not trusted")
-        made = skops.io.loads(content.tobytes(), trusted=self.trusted)
+        made = importlib.import_module("skops.io").loads(content.tobytes(), trusted=self.trusted)
         require(_full_name(made) == name, f"it is not a {name}")
         return made
 

@@ -24,6 +24,7 @@ from montechain._compat import check_feature_names_in
 from montechain._frames import as_pandas, column_names, is_frame
 from montechain._lazy import draw_rows, is_lazy, lazy_answer
 from montechain._messages import check_choice, check_names, check_positive_integer, explained_input, nearest
+from montechain._rows import row_blocks
 
 WIDE = 1000
 """Maximum number of 0/1 columns in a dense result."""
@@ -32,6 +33,7 @@ OUTLIERS = 0.001
 MAX_TEXT_FEATURES = 1000
 """Maximum number of words to keep for each text column, the most frequent first."""
 
+ROWS_AT_ONCE = 4096
 SAMPLE = 100_000
 """Maximum number of rows of a Dask collection to learn from."""
 
@@ -275,4 +277,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 blocks[:n_numeric] = [getattr(self.pipeline_, method)(np.clip(numbers, *self.limits_))]
         if self.is_sparse_:
             return sp.hstack(list(map(sp.csr_array, blocks)), format="csr")
-        return np.hstack([block.toarray() if sp.issparse(block) else block for block in blocks])
+        whole = np.empty((blocks[0].shape[0], sum(block.shape[1] for block in blocks)))
+        for rows in row_blocks(len(whole), ROWS_AT_ONCE):  # few enough for a cache
+            parts = [block[rows].toarray() if sp.issparse(block) else block[rows] for block in blocks]
+            np.concatenate(parts, axis=1, out=whole[rows])
+        return whole

@@ -364,8 +364,7 @@ class Recipe:
 
     def _likelihood(self, chain: Chain, Z: Any, rows: np.ndarray) -> float:
         """Return the mean log-probability of held-out rows, weighted."""
-        log_proba = chain.log_joint(Z, self.codes[rows][:, chain.order])
-        return weighted_mean(log_proba, self.weight[rows])
+        return weighted_mean(chain.log_joint(Z, self.codes[rows][:, chain.order]), self.weight[rows])
 
     def _matrix(self, blocks: list[Block], rows: np.ndarray) -> Any:
         return side_by_side([take_rows(block.values, rows) for block in blocks], dense=not sp.issparse(self.X))

@@ -18,6 +18,8 @@ from montechain.errors import DataError, OutputError
 if TYPE_CHECKING:
     import pandas as pd
 
+ROWS_AT_ONCE = 50_000
+"""Number of rows encoded at a time: each may have thousands of columns then."""
 OUTPUT_HELP = "A .csv, .tsv, .parquet, .feather or .jsonl file instead of printed CSV."
 
 
@@ -80,20 +82,24 @@ def _predict_table(
     reading: options.Reading,
 ) -> tuple[pd.DataFrame, int]:  # fmt: skip
     """Return the predictions for a file, and its number of rows."""
+    import pandas as pd
+
+    from montechain._rows import row_blocks, take_rows
     from montechain.datasets.files import neutralise_formulas
 
     dataset, copied = read_new_rows(file, model, reading, given=given, keep=keep)
-    knowledge = {"given": dataset.Y} if given else {}
     if top_k is not None and not hasattr(model.classifier, "predict_top_k"):
         raise ValueError("`--top-k` needs a joint distribution, which this model does not have.")
+    ask: Any = partial(_decisions, proba=proba) if top_k is None else partial(_best, k=top_k)
+    parts = []
     try:
         with output.progress("predicting"):
-            if top_k is None:
-                table = _decisions(model, dataset.X, copied, proba, knowledge)
-            else:
-                table = _best(model, dataset.X, copied, top_k, knowledge)
+            for rows in row_blocks(len(dataset.Y), ROWS_AT_ONCE):
+                knowledge = {"given": dataset.Y.iloc[rows]} if given else {}
+                parts.append(ask(model, take_rows(dataset.X, rows), copied.iloc[rows], knowledge))
     except ValueError as error:  # about a cell of the file
         raise DataError(str(error), path=file) from error
+    table = pd.concat(parts, ignore_index=True)
     return neutralise_formulas(table) if safe_csv else table, len(dataset.Y)
 
 
@@ -123,7 +129,7 @@ def _predict_part(part: Path, model: Model, *, result: Path, wanted: dict[str, A
     write_table(_predict_table(model, str(part), **wanted)[0], result / part.name)
 
 
-def _decisions(model: Model, X: Any, copied: pd.DataFrame, proba: bool, knowledge: dict[str, Any]) -> pd.DataFrame:
+def _decisions(model: Model, X: Any, copied: pd.DataFrame, knowledge: dict[str, Any], proba: bool) -> pd.DataFrame:
     """Return the answer of each row, with its probability."""
     import numpy as np
 
@@ -142,7 +148,7 @@ def _decisions(model: Model, X: Any, copied: pd.DataFrame, proba: bool, knowledg
     return _joined(copied, labels, model.target_columns, after)
 
 
-def _best(model: Model, X: Any, copied: pd.DataFrame, k: int, knowledge: dict[str, Any]) -> pd.DataFrame:
+def _best(model: Model, X: Any, copied: pd.DataFrame, knowledge: dict[str, Any], k: int) -> pd.DataFrame:
     """Return the best answers of each row, a line for each."""
     import numpy as np
     import pandas as pd

@@ -21,10 +21,7 @@ from montechain._compat import BaseSearchCV
 
 
 class LazyGenerator:
-    """A random generator that is created on first use.
-
-    Exact searches never draw, and creating a generator can take longer than a prediction.
-    """
+    """A random generator that is created on first use: that can take longer than a prediction, which may not draw."""
 
     def __init__(self, seed: Any):
         self.seed = seed

@@ -52,8 +52,7 @@ def _joined(found: Any) -> TargetCodec:
             raise ValueError(f"column {j} of y is all unknown: it has no value to learn from.")
         classes.append(factorise(joined(known))[0])
         if tables[0] is not None and any(own[j] != tables[0][j] for own in tables):
-            is_categorical = isinstance(tables[0][j], pd.CategoricalDtype)
-            tables[0][j] = pd.CategoricalDtype(classes[j]) if is_categorical else None
+            tables[0][j] = pd.CategoricalDtype(classes[j]) if isinstance(tables[0][j], pd.CategoricalDtype) else None
     return TargetCodec(classes, about["names"], about["library"], about["dtypes"], about["is_1d"])
 
 
