@@ -38,7 +38,7 @@ ENGINE: dict[str, tuple[str, Callable[..., Any]]] = {
 FIT, PREDICT, FILES = (2_000_000, 100, 20), (10_000_000, 50, 20), 1_000_000
 """Rows, inputs and labels; rows of a file."""
 ENVIRONMENT = {"MALLOC_TRIM_THRESHOLD_": 2**27, "MALLOC_MMAP_THRESHOLD_": 2**25, "OMP_NUM_THREADS": 1}
-"""That of the workers, as docs/scaling.md recommends: with Dask's own, growing trees takes up to twice as long."""
+"""That of workers that grow trees, as docs/scaling.md recommends: with Dask's own, that takes up to twice as long."""
 ROWS_EACH = 100_000
 IN_MEMORY = 10
 """The prediction in memory is that of one row in ten."""
@@ -46,7 +46,7 @@ IN_MEMORY = 10
 
 def measure(n_runs: int, scale: float = 1.0) -> Iterator[Measurement]:
     """Measure the engine, learning and predicting in blocks, and the command on a million rows."""
-    with _cluster() as client:
+    with _cluster(**ENVIRONMENT) as client:
         for name in ENGINE:
             yield _engine(name, client)
     with _cluster() as client:
@@ -61,12 +61,17 @@ def _scaled(shape: tuple[int, int, int], scale: float) -> tuple[int, int, int]:
 
 
 @contextmanager
-def _cluster() -> Iterator[Any]:
+def _cluster(**environment: int) -> Iterator[Any]:
+    from dask import config
     from distributed import Client, LocalCluster
 
-    import_module("dask").config.set({"distributed.nanny.pre-spawn-environ": ENVIRONMENT})
     options = {"n_workers": N_WORKERS, "threads_per_worker": 1, "memory_limit": "2GB", "dashboard_address": None}
-    with LocalCluster(processes=True, host="127.0.0.1", **options) as cluster, Client(cluster) as client:
+    setting = {"distributed.nanny.pre-spawn-environ": environment} if environment else {}
+    with (
+        config.set(setting),
+        LocalCluster(processes=True, host="127.0.0.1", **options) as cluster,
+        Client(cluster) as client,
+    ):
         client.run(_count_bytes)
         yield client
 
@@ -131,14 +136,19 @@ def block(number: int, n_rows: int, n_features: int, n_labels: int) -> tuple[np.
     return X, Y.astype(np.int8)
 
 
-def _blocks(n_rows: int, n_features: int, n_labels: int) -> list[Any]:
-    """Return inputs and labels as Dask arrays, each block made when it is wanted."""
+def _blocks(n_rows: int, n_features: int, n_labels: int, folder: str | None = None) -> list[Any]:
+    """Return inputs and labels as Dask arrays, each block made when it is wanted, or read from a folder."""
     import dask
     import dask.array as da
 
     n_each = min(ROWS_EACH, -(-n_rows // 4))
     lengths = [min(n_each, n_rows - start) for start in range(0, n_rows, n_each)]
-    made = [dask.delayed(block, nout=2)(k, n, n_features, n_labels) for k, n in enumerate(lengths)]
+    made: list[Any] = [dask.delayed(block, nout=2)(k, n, n_features, n_labels) for k, n in enumerate(lengths)]
+    if folder is not None:
+        for k, n in enumerate(lengths):
+            for name, table in zip("XY", block(k, n, n_features, n_labels), strict=True):
+                np.save(Path(folder, f"{name}{k}.npy"), table)
+        made = [[dask.delayed(np.load)(Path(folder, f"{name}{k}.npy")) for name in "XY"] for k in range(len(lengths))]
     kinds = (n_features, np.float64), (n_labels, np.int8)
     return [
         da.concatenate([da.from_delayed(own[j], (n, width), dtype=dtype) for own, n in zip(made, lengths, strict=True)])
@@ -158,7 +168,12 @@ def _objective(model: Any, X: Any, Y: Any) -> float:
 
 
 def _fit(client: Any, n_rows: int, n_features: int, n_labels: int) -> Iterator[Measurement]:
-    lazy, name = _blocks(n_rows, n_features, n_labels), f"{n_rows:,} × {n_features}, {n_labels} labels"
+    with TemporaryDirectory() as folder:
+        lazy, name = _blocks(n_rows, n_features, n_labels, folder), f"{n_rows:,} × {n_features}, {n_labels} labels"
+        yield from _fit_both(client, lazy, name)
+
+
+def _fit_both(client: Any, lazy: list[Any], name: str) -> Iterator[Measurement]:
     options: dict[str, Any] = {"order": None, "random_state": 0}
     _warm_up()
     client.run(_warm_up)
@@ -166,7 +181,7 @@ def _fit(client: Any, n_rows: int, n_features: int, n_labels: int) -> Iterator[M
     there, wide = timed(partial(ChainClassifier(**options).fit, *lazy))
     taken = _cpu_seconds(client) - before
     peak = max(client.run(peak_bytes).values())
-    before = time.process_time()  # in both cases, the seconds include those that it takes to make the rows
+    before = time.process_time()  # in both cases, the seconds include those that it takes to read the rows
     X, Y = (own.compute(scheduler="threads", num_workers=N_WORKERS) for own in lazy)
     here, model = timed(partial(ChainClassifier(**options, n_jobs=N_WORKERS).fit, X, Y))
     in_memory = time.process_time() - before

@@ -7,7 +7,6 @@ from benchmarks.generated import make_known_chain
 
 
 def make(n_classes=(2, 2, 2), n_features=5, n=400):
-    """Return inputs, and labels that depend on them and on each other."""
     dataset, _ = make_known_chain(n, n_features, len(n_classes), n_classes, random_state=0)
     return np.array(dataset.X), np.array(dataset.Y)
 

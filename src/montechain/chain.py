@@ -125,8 +125,7 @@ class Chain(ChainBase):
 
 def _with_drawn(blocks: RowBlocks, label: int, parents: list[int], link: FittedLink, seed: int) -> RowBlocks:
     """Return the rows with the unknown classes of a label drawn: the same ones as if they were in memory."""
-    n_each = [int(n) for n in blocks.map(_n_unknown, label)]
-    before = np.cumsum([0, *n_each])[:-1].tolist()
+    before = np.cumsum([0, *blocks.map(_n_unknown, label)])[:-1].tolist()
     drawn = blocks.replaced(_draw_unknown, [(label, parents, link, seed, n) for n in before])
     drawn.summaries = blocks.summaries  # which do not count what is filled in
     return drawn

@@ -19,9 +19,7 @@ def read_blocks(model: Any, X: Any, y: Any, sample_weight: Any) -> RowBlocks:
     dask = import_dask("dask")
     blocks, n_rows = blocks_of(X)
     labels = blocks_beside(y, n_rows, "y")
-    weights = [None] * len(blocks)
-    if sample_weight is not None:
-        weights = blocks_beside(sample_weight, n_rows, "sample_weight")
+    weights = [None] * len(blocks) if sample_weight is None else blocks_beside(sample_weight, n_rows, "sample_weight")
     model._check_X(typical_rows(X), reset=True)
     distinct = dask.delayed(_classes_of, pure=False)
     model._set_codec(_joined(dask.compute(*map(distinct, labels))))

@@ -17,9 +17,8 @@ from montechain.links.design import column_extremes
 from montechain.parents import information_of, pair_counts
 from montechain.targets import UNKNOWN
 
-CELLS_AT_ONCE = 2**18
+CELLS_AT_ONCE = 2**16
 """Approximate number of inputs that a pass over a block takes at a time: they fit into a cache."""
-
 MIN_ROWS_PER_CLASS = 20
 """Number of rows of each class that a sample should have, if there are that many."""
 
@@ -37,6 +36,10 @@ class Rows:
     def labels(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Codes, filled codes and weights."""
         return self.codes, self.filled, self.weight
+
+    def __sizeof__(self) -> int:
+        # Dask decides by this where a task runs and what is spilled.
+        return sum(own.nbytes for own in (self.X.data, *self.labels))
 
     def pieces(self, width: int) -> Iterator[Rows]:
         """Yield the rows in pieces small enough for a cache, if each has `width` numbers beside a dense X."""

@@ -66,7 +66,7 @@ def gradient_of(rows: Rows, design: Design, point: Point) -> tuple[np.ndarray, n
     widths, dtype = np.diff(point.score_start), point.coefficients.dtype
     kinds = (search_binary, np.flatnonzero(widths == 1)), (search_softmax, np.flatnonzero(widths > 1))
     total, information, own_information = np.zeros(coefficients.shape), np.zeros(n_scores), np.zeros(n_scores)
-    still, step = np.zeros((5, len(widths))), np.zeros(len(widths))
+    still, step, room = np.zeros((5, len(widths))), np.zeros(len(widths)), None
     with one_blas_thread():
         for piece in rows.pieces(n_scores):
             X, parents = rescaled(piece.X, design.shift, design.scale), design.columns(piece, dtype)
@@ -75,7 +75,9 @@ def gradient_of(rows: Rows, design: Design, point: Point) -> tuple[np.ndarray, n
                 products = inputs.scratch(dtype)
                 margin = inputs.product(coefficients, np.empty((n_scores, len(parents)), dtype=dtype), products)
             else:
-                dense = np.hstack([X, parents], dtype=dtype, casting="same_kind")
+                # Room for the first and largest piece serves all: allocators may clear memory each time.
+                room = np.empty((len(X), coefficients.shape[1] - 1), dtype=dtype) if room is None else room
+                dense = np.concatenate([X, parents], axis=1, out=room[: len(X)], casting="same_kind")
                 margin = coefficients[:, 1:] @ dense.T
                 margin += coefficients[:, :1]
             residual = np.zeros_like(margin)  # also what a step adds to the margins: nothing
